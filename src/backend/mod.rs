@@ -5,7 +5,7 @@
 //! and further operations exist only in some backends: a [`Capability`] names each, and `<dyn
 //! Backend>::require` returns its implementation or refuses.
 //!
-//! Adding a document takes two calls. [`Backend::register`] assigns its ticket in the order of
+//! Adding a document takes two calls. [`Backend::register`] assigns its number in the order of
 //! arrival and returns its *rivals*: documents that were registered earlier and are still in
 //! flight, so that lookups cannot find them yet. [`Backend::store`] makes it durable and findable.
 //! A caller that registers, looks up, and then checks the rivals has seen every earlier document,
@@ -172,7 +172,7 @@ pub type Matches = Box<dyn Fn(&DocumentDetails) -> bool + Send>;
 /// returned, even before they are removed.
 #[async_trait]
 pub trait Backend: Send + Sync {
-    /// Assigns the document's ticket in the order of arrival and, given a search, finds its rivals.
+    /// Assigns the document's number in the order of arrival and, given a search, finds its rivals.
     /// `tentative`: the document may be withdrawn because of a near-duplicate.
     async fn register(
         &self,

@@ -6,11 +6,11 @@ use std::sync::Arc;
 use tokio::sync::watch;
 
 use crate::backend::PreparedDocument;
-use crate::backend::in_flight::{Outcome, Ticket};
+use crate::backend::in_flight::{Arrival, Outcome};
 use akin_core::index::SearchLimits;
 use akin_core::scheme::{Key, Threshold};
 
-/// A document with its ticket in the order of arrival. Dropping it before it is stored withdraws
+/// A document with its place in the order of arrival. Dropping it before it is stored withdraws
 /// it.
 pub struct Registered {
     pub document: Arc<PreparedDocument>,
@@ -20,7 +20,7 @@ pub struct Registered {
     /// The document may be withdrawn because of a near-duplicate.
     pub(crate) tentative: bool,
     pub(crate) search: Option<RivalSearch>,
-    pub(crate) ticket: Ticket,
+    pub(crate) arrival: Arrival,
     /// The note of its backend that other processes can read.
     pub(crate) announced: Option<Announcement>,
 }
@@ -65,7 +65,7 @@ impl Registered {
         let Some(search) = self.search.as_ref().filter(|_| self.announced.is_none()) else {
             return;
         };
-        self.rivals = self.ticket.rivals(&self.document, self.tentative, search);
+        self.rivals = self.arrival.rivals(&self.document, self.tentative, search);
     }
 }
 

@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::client::{Client, Server};
 use super::failure::Failure;
-use super::meter::{Meter, Unit};
+use super::meter::{Meter, Quantity};
 use super::output::{self, Destination};
 use crate::engine::CollectionName;
 
@@ -43,7 +43,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     };
     let mut backup = Client::body(client.get_patiently(&path)?)?;
     let mut out = arguments.destination.create()?;
-    let meter = Meter::new(arguments.quiet, "saving", Unit::Bytes, 0);
+    let meter = Meter::new(arguments.quiet, "saving", Quantity::Bytes, 0);
     let mut bytes = 0;
     output::copy(&mut backup, &mut out, "backup", |piece| {
         bytes += piece.len() as u64;

@@ -13,7 +13,7 @@ use super::corpus::cores;
 use super::failure::Failure;
 use super::feature::PARQUET;
 use super::input::{Screening, name_of, read_documents};
-use super::meter::{Meter, Unit};
+use super::meter::{Meter, Quantity};
 use super::output::{self, Destination, Output};
 use super::sketch::{self, SketchOptions, Source};
 use crate::engine::{CollectionSettings, Order};
@@ -104,7 +104,7 @@ fn write_documents(
     total: u64,
 ) -> Result<ExitCode, Failure> {
     let mut out = arguments.destination.create()?;
-    let meter = Meter::new(arguments.quiet, "exporting", Unit::Things("documents"), total);
+    let meter = Meter::new(arguments.quiet, "exporting", Quantity::Things("documents"), total);
     let mut documents = 0;
     output::copy(&mut export, &mut out, "export", |piece| {
         let ended = piece.split(|byte| *byte == b'\n').count() as u64 - 1;

@@ -13,9 +13,9 @@ use super::interrupt;
 const REDRAW_EVERY: Duration = Duration::from_millis(200);
 const LINE_EVERY: Duration = Duration::from_secs(5);
 
-/// The unit of progress.
+/// What progress counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unit {
+pub enum Quantity {
     Bytes,
     /// The plural of a noun.
     Things(&'static str),
@@ -24,7 +24,7 @@ pub enum Unit {
 /// Shows the progress of work. Several threads may advance it.
 pub struct Meter {
     doing: &'static str,
-    unit: Unit,
+    quantity: Quantity,
     bar: ProgressBar,
     /// When the last line was written, if lines replace the bar.
     last_line: Option<Mutex<Instant>>,
@@ -33,7 +33,7 @@ pub struct Meter {
 
 impl Meter {
     /// `total`: 0 if it is not known.
-    pub fn new(quiet: bool, doing: &'static str, unit: Unit, total: u64) -> Self {
+    pub fn new(quiet: bool, doing: &'static str, quantity: Quantity, total: u64) -> Self {
         let terminal = stderr().is_terminal();
         let target = match terminal && !quiet {
             true => ProgressDrawTarget::stderr(),
@@ -41,22 +41,26 @@ impl Meter {
         };
         let bar = ProgressBar::with_draw_target(None, target).with_prefix(doing);
         let last_line = (!terminal && !quiet).then(|| Mutex::new(Instant::now()));
-        let meter = Self { doing, unit, bar, last_line, ended: AtomicBool::new(false) };
+        let meter = Self { doing, quantity, bar, last_line, ended: AtomicBool::new(false) };
         meter.set_total(total);
         if !meter.bar.is_hidden() {
             meter.bar.enable_steady_tick(REDRAW_EVERY);
         }
         let bar = meter.bar.clone();
-        interrupt::show(Some(Box::new(move || line(doing, unit, &bar))));
+        interrupt::show(Some(Box::new(move || line(doing, quantity, &bar))));
         meter
     }
 
     pub fn set_total(&self, total: u64) {
-        let template = match (self.unit, total) {
-            (Unit::Bytes, 0) => "{spinner} {prefix} {bytes} {bytes_per_sec} {msg}",
-            (Unit::Bytes, _) => "{prefix} {wide_bar} {percent:>3}% {bytes_per_sec}, {eta} {msg}",
-            (Unit::Things(_), 0) => "{spinner} {prefix} {human_pos} {per_sec} {msg}",
-            (Unit::Things(_), _) => "{prefix} {wide_bar} {human_pos} of {human_len}, {eta} {msg}",
+        let template = match (self.quantity, total) {
+            (Quantity::Bytes, 0) => "{spinner} {prefix} {bytes} {bytes_per_sec} {msg}",
+            (Quantity::Bytes, _) => {
+                "{prefix} {wide_bar} {percent:>3}% {bytes_per_sec}, {eta} {msg}"
+            }
+            (Quantity::Things(_), 0) => "{spinner} {prefix} {human_pos} {per_sec} {msg}",
+            (Quantity::Things(_), _) => {
+                "{prefix} {wide_bar} {human_pos} of {human_len}, {eta} {msg}"
+            }
         };
         let style = ProgressStyle::with_template(template).expect("the templates are well-formed");
         self.bar.set_style(style);
@@ -108,21 +112,21 @@ impl Meter {
     }
 
     fn line(&self) -> String {
-        line(self.doing, self.unit, &self.bar)
+        line(self.doing, self.quantity, &self.bar)
     }
 }
 
-fn line(doing: &str, unit: Unit, bar: &ProgressBar) -> String {
-    let shown = |count| match unit {
-        Unit::Bytes => HumanBytes(count).to_string(),
-        Unit::Things(_) => HumanCount(count).to_string(),
+fn line(doing: &str, quantity: Quantity, bar: &ProgressBar) -> String {
+    let shown = |count| match quantity {
+        Quantity::Bytes => HumanBytes(count).to_string(),
+        Quantity::Things(_) => HumanCount(count).to_string(),
     };
     let mut line = format!("{doing}: {}", shown(bar.position()));
     if let Some(total) = bar.length() {
         line.push_str(" of ");
         line.push_str(&shown(total));
     }
-    if let Unit::Things(name) = unit {
+    if let Quantity::Things(name) = quantity {
         line.push(' ');
         line.push_str(name);
     }
@@ -144,10 +148,10 @@ mod tests {
 
     #[test]
     fn progress_lines_have_count_and_unit() {
-        let meter = Meter::new(true, "exporting", Unit::Things("documents"), 12_000);
+        let meter = Meter::new(true, "exporting", Quantity::Things("documents"), 12_000);
         meter.add(1_500);
         assert_eq!(meter.line(), "exporting: 1,500 of 12,000 documents");
-        let meter = Meter::new(true, "reading", Unit::Bytes, 0);
+        let meter = Meter::new(true, "reading", Quantity::Bytes, 0);
         meter.set(2 << 20);
         assert_eq!(meter.line(), "reading: 2.00 MiB");
         meter.set_total(4 << 20);

@@ -11,7 +11,7 @@ use serde_json::json;
 
 use super::client::{Client, Server, read_json};
 use super::failure::Failure;
-use super::meter::{Meter, Unit};
+use super::meter::{Meter, Quantity};
 use super::output::print_json;
 use super::serve::{ConfigFile, flags};
 use crate::app;
@@ -89,8 +89,8 @@ fn by_server(
     let path = format!("/collections/{name}/reindex");
     let mut reindex =
         read_json::<Reindex>(client, client.post(&path, "application/json", settings)?)?;
-    let unit = Unit::Things("documents");
-    let meter = Meter::new(quiet, "reindexing", unit, reindex.documents_total);
+    let quantity = Quantity::Things("documents");
+    let meter = Meter::new(quiet, "reindexing", quantity, reindex.documents_total);
     while reindex.state == "running" {
         meter.set(reindex.documents_done);
         thread::sleep(ASK_EVERY);
@@ -107,7 +107,7 @@ fn by_server(
 
 fn offline(arguments: Arguments) -> Result<u64, Failure> {
     let settings = arguments.config.settings(flags(None, arguments.data_dir))?;
-    let meter = Meter::new(arguments.quiet, "reindexing", Unit::Things("documents"), 0);
+    let meter = Meter::new(arguments.quiet, "reindexing", Quantity::Things("documents"), 0);
     let of_all = settings.of_collections();
     let root = app::collections_dir(&settings.storage.data_dir);
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_time().build()?;

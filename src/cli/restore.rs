@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::failure::{Failure, hint_for_opening};
 use super::input;
-use super::meter::{Meter, Unit};
+use super::meter::{Meter, Quantity};
 use super::output::write_json;
 use super::serve::{ConfigFile, flags};
 use crate::app;
@@ -47,7 +47,7 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     let settings = arguments.config.settings(flags(None, arguments.data_dir))?;
     let unreadable = |error| Failure::unreadable(&arguments.file, error);
     let backup = input::open_file(&arguments.file).map_err(unreadable)?;
-    let meter = Meter::new(arguments.quiet, "restoring", Unit::Bytes, 0);
+    let meter = Meter::new(arguments.quiet, "restoring", Quantity::Bytes, 0);
     let restoring = Restoring {
         root: &app::collections_dir(&settings.storage.data_dir),
         only: arguments.collection,

@@ -70,7 +70,7 @@ pub use quality::{Recall, Sample, Tally};
 pub use settings::{CollectionSettings, LimitSettings, StoreSettings};
 pub use types::{
     AddOptions, AddStatus, Added, Admitted, Answer, FoundBy, Lookup, Match, MatchContainment,
-    MatchDetails, Mode, OnDuplicate, Policy, Probe, Stats,
+    MatchDetails, Mode, Note, OnDuplicate, Probe, Stats,
 };
 
 /// One open collection. Clones are handles to the same collection.

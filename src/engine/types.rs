@@ -71,7 +71,7 @@ pub struct Added {
     pub shingles: usize,
     /// What was done that its sender may not expect: `whole_document`, the text has no shingle, so
     /// the whole of it is its only one.
-    pub policy: Vec<Policy>,
+    pub notes: Vec<Note>,
     /// The name of its cluster, in a collection that keeps them; absent while they are being built,
     /// and of a document that was skipped.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -102,14 +102,14 @@ pub enum AddStatus {
 /// Special treatment of a document that its sender may not expect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Policy {
+pub enum Note {
     /// The text has no shingle, being too short or without stop words: the whole text counts as
     /// its only one.
     WholeDocument,
 }
 
-impl Policy {
-    /// The policies applied to a content.
+impl Note {
+    /// The notes about a content.
     pub fn of(whole_document: bool) -> Vec<Self> {
         whole_document.then_some(Self::WholeDocument).into_iter().collect()
     }

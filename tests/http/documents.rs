@@ -26,7 +26,7 @@ async fn a_document_is_created_unchanged_and_replaced() {
     let first = app.post_json("/documents", json!({"id": "a", "text": text(0)})).await;
     assert_eq!(first.status, 201);
     let expected = json!({"id": "a", "status": "created", "duplicates": [],
-        "shingles": first.json()["shingles"], "policy": []});
+        "shingles": first.json()["shingles"], "notes": []});
     assert_eq!(first.json(), expected);
 
     let again = app.post_json("/documents", json!({"id": "a", "text": text(0)})).await;
@@ -101,7 +101,7 @@ async fn a_document_can_be_plain_text() {
     let id = unnamed.json()["id"].as_str().unwrap().parse::<uuid::Uuid>().unwrap();
     assert_eq!(id.get_version_num(), 7);
     let short = app.post("/documents", "text/plain", "two words").await.json();
-    assert_eq!(short["policy"], json!(["whole_document"]));
+    assert_eq!(short["notes"], json!(["whole_document"]));
 }
 
 #[tokio::test]

@@ -48,7 +48,7 @@ export interface Added {
   /** The near-duplicates that were stored before it. */
   duplicates: Match[];
   shingles: number;
-  policy: string[];
+  notes: string[];
   more?: boolean;
   truncated?: boolean;
 }
@@ -99,7 +99,7 @@ export interface StoredDocument extends Content {
   stored_at: string;
   shingles: number;
   fingerprint: string;
-  policy: string[];
+  notes: string[];
   included?: { sketch?: string; shingles?: string[] };
 }
 

@@ -1,6 +1,6 @@
 //! The documents that are being added or removed, in their order of arrival.
 //!
-//! A document gets a [`Ticket`] before its near-duplicates are looked up, and returns it once it is
+//! A document gets an [`Arrival`] before its near-duplicates are looked up, and ends it once it is
 //! in the index or withdrawn. So of two documents added concurrently, the later document finds the
 //! earlier either here or in the index. Documents only wait for earlier documents, so there are no
 //! deadlocks.
@@ -11,7 +11,7 @@ mod sets;
 // The queue takes them from here, so that tests can substitute other types.
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-pub(crate) use queue::{InFlight, Ticket};
+pub(crate) use queue::{Arrival, InFlight};
 
 /// The outcome of a document in flight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,4 +1,4 @@
-//! The queue of tickets.
+//! The queue of arrivals: documents and removals by their number in the order of arrival.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -18,14 +18,14 @@ const EXAMINED_PER_RIVAL: usize = 2;
 #[derive(Debug)]
 pub(super) struct Entry {
     id: DocumentId,
-    /// `None` for a withdrawn document and for a removal, which has a ticket so that removals and
+    /// `None` for a withdrawn document and for a removal, which has a number so that removals and
     /// additions of an id keep their order.
     document: Option<Arc<PreparedDocument>>,
     /// The document may be withdrawn because of a near-duplicate.
     tentative: bool,
     /// Created when the first waiter subscribes.
     outcome: Option<watch::Sender<Outcome>>,
-    /// The tickets with the same id immediately before and after this ticket.
+    /// The numbers with the same id immediately before and after this number.
     previous: Option<u64>,
     next: Option<u64>,
     withdrawn: bool,
@@ -33,9 +33,9 @@ pub(super) struct Entry {
 
 #[derive(Debug)]
 pub(super) struct Queue {
-    next_ticket: u64,
+    next_number: u64,
     pub(super) entries: BTreeMap<u64, Entry>,
-    /// The latest ticket of each id.
+    /// The latest number of each id.
     pub(super) latest: HashMap<DocumentId, u64>,
     pub(super) sets: SetsInFlight,
 }
@@ -47,10 +47,10 @@ pub(crate) struct InFlight {
 
 /// A position in the order of arrival. Dropping it withdraws the document.
 #[derive(Debug)]
-pub(crate) struct Ticket {
+pub(crate) struct Arrival {
     number: u64,
     in_flight: InFlight,
-    /// The outcome of the previous ticket with the same id, if it is undecided.
+    /// The outcome of the previous arrival with the same id, if it is undecided.
     predecessor: Option<watch::Receiver<Outcome>>,
     returned: bool,
 }
@@ -58,7 +58,7 @@ pub(crate) struct Ticket {
 impl InFlight {
     pub fn new(estimator: Estimator) -> Self {
         let queue = Queue {
-            next_ticket: 0,
+            next_number: 0,
             entries: BTreeMap::new(),
             latest: HashMap::new(),
             sets: SetsInFlight::new(estimator),
@@ -66,23 +66,23 @@ impl InFlight {
         Self { queue: Arc::new(Mutex::new(queue)) }
     }
 
-    /// Issues a ticket to an arriving document and finds its rivals.
+    /// Gives an arriving document its number and finds its rivals.
     pub fn enter(
         &self,
         document: &Arc<PreparedDocument>,
         tentative: bool,
         search: Option<&RivalSearch>,
-    ) -> (Ticket, Rivals) {
+    ) -> (Arrival, Rivals) {
         let mut queue = self.lock();
-        let number = queue.next_ticket;
+        let number = queue.next_number;
         let rivals = search.map(|search| queue.rivals(number, document, tentative, search));
         let id = &document.document.id;
-        let ticket = self.issue(&mut queue, id, Some(Arc::clone(document)), tentative);
+        let arrival = self.issue(&mut queue, id, Some(Arc::clone(document)), tentative);
         queue.sets.insert(number, document);
-        (ticket, rivals.unwrap_or_default())
+        (arrival, rivals.unwrap_or_default())
     }
 
-    pub fn enter_removal(&self, id: &DocumentId) -> Ticket {
+    pub fn enter_removal(&self, id: &DocumentId) -> Arrival {
         self.issue(&mut self.lock(), id, None, false)
     }
 
@@ -92,9 +92,9 @@ impl InFlight {
         id: &DocumentId,
         document: Option<Arc<PreparedDocument>>,
         tentative: bool,
-    ) -> Ticket {
-        let number = queue.next_ticket;
-        queue.next_ticket += 1;
+    ) -> Arrival {
+        let number = queue.next_number;
+        queue.next_number += 1;
         let previous = queue.latest.insert(id.clone(), number);
         let earlier = previous.and_then(|number| queue.entries.get_mut(&number));
         let predecessor = earlier.map(|earlier| {
@@ -111,7 +111,7 @@ impl InFlight {
             withdrawn: false,
         };
         queue.entries.insert(number, entry);
-        Ticket { number, in_flight: self.clone(), predecessor, returned: false }
+        Arrival { number, in_flight: self.clone(), predecessor, returned: false }
     }
 
     pub(super) fn lock(&self) -> MutexGuard<'_, Queue> {
@@ -121,11 +121,11 @@ impl InFlight {
 }
 
 impl Queue {
-    /// The documents in flight before `ticket` that match the search. The cost is bounded
+    /// The documents in flight before `number` that match the search. The cost is bounded
     /// regardless of the number in flight.
     fn rivals(
         &mut self,
-        ticket: u64,
+        number: u64,
         document: &PreparedDocument,
         tentative: bool,
         search: &RivalSearch,
@@ -135,7 +135,7 @@ impl Queue {
         let mut rivals = Rivals { found: Vec::new(), truncated: near.truncated };
         for set in near.sets {
             let examined_max = EXAMINED_PER_RIVAL * search.rivals_max;
-            let mut numbers = set.documents.range(..ticket);
+            let mut numbers = set.documents.range(..number);
             for number in numbers.by_ref().take(examined_max) {
                 let Some(entry) = entries.get_mut(number) else { continue };
                 if entry.id == document.document.id {
@@ -151,7 +151,7 @@ impl Queue {
         rivals
     }
 
-    /// Removes a ticket, and the withdrawn tickets with its id that were kept only until it left.
+    /// Removes an arrival, and withdrawn arrivals with its id that were kept only until it left.
     fn leave(&mut self, number: u64, left: &mut Vec<Entry>) {
         let mut next = Some(number);
         while let Some(number) = next {
@@ -169,8 +169,8 @@ impl Queue {
         }
     }
 
-    /// Waiters for this ticket rely on the departure of all earlier tickets with its id, too. So it
-    /// stays as long as its predecessor, but is no longer a rival.
+    /// Waiters for this arrival rely on the departure of all earlier arrivals with its id, too. So
+    /// it stays as long as its predecessor, but is no longer a rival.
     fn withdraw(&mut self, number: u64, left: &mut Vec<Entry>) {
         let Some(entry) = self.entries.get_mut(&number) else { return };
         entry.withdrawn = true;
@@ -198,7 +198,7 @@ impl Entry {
         outcome.subscribe()
     }
 
-    /// Wakes the waiters after the ticket has left.
+    /// Wakes the waiters after the arrival has left.
     fn announce_outcome(&self) {
         if let Some(waiting) = &self.outcome {
             let outcome = if self.withdrawn { Outcome::Withdrawn } else { Outcome::Stored };
@@ -207,13 +207,13 @@ impl Entry {
     }
 }
 
-impl Ticket {
-    /// Whether an earlier ticket with the same id was undecided.
+impl Arrival {
+    /// Whether an earlier arrival with the same id was undecided.
     pub fn has_predecessor(&self) -> bool {
         self.predecessor.is_some()
     }
 
-    /// Waits until the previous ticket with the same id, if any, is stored or withdrawn.
+    /// Waits until the previous arrival with the same id, if any, is stored or withdrawn.
     pub async fn wait_for_predecessor(&mut self) {
         if let Some(mut predecessor) = self.predecessor.take() {
             // An error means that the sender was dropped, so the outcome is decided.
@@ -231,7 +231,7 @@ impl Ticket {
         self.in_flight.lock().rivals(self.number, document, tentative, search)
     }
 
-    /// Returns the ticket: the document is in the index now, or was removed from it.
+    /// Ends the arrival: the document is in the index now, or was removed from it.
     pub fn stored(mut self) {
         self.returned = true;
         let mut left = Vec::new();
@@ -240,7 +240,7 @@ impl Ticket {
     }
 }
 
-impl Drop for Ticket {
+impl Drop for Arrival {
     fn drop(&mut self) {
         if !self.returned {
             let mut left = Vec::new();

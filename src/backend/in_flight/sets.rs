@@ -22,7 +22,7 @@ const KEYS_IN_FULL: usize = 32;
 #[derive(Debug)]
 pub(super) struct SetsInFlight {
     estimator: Estimator,
-    /// By the ticket of the first document with the set.
+    /// By the number of the first document with the set.
     sets: HashMap<u64, SetInFlight>,
     first_by_fingerprint: HashMap<u64, u64>,
     by_key: BTreeSet<(Key, u64)>,
@@ -37,7 +37,7 @@ pub(super) struct SetsInFlight {
 pub(super) struct SetInFlight {
     /// Any document that has, or had, this set.
     document: Arc<PreparedDocument>,
-    /// The tickets of the documents with this set.
+    /// The numbers of the documents with this set.
     pub documents: BTreeSet<u64>,
 }
 
@@ -61,19 +61,19 @@ impl SetsInFlight {
         }
     }
 
-    pub fn insert(&mut self, ticket: u64, document: &Arc<PreparedDocument>) {
-        let first = *self.first_by_fingerprint.entry(document.fingerprint).or_insert(ticket);
+    pub fn insert(&mut self, number: u64, document: &Arc<PreparedDocument>) {
+        let first = *self.first_by_fingerprint.entry(document.fingerprint).or_insert(number);
         let set = self.sets.entry(first).or_insert_with(|| {
             self.by_key.extend(keys(document, 0..self.tables).map(|key| (key, first)));
             SetInFlight { document: Arc::clone(document), documents: BTreeSet::new() }
         });
-        set.documents.insert(ticket);
+        set.documents.insert(number);
     }
 
-    pub fn remove(&mut self, ticket: u64, fingerprint: u64) {
+    pub fn remove(&mut self, number: u64, fingerprint: u64) {
         let Some(&first) = self.first_by_fingerprint.get(&fingerprint) else { return };
         let Some(set) = self.sets.get_mut(&first) else { return };
-        set.documents.remove(&ticket);
+        set.documents.remove(&number);
         if !set.documents.is_empty() {
             return;
         }

@@ -55,7 +55,7 @@ impl Local {
     ) -> Result<(), BackendError> {
         let missing = || {
             let missing = ordinals.iter().zip(read).filter(|(_, read)| read.is_none());
-            let listed = |(&ordinal, _)| self.live.catalog.listing(ordinal);
+            let listed = |(&ordinal, _)| self.memory.catalog.listing(ordinal);
             missing.map(listed).find_map(|listed| listed)
         };
         if missing().is_none() {
@@ -132,7 +132,7 @@ mod tests {
         let (id, content) = (prepared.document.id.clone(), prepared.document.content.clone());
         local.store(local.register(prepared, false, None).await.unwrap()).await.unwrap();
         let version = |ordinal| Version { id: id.clone(), ordinal };
-        let there = || version(local.live.catalog.ordinal(&id).unwrap());
+        let there = || version(local.memory.catalog.ordinal(&id).unwrap());
         let gone = || version(Ordinal::from(77));
         let groups = [vec![gone(), gone(), there()], vec![gone()], vec![there()]];
         let contents = local.contents(&groups).await.unwrap();

@@ -29,16 +29,16 @@ impl Local {
         search: &ExactSearch,
         now_ms: i64,
     ) -> Result<Option<Candidates>, BackendError> {
-        match self.live.exact_candidates(search, POSTINGS_INLINE_MAX, now_ms) {
+        match self.memory.exact_candidates(search, POSTINGS_INLINE_MAX, now_ms) {
             Ok(candidates) => return Ok(Some(candidates)),
             Err(Unanswered::NotIndexed) => return Ok(None),
             Err(Unanswered::TooManyPostings) => {}
         }
         let permit = self.scans.take().await;
-        let (live, search) = (Arc::clone(&self.live), search.clone());
+        let (memory, search) = (Arc::clone(&self.memory), search.clone());
         let read_all = super::blocking(move || {
             let _permit = permit;
-            Ok(live.exact_candidates(&search, usize::MAX, now_ms).ok())
+            Ok(memory.exact_candidates(&search, usize::MAX, now_ms).ok())
         });
         Ok(read_all.await?)
     }
@@ -46,12 +46,12 @@ impl Local {
     /// Scans all documents of a consistent view. Dropping the future stops it.
     pub(super) async fn scan(&self, search: &ExactSearch) -> Result<Scan, BackendError> {
         let permit = self.scans.take().await;
-        let (live, search) = (Arc::clone(&self.live), search.clone());
+        let (memory, search) = (Arc::clone(&self.memory), search.clone());
         let visit = move |scan: &mut Scan, row: &SetRow<'_>| -> Visited {
             let _held = &permit;
             scan.seen += 1;
             if let Some(overlap) = overlap(&search, row)? {
-                let agreeing = live.index.agreeing(search.sketch.as_bytes(), row.document.sketch);
+                let agreeing = memory.index.agreeing(search.sketch.as_bytes(), row.document.sketch);
                 scan.found.push(Scanned { candidate: candidate(row, agreeing), overlap });
             }
             Ok(ControlFlow::Continue(()))

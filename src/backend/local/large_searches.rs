@@ -24,7 +24,7 @@ impl Local {
     pub(super) async fn search_all(&self, searches: &[Search<'_>]) -> Vec<Candidates> {
         let mut found = Vec::with_capacity(searches.len());
         for piece in searches.chunks(LOOKUPS_AT_ONCE) {
-            found.extend(self.live.candidates_of_all(piece, self.now_ms()));
+            found.extend(self.memory.candidates_of_all(piece, self.now_ms()));
             tokio::task::yield_now().await;
         }
         found
@@ -37,23 +37,23 @@ impl Local {
         now_ms: i64,
     ) -> Result<Candidates, BackendError> {
         if search.limits.found_max <= FOUND_INLINE_MAX {
-            return Ok(self.live.candidates(search, now_ms));
+            return Ok(self.memory.candidates(search, now_ms));
         }
         // Most searches find few sets whatever their limits.
         let postings_max = search.limits.postings_max.min(POSTINGS_INLINE_MAX);
         let limits = SearchLimits { found_max: FOUND_INLINE_MAX, postings_max, ..search.limits };
         let small = Search { limits, ..*search };
-        let found = self.live.candidates(&small, now_ms);
+        let found = self.memory.candidates(&small, now_ms);
         if !found.truncated {
             return Ok(found);
         }
-        let (live, keys, sketch) =
-            (Arc::clone(&self.live), search.keys.to_vec(), search.sketch.clone());
+        let (memory, keys, sketch) =
+            (Arc::clone(&self.memory), search.keys.to_vec(), search.sketch.clone());
         let Search { fingerprint, agreeing_min, threshold, start, limits, .. } = *search;
         let large = super::blocking(move || {
             let search = Search::new(&keys, &sketch, fingerprint, threshold, agreeing_min, limits)
                 .starting_at(start);
-            Ok(live.candidates(&search, now_ms))
+            Ok(memory.candidates(&search, now_ms))
         });
         Ok(large.await?)
     }

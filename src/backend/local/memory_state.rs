@@ -181,7 +181,7 @@ mod tests {
     use akin_core::scheme::SchemeSettings;
     use akin_core::sketch::{Estimator, SketchSettings};
 
-    fn live() -> MemoryState {
+    fn memory() -> MemoryState {
         let sketch = SketchSettings::default();
         let scheme = Scheme::new(&SchemeSettings::default(), &sketch);
         let estimator = Estimator::new(&sketch);
@@ -189,9 +189,9 @@ mod tests {
         MemoryState::new(index, Catalog::default(), scheme, SetCache::new(1 << 20))
     }
 
-    fn keyed(live: &MemoryState, text: &str) -> Arc<PreparedDocument> {
+    fn keyed(memory: &MemoryState, text: &str) -> Arc<PreparedDocument> {
         let mut prepared = prepared("a", text);
-        prepared.keys = live.scheme.all_keys(prepared.sketch.as_bytes()).collect();
+        prepared.keys = memory.scheme.all_keys(prepared.sketch.as_bytes()).collect();
         Arc::new(prepared)
     }
 
@@ -205,8 +205,8 @@ mod tests {
 
     /// The replacement has the same text or nearly the same text.
     fn a_document_is_found_while_it_is_replaced(texts: [&str; 2]) {
-        let live = live();
-        let versions = texts.map(|text| keyed(&live, text));
+        let memory = memory();
+        let versions = texts.map(|text| keyed(&memory, text));
         let probe = &versions[0];
         let search = Search {
             keys: &probe.keys,
@@ -217,16 +217,17 @@ mod tests {
             start: 0,
             limits: SearchLimits { postings_max: 100, found_max: 10, members_max: 10 },
         };
-        live.put(&durable(0, &versions[0]), None);
+        memory.put(&durable(0, &versions[0]), None);
         let stop = AtomicBool::new(false);
         thread::scope(|scope| {
             scope.spawn(|| {
                 let versions = versions.iter().cycle().zip(1..);
                 for (version, ordinal) in versions.take_while(|_| !stop.load(Ordering::Relaxed)) {
-                    live.put(&durable(ordinal, version), None);
+                    memory.put(&durable(ordinal, version), None);
                 }
             });
-            let lost = (0..5_000).filter(|_| live.candidates(&search, 0).found.is_empty()).count();
+            let lost =
+                (0..5_000).filter(|_| memory.candidates(&search, 0).found.is_empty()).count();
             stop.store(true, Ordering::Relaxed);
             assert_eq!(lost, 0, "lookups that found neither the old nor the new");
         });

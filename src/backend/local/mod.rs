@@ -60,7 +60,7 @@ pub use view::LocalView;
 const IDS_BLOCKING_MAX: usize = 1_024;
 
 pub struct Local {
-    live: Arc<MemoryState>,
+    memory: Arc<MemoryState>,
     in_flight: InFlight,
     store: Arc<Store>,
     /// Held while a snapshot is written.
@@ -101,12 +101,12 @@ impl Local {
         let index = recovery::with_prefix(recovered.index, settings.exact_from, &store)?;
         let sketch_bytes = scheme.sketch_bytes() as u32;
         let sets = settings.sets.of_next_collection();
-        let mut live = MemoryState::new(index, recovered.catalog, scheme, sets);
+        let mut memory = MemoryState::new(index, recovered.catalog, scheme, sets);
         if let Some(bytes_max) = settings.clusters_bytes_max {
-            live.keep_clusters(bytes_max);
+            memory.keep_clusters(bytes_max);
         }
         Ok(Self {
-            live: Arc::new(live),
+            memory: Arc::new(memory),
             in_flight: InFlight::new(Estimator::new(sketch)),
             store: Arc::new(store),
             snapshotting: Arc::default(),
@@ -134,7 +134,7 @@ impl Local {
         let records = self.fetch(ordinals, Detail::Set).await?;
         let keep = |record: Record| {
             let set = record.set?;
-            self.live.sets.insert(record.fingerprint, set.clone());
+            self.memory.sets.insert(record.fingerprint, set.clone());
             Some(set)
         };
         Ok(records.into_iter().map(|record| record.and_then(keep)).collect())
@@ -150,11 +150,11 @@ impl Backend for Local {
         search: Option<RivalSearch>,
     ) -> Result<Registered, BackendError> {
         let document = Arc::new(document);
-        let (ticket, rivals) = self.in_flight.enter(&document, tentative, search.as_ref());
+        let (arrival, rivals) = self.in_flight.enter(&document, tentative, search.as_ref());
         // In this order: a document that is no longer in flight is in the catalog.
-        let is_new =
-            !ticket.has_predecessor() && self.live.catalog.ordinal(&document.document.id).is_none();
-        Ok(Registered { document, rivals, is_new, tentative, search, ticket, announced: None })
+        let is_new = !arrival.has_predecessor()
+            && self.memory.catalog.ordinal(&document.document.id).is_none();
+        Ok(Registered { document, rivals, is_new, tentative, search, arrival, announced: None })
     }
 
     /// All documents in flight are in this process.
@@ -185,7 +185,7 @@ impl Backend for Local {
     }
 
     async fn remove_expired(&self, max: usize) -> Result<u64, BackendError> {
-        self.remove_ordinals(self.live.catalog.due(self.now_ms(), max)).await
+        self.remove_ordinals(self.memory.catalog.due(self.now_ms(), max)).await
     }
 
     async fn remove_where(&self, matches: Matches) -> Result<Removed, BackendError> {
@@ -215,7 +215,7 @@ impl Backend for Local {
         &self,
         candidates: &[Candidate],
     ) -> Result<Vec<Option<ShingleSet>>, BackendError> {
-        let cached = |candidate: &Candidate| self.live.sets.get(candidate.fingerprint);
+        let cached = |candidate: &Candidate| self.memory.sets.get(candidate.fingerprint);
         let mut sets: Vec<_> = candidates.iter().map(cached).collect();
         let missing: Vec<usize> = (0..sets.len()).filter(|&i| sets[i].is_none()).collect();
         if missing.is_empty() {
@@ -251,7 +251,7 @@ impl Backend for Local {
 
     async fn sketched(&self, ids: &[DocumentId]) -> Result<Vec<Option<Sketched>>, BackendError> {
         let now_ms = self.now_ms();
-        Ok(ids.iter().map(|id| self.live.sketched(id, now_ms)).collect())
+        Ok(ids.iter().map(|id| self.memory.sketched(id, now_ms)).collect())
     }
 
     async fn record(&self, id: &DocumentId) -> Result<Option<Record>, BackendError> {
@@ -263,8 +263,8 @@ impl Backend for Local {
         after: Option<DocumentId>,
         limit: usize,
     ) -> Result<Vec<DocumentId>, BackendError> {
-        let (live, now_ms) = (Arc::clone(&self.live), self.now_ms());
-        let ids = move || Ok(live.catalog.ids_after(after.as_ref(), limit, now_ms));
+        let (memory, now_ms) = (Arc::clone(&self.memory), self.now_ms());
+        let ids = move || Ok(memory.catalog.ids_after(after.as_ref(), limit, now_ms));
         match limit > IDS_BLOCKING_MAX {
             true => Ok(long(ids).await?),
             false => Ok(blocking(ids).await?),
@@ -272,8 +272,8 @@ impl Backend for Local {
     }
 
     async fn sample(&self, documents: usize) -> Result<Vec<DocumentId>, BackendError> {
-        let (live, now_ms) = (Arc::clone(&self.live), self.now_ms());
-        Ok(long(move || Ok(live.catalog.sample(documents, now_ms))).await?)
+        let (memory, now_ms) = (Arc::clone(&self.memory), self.now_ms());
+        Ok(long(move || Ok(memory.catalog.sample(documents, now_ms))).await?)
     }
 
     async fn export(&self, detail: Detail, order: Order) -> Records {
@@ -286,11 +286,11 @@ impl Backend for Local {
 
     async fn stats(&self) -> Result<BackendStats, BackendError> {
         let sizes = self.store.sizes().await?;
-        let index = self.live.index.stats();
-        let ids_bytes = self.live.catalog.bytes();
-        let due = self.live.catalog.expired(self.now_ms());
+        let index = self.memory.index.stats();
+        let ids_bytes = self.memory.catalog.bytes();
+        let due = self.memory.catalog.expired(self.now_ms());
         Ok(BackendStats {
-            documents: self.live.catalog.documents().saturating_sub(due),
+            documents: self.memory.catalog.documents().saturating_sub(due),
             distinct_sets: index.entries,
             keys: index.keys,
             postings: index.postings,
@@ -381,7 +381,7 @@ impl Local {
     }
 
     fn alive(&self, id: &DocumentId) -> Option<Ordinal> {
-        self.live.catalog.alive(id, self.now_ms()).map(|listing| listing.ordinal)
+        self.memory.catalog.alive(id, self.now_ms()).map(|listing| listing.ordinal)
     }
 }
 

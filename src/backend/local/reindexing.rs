@@ -44,7 +44,8 @@ impl Local {
     /// # Errors
     /// [`BackendError::OutOfService`], [`BackendError::Storage`]
     pub async fn copy_in(&self, documents: Vec<CopiedDocument>) -> Result<(), BackendError> {
-        let is_new = |copied: &CopiedDocument| self.live.catalog.listing(copied.ordinal).is_none();
+        let is_new =
+            |copied: &CopiedDocument| self.memory.catalog.listing(copied.ordinal).is_none();
         let new = documents.into_iter().filter(is_new).map(|copied| {
             let CopiedDocument { ordinal, prepared, stored_at_ms, expires_at_ms } = copied;
             let durable = DurableDocument { ordinal, prepared: Arc::new(prepared), expires_at_ms };
@@ -62,10 +63,10 @@ impl Local {
         if let Some(clusters) = self.clusters() {
             clusters.copied();
         }
-        let live = Arc::clone(&self.live);
+        let memory = Arc::clone(&self.memory);
         match writes.is_empty() {
             true => Ok(()),
-            false => self.write(writes, move |_sequence| live.put_new(&durable)).await,
+            false => self.write(writes, move |_sequence| memory.put_new(&durable)).await,
         }
     }
 

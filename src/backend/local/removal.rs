@@ -1,5 +1,5 @@
 //! Removal of documents: a document by its id, a selection, or all expired documents. Like
-//! additions, removals have tickets in the order of arrival.
+//! additions, removals have a number in the order of arrival.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use futures_util::stream::{self, StreamExt, TryStreamExt};
 use super::Local;
 use super::catalog::Listing;
 use crate::backend::BackendError;
-use crate::backend::in_flight::Ticket;
+use crate::backend::in_flight::Arrival;
 use crate::document::{DocumentId, Ordinal};
 use crate::storage::Write;
 use akin_core::text::ShingleSet;
@@ -18,11 +18,11 @@ const REMOVALS_AT_ONCE: usize = 256;
 
 impl Local {
     pub(super) async fn remove_by_id(&self, id: &DocumentId) -> Result<bool, BackendError> {
-        let mut ticket = self.in_flight.enter_removal(id);
-        ticket.wait_for_predecessor().await;
-        match self.live.catalog.alive(id, self.settings.clock.now_ms()) {
+        let mut arrival = self.in_flight.enter_removal(id);
+        arrival.wait_for_predecessor().await;
+        match self.memory.catalog.alive(id, self.settings.clock.now_ms()) {
             Some(Listing { id, ordinal, .. }) => {
-                self.remove_document(ticket, id, ordinal).await.map(|()| true)
+                self.remove_document(arrival, id, ordinal).await.map(|()| true)
             }
             None => Ok(false),
         }
@@ -41,26 +41,26 @@ impl Local {
 
     /// `false` if the document was removed or replaced before its turn.
     async fn remove_one(&self, ordinal: Ordinal) -> Result<bool, BackendError> {
-        let Some(listing) = self.live.catalog.listing(ordinal) else { return Ok(false) };
-        let mut ticket = self.in_flight.enter_removal(&listing.id);
-        ticket.wait_for_predecessor().await;
-        if self.live.catalog.ordinal(&listing.id) != Some(ordinal) {
+        let Some(listing) = self.memory.catalog.listing(ordinal) else { return Ok(false) };
+        let mut arrival = self.in_flight.enter_removal(&listing.id);
+        arrival.wait_for_predecessor().await;
+        if self.memory.catalog.ordinal(&listing.id) != Some(ordinal) {
             return Ok(false);
         }
-        self.remove_document(ticket, listing.id, ordinal).await.map(|()| true)
+        self.remove_document(arrival, listing.id, ordinal).await.map(|()| true)
     }
 
     async fn remove_document(
         &self,
-        ticket: Ticket,
+        arrival: Arrival,
         id: DocumentId,
         ordinal: Ordinal,
     ) -> Result<(), BackendError> {
         let set = self.set_to_remove(Some(ordinal)).await;
-        let live = Arc::clone(&self.live);
+        let memory = Arc::clone(&self.memory);
         let apply = move |_sequence| {
-            live.remove(&id, ordinal, set.as_ref());
-            ticket.stored();
+            memory.remove(&id, ordinal, set.as_ref());
+            arrival.stored();
         };
         self.write(vec![Write::Remove { ordinal }], apply).await
     }
@@ -68,9 +68,9 @@ impl Local {
     /// The set of a document to be removed, if the index needs it. An unreadable set does not
     /// prevent the removal: it only leaves unused postings in the index.
     pub(super) async fn set_to_remove(&self, ordinal: Option<Ordinal>) -> Option<ShingleSet> {
-        let ordinal = ordinal.filter(|_| self.live.index.has_prefix())?;
-        let fingerprint = self.live.catalog.fingerprint(ordinal)?;
-        if let Some(set) = self.live.sets.get(fingerprint) {
+        let ordinal = ordinal.filter(|_| self.memory.index.has_prefix())?;
+        let fingerprint = self.memory.catalog.fingerprint(ordinal)?;
+        if let Some(set) = self.memory.sets.get(fingerprint) {
             return Some(set);
         }
         let read = self.read_sets(vec![ordinal]).await;

@@ -24,7 +24,7 @@ impl Local {
     pub fn is_snapshot_due(&self, operations_min: u64) -> bool {
         let sequence = self.snapshot_sequence.load(Ordering::Relaxed);
         let replayed = self.store.applied_sequence().saturating_sub(sequence);
-        replayed >= operations_min.max(self.live.catalog.documents() / DOCUMENTS_PER_REPLAYED)
+        replayed >= operations_min.max(self.memory.catalog.documents() / DOCUMENTS_PER_REPLAYED)
     }
 
     /// Writes a snapshot. The sequence is recorded before the first entry is copied: later writes
@@ -46,9 +46,9 @@ impl Local {
             sketch_bytes: self.sketch_bytes,
             created_at_ms: self.settings.clock.now_ms(),
         };
-        let (live, snapshots) = (Arc::clone(&self.live), self.store.snapshots().clone());
+        let (memory, snapshots) = (Arc::clone(&self.memory), self.store.snapshots().clone());
         let copied =
-            super::blocking(move || Ok((copy(&live, &snapshots, &header)?, one_at_a_time)));
+            super::blocking(move || Ok((copy(&memory, &snapshots, &header)?, one_at_a_time)));
         // A tuple, so that the writer is dropped before the lock.
         let unfinished = copied.await?;
         self.store.sync().await?;
@@ -88,12 +88,12 @@ impl Local {
 /// document that is stored or removed during the copying: the log contains all operations of that
 /// time.
 fn copy(
-    live: &MemoryState,
+    memory: &MemoryState,
     snapshots: &Snapshots,
     header: &SnapshotHeader,
 ) -> Result<SnapshotWriter, StorageError> {
     let mut writer = snapshots.begin(header)?;
-    live.index.visit_sets(|set| {
+    memory.index.visit_sets(|set| {
         writer.write(&SnapshotRecord::Entry(SnapshotEntry {
             fingerprint: set.fingerprint,
             shingles: set.shingles,
@@ -101,7 +101,7 @@ fn copy(
             members: &set.members,
         }))
     })?;
-    live.catalog.visit(|listing| {
+    memory.catalog.visit(|listing| {
         let &Listing { ordinal, ref id, fingerprint, has_metadata, .. } = listing;
         let id = id.as_str();
         let listing = SnapshotListing { ordinal, id, fingerprint, has_metadata };

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 
 use super::Local;
 use super::memory_state::DurableDocument;
-use crate::backend::in_flight::Ticket;
+use crate::backend::in_flight::Arrival;
 use crate::backend::{Backend, BackendError, PreparedDocument, Registered, Stored, content_hash};
 use crate::document::{Document, Ordinal};
 use crate::storage::{EncodedRecord, Record, Write};
@@ -68,11 +68,11 @@ impl Local {
     }
 
     pub(super) async fn store_one(&self, registered: Registered) -> Result<Stored, BackendError> {
-        let Registered { document: prepared, mut ticket, .. } = registered;
-        ticket.wait_for_predecessor().await;
+        let Registered { document: prepared, mut arrival, .. } = registered;
+        arrival.wait_for_predecessor().await;
         let document = &prepared.document;
         let times = self.times_of(document);
-        let old = self.live.catalog.alive(&document.id, times.stored_at_ms);
+        let old = self.memory.catalog.alive(&document.id, times.stored_at_ms);
         let is_over = |over| old.as_ref().is_some_and(|old| old.ordinal == over);
         if !prepared.only_over.is_none_or(is_over) {
             return Err(BackendError::Changed);
@@ -80,11 +80,11 @@ impl Local {
         let expires_as_before =
             old.as_ref().is_some_and(|old| old.expires_at_ms() == times.expires_at_ms);
         if expires_as_before && self.is_stored(document).await? {
-            ticket.stored();
+            arrival.stored();
             return Ok(Stored::Unchanged);
         }
         // This may be an expired document that is not removed yet.
-        let replaces = self.live.catalog.ordinal(&document.id);
+        let replaces = self.memory.catalog.ordinal(&document.id);
         let replaced_set = self.set_to_remove(replaces).await;
         let record = self.encode(vec![(Arc::clone(&prepared), times)]).await?;
         let record = record.into_iter().next().expect("there is one of one document");
@@ -94,10 +94,10 @@ impl Local {
         let record = record.with_ordinal(ordinal);
         let expires_at_ms = times.expires_at_ms;
         let durable = DurableDocument { ordinal, prepared, expires_at_ms };
-        let live = Arc::clone(&self.live);
+        let memory = Arc::clone(&self.memory);
         let apply = move |_sequence| {
-            live.put(&durable, replaced_set.as_ref());
-            ticket.stored();
+            memory.put(&durable, replaced_set.as_ref());
+            arrival.stored();
         };
         self.write(vec![Write::Put { record, replaces }], apply).await?;
         Ok(if old.is_some() { Stored::Replaced } else { Stored::Created })
@@ -111,11 +111,11 @@ impl Local {
             return Ok(());
         }
         let mut documents = Vec::with_capacity(registered.len());
-        let mut tickets = Vec::with_capacity(registered.len());
-        for Registered { document, ticket, .. } in registered {
+        let mut arrivals = Vec::with_capacity(registered.len());
+        for Registered { document, arrival, .. } in registered {
             let times = self.times_of(&document.document);
             documents.push((document, times));
-            tickets.push(ticket);
+            arrivals.push(arrival);
         }
         let records = self.encode(documents.clone()).await?;
         // Assigned last, as for a single document.
@@ -132,10 +132,10 @@ impl Local {
         }
         // Kept here as well, so that the committing thread does not have to free them.
         let durable = Arc::new(durable);
-        let (live, committed) = (Arc::clone(&self.live), Arc::clone(&durable));
+        let (memory, committed) = (Arc::clone(&self.memory), Arc::clone(&durable));
         let apply = move |_sequence| {
-            live.put_new(&committed);
-            tickets.into_iter().for_each(Ticket::stored);
+            memory.put_new(&committed);
+            arrivals.into_iter().for_each(Arrival::stored);
         };
         self.write(writes, apply).await
     }

@@ -44,7 +44,7 @@ async fn assert_stored(local: &Local, stored: &BTreeMap<&str, Option<u32>>) {
     for (id, current) in stored {
         for version in 0..4 {
             let probe = prepared(id, &text(id, version));
-            let filed = local.live.index.size_and_sketch_of(probe.fingerprint).is_some();
+            let filed = local.memory.index.size_and_sketch_of(probe.fingerprint).is_some();
             assert_eq!(filed, *current == Some(version), "{id} {version}");
         }
         let record = local.record(&DocumentId::new(*id).unwrap()).await.unwrap();
@@ -66,7 +66,7 @@ async fn ordinals_beyond_32_bits_are_stored_replaced_removed() {
         post(&local, id, 0).await.unwrap();
         stored.insert(id, Some(0));
     }
-    let ordinal = |local: &Local, id| local.live.catalog.ordinal(&DocumentId::new(id).unwrap());
+    let ordinal = |local: &Local, id| local.memory.catalog.ordinal(&DocumentId::new(id).unwrap());
     assert_eq!(ordinal(&local, "c"), Some(Ordinal::from(u32::MAX)));
     assert_eq!(ordinal(&local, "d").map(Ordinal::get), Some(1 << 32));
     local.snapshot().await.unwrap();

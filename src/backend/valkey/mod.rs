@@ -220,9 +220,9 @@ impl Backend for Valkey {
         let document = Arc::new(document);
         // All rivals, including rivals in this process, are found through Valkey: their tickets
         // decide.
-        let (ticket, _) = self.in_flight.enter(&document, tentative, None);
+        let (arrival, _) = self.in_flight.enter(&document, tentative, None);
         let (rivals, is_new) = (Rivals::default(), false);
-        Ok(Registered { document, rivals, is_new, tentative, search, ticket, announced: None })
+        Ok(Registered { document, rivals, is_new, tentative, search, arrival, announced: None })
     }
 
     async fn announce(
@@ -255,12 +255,12 @@ impl Backend for Valkey {
 
     async fn remove(&self, id: &DocumentId) -> Result<bool, BackendError> {
         self.check_open()?;
-        let mut ticket = self.in_flight.enter_removal(id);
-        ticket.wait_for_predecessor().await;
+        let mut arrival = self.in_flight.enter_removal(id);
+        arrival.wait_for_predecessor().await;
         let (shared, id) = (Arc::clone(&self.shared), id.clone());
         let work = async move {
             let removed = shared.remove(&id, Which::Alive).await;
-            ticket.stored();
+            arrival.stored();
             removed
         };
         let removed = self.shared.connection.spawn(work).await;

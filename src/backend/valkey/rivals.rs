@@ -58,7 +58,7 @@ impl Shared {
         let Some(search) = registered.search.clone() else { return Ok(None) };
         let (document, tentative) = (Arc::clone(&registered.document), registered.tentative);
         if registered.announced.is_none() {
-            registered.ticket.wait_for_predecessor().await;
+            registered.arrival.wait_for_predecessor().await;
             let entry = self.tickets.enter();
             let mut announced = self.begin_whole(&document, tentative).await?;
             let ticket = entry.ticket().await?;

@@ -18,8 +18,8 @@ impl Shared {
         self: Arc<Self>,
         registered: Registered,
     ) -> Result<Stored, BackendError> {
-        let Registered { document: prepared, mut ticket, tentative, announced, .. } = registered;
-        ticket.wait_for_predecessor().await;
+        let Registered { document: prepared, mut arrival, tentative, announced, .. } = registered;
+        arrival.wait_for_predecessor().await;
         let (id, now_ms) = (&prepared.document.id, self.now_ms());
         let old = self.live(id).await?.filter(|old| old.is_alive(now_ms));
         let is_over = |over| old.as_ref().is_some_and(|old| old.ordinal == over);
@@ -32,7 +32,7 @@ impl Shared {
                 old.content_hash == new.content_hash && old.expires_at_ms == new.expires_at_ms;
             if is_same {
                 self.file_again(&prepared, old).await?;
-                ticket.stored();
+                arrival.stored();
                 return Ok(Stored::Unchanged);
             }
         }
@@ -44,7 +44,7 @@ impl Shared {
         let since = announced.since;
         let replaced = self.make_live(announced, prepared.only_over, old).await?;
         self.connection.wait_for_replicas(since).await?;
-        ticket.stored();
+        arrival.stored();
         Ok(match replaced.is_some_and(|old| old.is_alive(now_ms)) {
             true => Stored::Replaced,
             false => Stored::Created,

@@ -16,7 +16,7 @@ use crate::cli::failure::Failure;
 use crate::cli::input::{
     Cancelled, Emit, OnInvalid, Screening, Selection, WordCounter, read_inputs,
 };
-use crate::cli::meter::{Meter, Unit};
+use crate::cli::meter::{Meter, Quantity};
 use crate::document::DocumentId;
 use crate::engine::{Analyser, CollectionSettings, OfflineCorpus, OfflineGathering, Room};
 
@@ -66,7 +66,7 @@ impl Gathering<'_> {
         let total = sizes.sum();
         let room = self.options.room(self.output);
         check_disk(&room, total)?;
-        let meter = Meter::new(self.options.analysis.quiet, "reading", Unit::Bytes, total);
+        let meter = Meter::new(self.options.analysis.quiet, "reading", Quantity::Bytes, total);
         let names = Names::new(&room, old.is_some());
         let memory = Memory::new(&room, self.listing);
         let gathering = OfflineGathering::within(self.settings, room);

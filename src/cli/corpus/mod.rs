@@ -247,7 +247,7 @@ fn show(progress: &Progress, quiet: bool, shown: &mut Option<(Stage, Meter)>) {
             Stage::Joining => ("comparing", "sets"),
             Stage::Giving => ("writing", "documents"),
         };
-        *shown = Some((stage, Meter::new(quiet, doing, meter::Unit::Things(unit), total)));
+        *shown = Some((stage, Meter::new(quiet, doing, meter::Quantity::Things(unit), total)));
     }
     if let Some((_, meter)) = shown {
         meter.set(done);

@@ -10,7 +10,7 @@ use crate::app::available_memory;
 use crate::cli::corpus::{Analysed, Uncompared, read, work_in_order};
 use crate::cli::failure::Failure;
 use crate::cli::input::{Event, Item};
-use crate::cli::meter::{Meter, Unit};
+use crate::cli::meter::{Meter, Quantity};
 use crate::document::DocumentId;
 use akin_core::passages::contamination::{EvaluationSet, EvaluationSetBuilder};
 use akin_core::text::{ShingleSettings, Shingler};
@@ -42,7 +42,7 @@ impl Evaluation {
         let builder = EvaluationSetBuilder::new(plan.words);
         let mut builder = builder.map_err(|error| Failure::new(error.to_string()))?;
         let total = plan.against.bytes(|| true).unwrap_or(0);
-        let meter = Meter::new(plan.quiet, "reading the evaluation set", Unit::Bytes, total);
+        let meter = Meter::new(plan.quiet, "reading the evaluation set", Quantity::Bytes, total);
         let mut uncompared = Uncompared::default();
         let mut documents = Vec::new();
         let memory = available_memory() / 2;

@@ -18,7 +18,7 @@ use self::writing::Pass;
 use super::corpus::{read, work_in_order};
 use super::failure::Failure;
 use super::input::Item;
-use super::meter::{Meter, Unit};
+use super::meter::{Meter, Quantity};
 use super::output::print_json;
 use akin_core::passages::contamination::{DocumentCounts, FrequentGrams};
 
@@ -87,5 +87,5 @@ fn frequent(
 }
 
 fn meter(plan: &Plan, doing: &'static str) -> Meter {
-    Meter::new(plan.quiet, doing, Unit::Bytes, plan.training.bytes(|| true).unwrap_or(0))
+    Meter::new(plan.quiet, doing, Quantity::Bytes, plan.training.bytes(|| true).unwrap_or(0))
 }

@@ -18,7 +18,7 @@ use super::corpus::{CorpusOptions, Fate, Gathered, Gathering, Keep, disk_failed,
 use super::failure::Failure;
 use super::feature::PARQUET;
 use super::input::{self, Cancelled, Event, Selection, read_inputs};
-use super::meter::{Meter, Unit};
+use super::meter::{Meter, Quantity};
 use super::output::{Destination, print_json};
 use crate::engine::{Linkage, Mode};
 use akin_core::scheme::Threshold;
@@ -111,7 +111,7 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     })?;
     let clusters = Clusters::new(&corpus, representatives);
     let total = fates.len() as u64;
-    let meter = Meter::new(options.analysis.quiet, "writing", Unit::Things("documents"), total);
+    let meter = Meter::new(options.analysis.quiet, "writing", Quantity::Things("documents"), total);
     let writer = Writer::new(place, &selection, arguments.annotate)?;
     let fates = numbered(&fates, corpus.first_new());
     rewrite(&selection, fates, &clusters, &meter, writer)?;

@@ -22,7 +22,7 @@ use super::client::{Client, query_value};
 use super::failure::Failure;
 use super::import::{Import, Report, import};
 use super::input::{InputOptions, Selection};
-use super::meter::{Meter, Unit};
+use super::meter::{Meter, Quantity};
 use super::output::print_json;
 use super::serve::flags;
 use crate::app::{self, AppError};
@@ -128,7 +128,7 @@ async fn show(arguments: Arguments, settings: Settings) -> Result<ExitCode, Fail
     let stop_signal = app::stop_signal().map_err(AppError::Start)?;
     tokio::pin!(stop_signal);
     let mut serving = Serving::start(settings).await?;
-    let meter = Arc::new(Meter::new(arguments.quiet, "importing", Unit::Bytes, 0));
+    let meter = Arc::new(Meter::new(arguments.quiet, "importing", Quantity::Bytes, 0));
     let import = tokio::task::spawn_blocking({
         let selection = arguments.input.selection(arguments.paths.clone());
         let min_words = arguments.input.screening().min_words;

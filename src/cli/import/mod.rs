@@ -18,7 +18,7 @@ use clap::Args;
 use super::client::{Client, InCollection, Server, read_whole, with_query};
 use super::failure::Failure;
 use super::input::{InputOptions, read_text_file, threshold};
-use super::meter::{Meter, Unit};
+use super::meter::{Meter, Quantity};
 use super::output::write_json;
 use crate::engine::OnDuplicate;
 use akin_core::scheme::Threshold;
@@ -91,7 +91,7 @@ pub fn run(mut arguments: Arguments) -> Result<ExitCode, Failure> {
         make_collection(&client, &arguments.within, settings)?;
     }
     let selection = arguments.input.selection(files);
-    let meter = Meter::new(arguments.quiet, "importing", Unit::Bytes, 0);
+    let meter = Meter::new(arguments.quiet, "importing", Quantity::Bytes, 0);
     let (report, ended) = import(&Import {
         client: &client,
         path: &path,

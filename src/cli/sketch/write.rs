@@ -12,7 +12,7 @@ use super::columns::{Layout, SketchesWriter};
 use crate::cli::corpus::{Analysed, How, Keep, Uncompared, UncomparedCounts, analyse};
 use crate::cli::failure::Failure;
 use crate::cli::input::{self, Cancelled, Emit, Screening, WordCounter};
-use crate::cli::meter::{Meter, Unit};
+use crate::cli::meter::{Meter, Quantity};
 use crate::cli::output::{self, Destination};
 use crate::engine::{Analyser, CollectionSettings};
 use akin_core::scheme::{ProbePlan, Threshold};
@@ -76,7 +76,7 @@ pub fn write(
     };
     let mut rows = SketchesWriter::new(destination.create()?, layout)?;
     let mut documents = 0;
-    let meter = Meter::new(source.quiet, "sketching", Unit::Bytes, source.bytes);
+    let meter = Meter::new(source.quiet, "sketching", Quantity::Bytes, source.bytes);
     let words = WordCounter::new(source.screening.min_words);
     let how =
         How { analyser: &analyser, keep: &Keep::LowestId, words: &words, threads: source.threads };

@@ -133,7 +133,7 @@ impl Engine {
             self.check(admitted, None).await?;
         if is_skipped {
             // The version that is stored is known once the earlier versions are decided.
-            registered.ticket.wait_for_predecessor().await;
+            registered.arrival.wait_for_predecessor().await;
         }
         // A document that is already stored is stored again, as its expiry may have changed.
         if !is_skipped || self.backend.is_stored(&registered.document.document).await? {

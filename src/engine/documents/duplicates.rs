@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::backend::{Candidates, PreparedDocument, Registered, Rival, RivalSearch, Rivals};
 use crate::engine::lookup::{PageRange, Query, SHINGLES_INLINE_MAX, Scored, put_in_order};
 use crate::engine::{
-    AddOptions, AddStatus, Added, Admitted, Engine, EngineError, Match, Mode, OnDuplicate, Policy,
+    AddOptions, AddStatus, Added, Admitted, Engine, EngineError, Match, Mode, Note, OnDuplicate,
     compute_if,
 };
 use akin_core::measure::Overlap;
@@ -83,7 +83,7 @@ impl Engine {
             status: AddStatus::Skipped,
             duplicates: Vec::new(),
             shingles: prepared.set.count(),
-            policy: Policy::of(prepared.whole_document),
+            notes: Note::of(prepared.whole_document),
             cluster: None,
             more: false,
             truncated: false,

@@ -8,7 +8,7 @@ use utoipa::ToSchema;
 
 use crate::background;
 use crate::document::{Content, DocumentId, Metadata};
-use crate::engine::{Disguise, Engine, Policy, Record};
+use crate::engine::{Disguise, Engine, Note, Record};
 use crate::http::problem::{Problem, ProblemReply, internal};
 use crate::http::request::include::Include;
 use crate::http::time::Time;
@@ -88,7 +88,7 @@ pub struct StoredReply {
     /// A hash of all its shingles, in 16 hexadecimal digits: equal sets have equal fingerprints.
     #[schema(example = "00f9a3c6d4e2b180")]
     fingerprint: String,
-    policy: Vec<Policy>,
+    notes: Vec<Note>,
     /// The name of its cluster, in a collection that keeps them; absent while they are being built.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(example = "e6c632b61e964e1f")]
@@ -146,7 +146,7 @@ impl StoredReply {
             stored_at: Time(stored.stored_at_ms),
             shingles: stored.shingles as usize,
             fingerprint: format!("{:016x}", disguise.hash(stored.fingerprint)),
-            policy: Policy::of(stored.whole_document),
+            notes: Note::of(stored.whole_document),
             cluster: None,
             included,
             document: DocumentReply::from(stored),

@@ -84,7 +84,7 @@ class Added(TypedDict):
     status: Literal["created", "replaced", "unchanged", "skipped"]
     duplicates: List[Match]
     shingles: int
-    policy: List[str]
+    notes: List[str]
     more: NotRequired[bool]
     truncated: NotRequired[bool]
 
@@ -129,7 +129,7 @@ class StoredDocument(TypedDict):
     stored_at: str
     shingles: int
     fingerprint: str
-    policy: List[str]
+    notes: List[str]
     text: NotRequired[str]
     tokens: NotRequired[List[Token]]
     fields: NotRequired[Dict[str, str]]

@@ -17,8 +17,8 @@ fn search(document: &PreparedDocument) -> RivalSearch {
     RivalSearch { keys, agreeing_min: 1, threshold, rivals_max: 10, lookup: None }
 }
 
-/// Returns a document's ticket and its rivals.
-fn enter(in_flight: &InFlight, id: &str, text: &str, tentative: bool) -> (Ticket, Rivals) {
+/// Returns a document's arrival and its rivals.
+fn enter(in_flight: &InFlight, id: &str, text: &str, tentative: bool) -> (Arrival, Rivals) {
     let document = Arc::new(prepared(id, text));
     in_flight.enter(&document, tentative, Some(&search(&document)))
 }
@@ -101,15 +101,15 @@ fn searches_with_many_keys_find_all_rivals() {
 #[test]
 fn equal_documents_are_rivals_up_to_the_limit() {
     let in_flight = in_flight();
-    let mut tickets = Vec::new();
+    let mut arrivals = Vec::new();
     for number in 0..100 {
-        let (ticket, rivals) = enter(&in_flight, &format!("{number:02}"), "one two three", false);
+        let (arrival, rivals) = enter(&in_flight, &format!("{number:02}"), "one two three", false);
         assert_eq!(rivals.found.len(), number.min(10));
         assert_eq!(rivals.truncated, number > 10, "{number}");
-        tickets.push(ticket);
+        arrivals.push(arrival);
     }
     assert_eq!(in_flight.lock().sets.examined, 99, "each examined one set");
-    drop(tickets);
+    drop(arrivals);
     assert!(is_empty(&in_flight));
 }
 
@@ -118,12 +118,12 @@ fn equal_documents_are_rivals_up_to_the_limit() {
 fn of_many_near_copies_only_some_are_examined() {
     let examined = |copies: usize| {
         let in_flight = in_flight();
-        let mut tickets = Vec::new();
+        let mut arrivals = Vec::new();
         for number in 0..copies {
             let tentative = number % 2 == 0;
             let copy = enter(&in_flight, &number.to_string(), &near_copy(number), tentative);
             assert_eq!(copy.1.found.len(), number.min(10));
-            tickets.push(copy.0);
+            arrivals.push(copy.0);
         }
         in_flight.lock().sets.examined
     };
@@ -136,7 +136,7 @@ fn of_many_near_copies_only_some_are_examined() {
 fn equal_sets_are_rivals_despite_many_near_copies() {
     let in_flight = in_flight();
     let enter = |number: usize, id: &str| enter(&in_flight, id, &near_copy(number), false);
-    let _tickets: Vec<_> = (0..300).map(|number| enter(number, &number.to_string())).collect();
+    let _arrivals: Vec<_> = (0..300).map(|number| enter(number, &number.to_string())).collect();
     let (_last, rivals) = enter(299, "last");
     assert_eq!(ids(&rivals)[0], "299");
 }
@@ -145,7 +145,7 @@ fn equal_sets_are_rivals_despite_many_near_copies() {
 fn a_tentative_document_has_the_earliest_rivals() {
     let in_flight = in_flight();
     let enter = |number: usize| enter(&in_flight, &number.to_string(), &near_copy(number), true);
-    let _tickets: Vec<_> = (0..30).map(enter).collect();
+    let _arrivals: Vec<_> = (0..30).map(enter).collect();
     let (_last, rivals) = enter(30);
     let earliest: Vec<_> = (0..10).map(|number| number.to_string()).collect();
     assert_eq!(ids(&rivals), earliest);

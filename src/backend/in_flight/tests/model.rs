@@ -24,7 +24,7 @@ use crate::backend::in_flight::Outcome;
 use crate::backend::testing::prepared;
 use crate::backend::{PreparedDocument, Rivals};
 use akin_core::sketch::{Estimator, SketchSettings};
-use queue::{InFlight, Ticket};
+use queue::{Arrival, InFlight};
 
 const SCHEDULES: usize = 500;
 
@@ -41,13 +41,13 @@ impl Arrivals {
         Arc::new(Self { in_flight, stored: Mutex::default() })
     }
 
-    fn enter(&self, document: &Arc<PreparedDocument>, tentative: bool) -> (Ticket, Rivals) {
+    fn enter(&self, document: &Arc<PreparedDocument>, tentative: bool) -> (Arrival, Rivals) {
         self.in_flight.enter(document, tentative, Some(&search(document)))
     }
 
     /// The steps of `Engine::add`: the ids of the near-duplicates, and whether it was stored.
     fn add(&self, document: &Arc<PreparedDocument>, tentative: bool) -> (Vec<String>, bool) {
-        let (mut ticket, rivals) = self.enter(document, tentative);
+        let (mut arrival, rivals) = self.enter(document, tentative);
         let mut found: Vec<String> = self.stored.lock().unwrap().keys().cloned().collect();
         for rival in rivals.found {
             let id = rival.document.document.id.to_string();
@@ -58,17 +58,17 @@ impl Arrivals {
         found.retain(|id| id != document.document.id.as_str());
         let is_stored = !tentative || found.is_empty();
         if is_stored {
-            block_on(ticket.wait_for_predecessor());
-            self.store(document, ticket);
+            block_on(arrival.wait_for_predecessor());
+            self.store(document, arrival);
         }
         (found, is_stored)
     }
 
-    /// It is in the index before the ticket is returned.
-    fn store(&self, document: &PreparedDocument, ticket: Ticket) {
+    /// It is in the index before the arrival ends.
+    fn store(&self, document: &PreparedDocument, arrival: Arrival) {
         let id = document.document.id.to_string();
         self.stored.lock().unwrap().insert(id, text(document));
-        ticket.stored();
+        arrival.stored();
     }
 
     fn check_empty(&self) {
@@ -156,8 +156,8 @@ fn the_place_of_a_withdrawn_document_is_taken() {
     let documents = near_copies(3);
     check(move || {
         let arrivals = Arrivals::new();
-        let (ticket, _) = arrivals.enter(&documents[2], true);
-        let failing = thread::spawn(move || drop(ticket));
+        let (arrival, _) = arrivals.enter(&documents[2], true);
+        let failing = thread::spawn(move || drop(arrival));
         let added = add_all(&arrivals, &documents[..2], |_| true);
         failing.join().unwrap();
         assert_eq!(added.iter().filter(|(_, is_stored)| *is_stored).count(), 1, "{added:?}");
@@ -166,7 +166,7 @@ fn the_place_of_a_withdrawn_document_is_taken() {
 }
 
 /// Versions, the first of which is withdrawn, and a removal: they happen in the order of their
-/// tickets.
+/// arrivals.
 #[test]
 fn of_one_id_the_last_posted_counts() {
     let versions: Vec<_> =
@@ -174,21 +174,21 @@ fn of_one_id_the_last_posted_counts() {
     check(move || {
         let arrivals = Arrivals::new();
         let order = Arc::new(Mutex::new(Vec::new()));
-        let tickets: Vec<Ticket> =
+        let entered: Vec<Arrival> =
             versions.iter().map(|version| arrivals.enter(version, false).0).collect();
         let removal = arrivals.in_flight.enter_removal(&versions[0].document.id);
         let last = arrivals.enter(&versions[0], false).0;
-        let all = tickets.into_iter().chain([removal, last]).enumerate();
+        let all = entered.into_iter().chain([removal, last]).enumerate();
         let threads: Vec<_> = all
-            .map(|(at, mut ticket)| {
+            .map(|(at, mut arrival)| {
                 let order = Arc::clone(&order);
                 thread::spawn(move || {
                     if at == 1 {
-                        return drop(ticket);
+                        return drop(arrival);
                     }
-                    block_on(ticket.wait_for_predecessor());
+                    block_on(arrival.wait_for_predecessor());
                     order.lock().unwrap().push(at);
-                    ticket.stored();
+                    arrival.stored();
                 })
             })
             .collect();

@@ -324,14 +324,14 @@ impl Clusters {
 impl Local {
     /// The clusters, if they are kept.
     pub fn clusters(&self) -> Option<&Clusters> {
-        self.live.clusters.as_ref()
+        self.memory.clusters.as_ref()
     }
 
     /// How far the clusters have come. Expired documents belong to their clusters until they are
     /// removed.
     pub fn cluster_counts(&self) -> Option<ClusterCounts> {
         let mut counts = self.clusters()?.counts();
-        let has_expired = || !self.live.catalog.due(self.now_ms(), 1).is_empty();
+        let has_expired = || !self.memory.catalog.due(self.now_ms(), 1).is_empty();
         if counts.state == ClustersState::Current && has_expired() {
             counts.state = ClustersState::Updating;
         }
@@ -343,7 +343,7 @@ impl Local {
         let Some(clusters) = self.clusters() else { return true };
         let connect = |state: &mut State| {
             let version = |ordinal| {
-                let listing = self.live.catalog.listing(ordinal)?;
+                let listing = self.memory.catalog.listing(ordinal)?;
                 Some(Version { id: listing.id, ordinal })
             };
             let (Some(a), Some(b)) = (version(a), version(b)) else { return false };
@@ -355,16 +355,16 @@ impl Local {
 
     /// A document with this set: the first from an ordinal on, or of all.
     pub fn member_from(&self, fingerprint: u64, from: Ordinal) -> Option<Ordinal> {
-        self.live.index.member_from(fingerprint, from)
+        self.memory.index.member_from(fingerprint, from)
     }
 
     pub fn sketched_at(&self, ordinal: Ordinal) -> Option<Sketched> {
-        self.live.sketched_ordinal(ordinal, i64::MIN)
+        self.memory.sketched_ordinal(ordinal, i64::MIN)
     }
 
     /// The documents of a chunk of the catalog.
     pub fn documents_in(&self, chunk: u64) -> Vec<Ordinal> {
-        self.live.catalog.ordinals_in(chunk)
+        self.memory.catalog.ordinals_in(chunk)
     }
 
     /// The ordinal of a document that has not expired.
@@ -373,12 +373,12 @@ impl Local {
     }
 
     pub fn id(&self, ordinal: Ordinal) -> Option<DocumentId> {
-        self.live.catalog.listing(ordinal).map(|listing| listing.id)
+        self.memory.catalog.listing(ordinal).map(|listing| listing.id)
     }
 
     pub fn has_expired(&self, ordinal: Ordinal) -> bool {
         let now_ms = self.now_ms();
-        self.live.catalog.listing(ordinal).is_some_and(|listing| listing.has_expired(now_ms))
+        self.memory.catalog.listing(ordinal).is_some_and(|listing| listing.has_expired(now_ms))
     }
 
     /// # Errors
