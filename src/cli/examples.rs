@@ -144,6 +144,7 @@ const EXAMPLES: &[Examples] = &[
         &[
             ("akin dedup crawl.jsonl.gz -o unique.jsonl.gz", "keep one document of each cluster"),
             ("akin dedup crawl.jsonl --annotate -o clusters.jsonl", "keep all, named by cluster"),
+            ("akin dedup crawl.jsonl --spans 50 -o cut.jsonl", "cut what 50 words repeat"),
         ],
     ),
     (

@@ -24,6 +24,8 @@ mod json;
 mod keys;
 mod lists;
 mod logs;
+#[path = "../../crates/akin-core/benches/corpus/numbers.rs"]
+mod numbers;
 mod offline;
 mod portable;
 #[path = "../serving/mod.rs"]
@@ -35,6 +37,8 @@ mod serving;
 mod settings;
 #[cfg(all(feature = "parquet", feature = "html"))]
 mod sketch;
+#[cfg(all(feature = "parquet", feature = "html"))]
+mod spans;
 mod tls;
 mod traces;
 mod webhooks;

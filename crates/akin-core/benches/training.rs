@@ -124,7 +124,8 @@ impl<'d> Bench<'d> {
         let mut repeats = grams.into_repeats();
         let mut removed = 0;
         self.pass("repeats, second pass", |words| {
-            removed += repeats.find(words.hashes()).iter().map(std::ops::Range::len).sum::<usize>();
+            let found = repeats.find((), words.hashes());
+            removed += found.iter().map(|repeat| repeat.words.len()).sum::<usize>();
         });
         println!(
             "    {removed} of {words_count} words are repeats; {:.1} MB in the first pass, {:.1} MB \

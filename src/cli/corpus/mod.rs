@@ -5,12 +5,14 @@ mod keep;
 mod memory;
 mod names;
 mod pipeline;
+mod texts;
 mod uncompared;
 
 pub use gather::{Fate, Gathered, Gathering, disk_failed, read};
 pub use keep::Keep;
 pub use memory::Listing;
 pub use pipeline::{Analysed, How, analyse, work_in_order};
+pub use texts::{NoText, TextCutter, WordedText, each_text};
 pub use uncompared::{Uncompared, UncomparedCounts};
 
 use std::io;
@@ -151,11 +153,7 @@ impl AnalysisOptions {
     /// # Errors
     /// One of the files does not exist.
     pub fn only(&self, paths: Vec<PathBuf>) -> Result<Selection, Failure> {
-        let mut selection = self.input.selection(paths);
-        selection.check_exists()?;
-        selection.reading.columns.further_are_ignored = true;
-        selection.reading.columns.prunes = true;
-        Ok(selection)
+        self.input.texts_of(paths)
     }
 
     /// The files that the command reads: the documents, and the configuration.
@@ -163,6 +161,11 @@ impl AnalysisOptions {
         let documents = documents.into_iter().flat_map(|selection| selection.paths.clone());
         let further = [self.settings.as_deref(), self.config.path(), self.input.list()];
         documents.chain(further.into_iter().flatten().map(Path::to_owned)).collect()
+    }
+
+    /// The file of `--files-from`.
+    pub fn list(&self) -> Option<&Path> {
+        self.input.list()
     }
 
     /// The rules for records that are not documents, and for empty and short documents.

@@ -5,15 +5,14 @@ use std::sync::Arc;
 use indicatif::{HumanBytes, HumanCount};
 
 use super::options::Plan;
-use super::training::text_of;
 use crate::app::available_memory;
-use crate::cli::corpus::{Analysed, Uncompared, read, work_in_order};
+use crate::cli::corpus::{TextCutter, Uncompared, each_text};
 use crate::cli::failure::Failure;
-use crate::cli::input::{Event, Item};
+use crate::cli::input::Item;
 use crate::cli::meter::{Meter, Quantity};
 use crate::document::DocumentId;
 use akin_core::passages::contamination::{EvaluationSet, EvaluationSetBuilder};
-use akin_core::text::{ShingleSettings, Shingler};
+use akin_core::text::{ShingleSettings, WordSequence};
 
 /// The most bytes that a gram takes while the set is built.
 const GRAM_BYTES: usize = 64;
@@ -22,7 +21,6 @@ const DOCUMENT_BYTES: usize = 64;
 
 /// The evaluation documents.
 pub struct Evaluation {
-    pub shingler: Shingler,
     pub set: EvaluationSet,
     /// In the order of their numbers in the set.
     pub documents: Vec<EvaluationDocument>,
@@ -38,7 +36,6 @@ impl Evaluation {
     /// # Errors
     /// The documents cannot be read, are too many for the memory, or have too few words.
     pub fn read(plan: &Plan) -> Result<Self, Failure> {
-        let shingler = Shingler::new(ShingleSettings::default(), 0, usize::MAX);
         let builder = EvaluationSetBuilder::new(plan.words);
         let mut builder = builder.map_err(|error| Failure::new(error.to_string()))?;
         let total = plan.against.bytes(|| true).unwrap_or(0);
@@ -47,32 +44,19 @@ impl Evaluation {
         let mut documents = Vec::new();
         let memory = available_memory() / 2;
         let mut bytes = 0;
-        let work = |item: &Item| {
-            let (id, text) = text_of(item)?;
-            Ok((id, shingler.words(&text).map_err(|error| error.to_string())?))
-        };
-        work_in_order(read(&plan.against), plan.threads, &meter, work, |event, words| {
-            match (event, words) {
-                (Event::Item(item), Some(Ok((id, words)))) => {
-                    let grams = (words.len() + 1).saturating_sub(plan.words);
-                    bytes += grams * GRAM_BYTES + DOCUMENT_BYTES + id.as_str().len();
-                    if bytes > memory {
-                        return Err(too_large(memory));
-                    }
-                    builder.add(words.hashes());
-                    documents.push(EvaluationDocument { id, file: item.origin.file });
-                }
-                (Event::Item(item), Some(Err(reason))) => {
-                    uncompared.take(Analysed::Invalid { origin: item.origin, reason }, &meter);
-                }
-                (event, _) => {
-                    if let Some(analysed) = Analysed::without_document(event) {
-                        uncompared.take(analysed, &meter);
-                    }
-                }
+        let cutter = TextCutter::new(ShingleSettings::default(), 0);
+        let cut = |item: &_| cutter.cut(item).map(|text| (text.id, text.words));
+        let add = |item: Item, (id, words): (DocumentId, WordSequence)| {
+            let grams = (words.len() + 1).saturating_sub(plan.words);
+            bytes += grams * GRAM_BYTES + DOCUMENT_BYTES + id.as_str().len();
+            if bytes > memory {
+                return Err(too_large(memory));
             }
+            builder.add(words.hashes());
+            documents.push(EvaluationDocument { id, file: item.origin.file });
             Ok(())
-        })?;
+        };
+        each_text(&plan.against, plan.threads, &meter, &mut uncompared, cut, add)?;
         uncompared.check(plan.screening, &meter)?;
         if documents.is_empty() {
             return Err(uncompared.nothing_else());
@@ -85,7 +69,7 @@ impl Evaluation {
                 "--words takes a lower number",
             ));
         }
-        Ok(Self { shingler, set, documents })
+        Ok(Self { set, documents })
     }
 }
 

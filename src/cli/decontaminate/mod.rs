@@ -13,24 +13,26 @@ use self::evaluation::Evaluation;
 pub use self::options::Arguments;
 use self::options::{Action, Plan};
 use self::report::{Report, Summary};
-use self::training::{Rule, Scanner, text_of};
+use self::training::{Rule, Scanner};
 use self::writing::Pass;
-use super::corpus::{read, work_in_order};
+use super::corpus::{TextCutter, read, work_in_order};
 use super::failure::Failure;
 use super::input::Item;
 use super::meter::{Meter, Quantity};
 use super::output::print_json;
 use akin_core::passages::contamination::{DocumentCounts, FrequentGrams};
+use akin_core::text::ShingleSettings;
 
 pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     let mut plan = arguments.plan()?;
     let evaluation = Evaluation::read(&plan)?;
     let (writer, report) = plan.outputs()?;
     let counts = DocumentCounts::new(&evaluation.set);
-    let frequent =
-        plan.frequent.map(|max| frequent(&plan, &evaluation, &counts, max)).transpose()?;
+    let cutter = TextCutter::new(ShingleSettings::default(), plan.screening.min_words);
+    let frequent = plan.frequent.map(|max| frequent(&plan, &cutter, &counts, max)).transpose()?;
     let scanner = Scanner {
-        evaluation: &evaluation,
+        cutter: &cutter,
+        set: &evaluation.set,
         columns: &plan.training.reading.columns,
         counts: frequent.is_none().then_some(&counts),
         frequent: frequent.as_ref(),
@@ -38,7 +40,6 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
             share: plan.threshold,
             longest: plan.longest,
             cuts: plan.action == Action::Cut,
-            min_words: plan.screening.min_words,
         },
     };
     let meter = meter(&plan, "scanning");
@@ -69,17 +70,15 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
 /// texts have.
 fn frequent(
     plan: &Plan,
-    evaluation: &Evaluation,
+    cutter: &TextCutter,
     counts: &DocumentCounts<'_>,
     max: u32,
 ) -> Result<FrequentGrams, Failure> {
     let meter = meter(plan, "counting");
     let count = |item: &Item| {
         // The second pass reports what cannot be read.
-        let Ok((_, text)) = text_of(item) else { return };
-        let Ok(words) = evaluation.shingler.words(&text) else { return };
-        if words.len() >= plan.screening.min_words {
-            counts.add(words.hashes());
+        if let Ok(text) = cutter.cut(item) {
+            counts.add(text.words.hashes());
         }
     };
     work_in_order(read(&plan.training), plan.threads, &meter, count, |_, _| Ok::<(), Failure>(()))?;

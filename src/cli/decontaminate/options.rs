@@ -7,11 +7,10 @@ use clap::{Args, ValueEnum};
 use serde::Serialize;
 
 use crate::cli::corpus::cores;
-use crate::cli::dedup::{Place, Writer};
+use crate::cli::dedup::{Place, Writer, refuse_mixing};
 use crate::cli::failure::Failure;
-use crate::cli::feature::PARQUET;
-use crate::cli::input::{InputOptions, Screening, Selection, refuse_url};
-use crate::cli::output::{Destination, Inputs, Output, refuse_overwriting};
+use crate::cli::input::{InputOptions, Screening, Selection, refuse_stdin_twice, refuse_url};
+use crate::cli::output::{Destination, Inputs, Output};
 
 /// Remove an evaluation set from training texts (decontamination); needs no server
 ///
@@ -123,13 +122,11 @@ impl Arguments {
     /// An input does not exist, or would be read twice; an output is an input, exists, or would be
     /// written twice.
     pub fn plan(self) -> Result<Plan, Failure> {
-        let mut training = self.selection(self.input.files(self.paths.clone())?)?;
+        let mut training = self.input.texts_of(self.input.files(self.paths.clone())?)?;
         self.against.iter().try_for_each(|path| refuse_url(path))?;
-        let mut against = self.selection(self.against.clone())?;
-        against.reading.columns.prunes = true;
-        let columns = &mut against.reading.columns;
-        columns.text = self.against_text_column.clone().or(columns.text.take());
-        columns.id = self.against_id_column.clone().or(columns.id.take());
+        let mut against = self.input.texts_of(self.against.clone())?;
+        let (text, id) = (self.against_text_column.clone(), self.against_id_column.clone());
+        against.reading.columns.rename(text, id);
         self.check_pipes(&training, &against)?;
         // Rows are copied whole, so further columns need not be read; lines are made of the columns
         // read.
@@ -157,23 +154,9 @@ impl Arguments {
         Ok(plan)
     }
 
-    fn selection(&self, paths: Vec<PathBuf>) -> Result<Selection, Failure> {
-        let mut selection = self.input.selection(paths);
-        selection.check_exists()?;
-        selection.reading.columns.further_are_ignored = true;
-        Ok(selection)
-    }
-
     fn check_pipes(&self, training: &Selection, against: &Selection) -> Result<(), Failure> {
-        let is_stdin = |path: &Path| path == Path::new("-");
-        let reads_stdin = |selection: &Selection| selection.paths.iter().any(|path| is_stdin(path));
-        let others = reads_stdin(training) || self.input.list().is_some_and(is_stdin);
-        if reads_stdin(against) && others {
-            return Err(Failure::with_hint(
-                "stdin has either evaluation documents or training documents, or their list",
-                "name a file for one of them",
-            ));
-        }
+        let what = "stdin has either evaluation documents or training documents, or their list";
+        refuse_stdin_twice(training, against, self.input.list(), what)?;
         match training.pipe() {
             Some(pipe) if self.frequent.is_some() => Err(Failure::with_hint(
                 format!(
@@ -190,37 +173,18 @@ impl Arguments {
     fn place(self, training: &Selection, inputs: &Inputs) -> Result<Option<Place>, Failure> {
         let Self { action, destination, output_dir, json, .. } = self;
         let report = self.report.as_deref();
-        let is_reported_to_stdout = report == Some(Path::new("-"));
-        let writes_stdout =
-            action != Action::Report && output_dir.is_none() && destination.is_stdout();
-        if is_reported_to_stdout && (writes_stdout || json) {
+        if action != Action::Report {
+            return Place::new(destination, output_dir, report, json, training, inputs).map(Some);
+        }
+        refuse_mixing(report, json)?;
+        if output_dir.is_some() || !destination.is_stdout() {
             return Err(Failure::with_hint(
-                "the report would be mixed with other output on stdout",
-                "name a file by --report",
+                "--action report writes no documents",
+                "--report names the file of the report",
             ));
         }
-        if action == Action::Report {
-            if output_dir.is_some() || !destination.is_stdout() {
-                return Err(Failure::with_hint(
-                    "--action report writes no documents",
-                    "--report names the file of the report",
-                ));
-            }
-            destination.check_beside(report, inputs)?;
-            return Ok(None);
-        }
-        let Some(directory) = output_dir else {
-            if destination.is_parquet() {
-                PARQUET.require()?;
-            }
-            destination.check_beside(report, inputs)?;
-            destination.check_summary(json)?;
-            return Ok(Some(Place::One(destination)));
-        };
-        if let Some(report) = report {
-            refuse_overwriting(report, destination.force)?;
-        }
-        Place::shards(directory, training, inputs, report, destination.force).map(Some)
+        destination.check_beside(report, inputs)?;
+        Ok(None)
     }
 }
 

@@ -10,6 +10,7 @@ use super::evaluation::{Evaluation, EvaluationDocument};
 use super::options::{Action, Plan};
 use super::training::Contaminated;
 use crate::cli::corpus::UncomparedCounts;
+use crate::cli::dedup::{ReportedDocument, ReportedSpan};
 use crate::cli::failure::Failure;
 use crate::cli::output::{Output, write_json};
 use akin_core::passages::contamination::{Contamination, GramShare};
@@ -34,26 +35,10 @@ struct TrainingLine<'l> {
     words_covered: usize,
     /// The words of the longest span.
     longest: usize,
-    spans: Vec<Span>,
-    evaluation: Vec<Named<'l>>,
+    spans: Vec<ReportedSpan>,
+    evaluation: Vec<ReportedDocument<'l>>,
     /// Further evaluation documents share words with it.
     more_evaluation: bool,
-}
-
-/// A part of a text.
-#[derive(Serialize)]
-struct Span {
-    /// Unicode code points of the text.
-    start: usize,
-    end: usize,
-    words: usize,
-}
-
-/// The name of an evaluation document.
-#[derive(Serialize)]
-struct Named<'l> {
-    id: &'l str,
-    file: &'l str,
 }
 
 /// An evaluation document, of which the training documents have a part.
@@ -77,14 +62,11 @@ impl<'r> Report<'r> {
     pub fn training(&mut self, contaminated: &Contaminated) -> Result<(), Failure> {
         let Some(output) = &mut self.output else { return Ok(()) };
         let Contaminated { id, found, chars, .. } = contaminated;
-        let spans = found.spans.iter().zip(chars).map(|(words, chars)| Span {
-            start: chars.start,
-            end: chars.end,
-            words: words.len(),
-        });
+        let spans = found.spans.iter().zip(chars);
+        let spans = spans.map(|(words, chars)| ReportedSpan::new(chars, words.len()));
         let named = |number: &u32| {
             let EvaluationDocument { id, file } = &self.evaluation.documents[*number as usize];
-            Named { id: id.as_str(), file }
+            ReportedDocument { id: id.as_str(), file }
         };
         let line = TrainingLine {
             id: id.as_str(),

@@ -3,7 +3,7 @@
 use super::options::{Action, Plan};
 use super::report::{Found, Report};
 use super::training::Scanned;
-use crate::cli::corpus::{Analysed, Uncompared};
+use crate::cli::corpus::{Analysed, NoText, Uncompared};
 use crate::cli::dedup::Writer;
 use crate::cli::failure::Failure;
 use crate::cli::input::{Event, Item, OnInvalid, Origin};
@@ -35,7 +35,11 @@ impl<'p> Pass<'p> {
 
     /// # Errors
     /// An output cannot be written.
-    pub fn take(&mut self, event: Event, scanned: Option<Scanned>) -> Result<(), Failure> {
+    pub fn take(
+        &mut self,
+        event: Event,
+        scanned: Option<Result<Scanned, NoText>>,
+    ) -> Result<(), Failure> {
         match (event, scanned) {
             (Event::Item(item), Some(scanned)) => self.document(&item, scanned),
             (Event::Failed { origin, reason, line: Some(line) }, _) => {
@@ -50,18 +54,18 @@ impl<'p> Pass<'p> {
         }
     }
 
-    fn document(&mut self, item: &Item, scanned: Scanned) -> Result<(), Failure> {
+    fn document(&mut self, item: &Item, scanned: Result<Scanned, NoText>) -> Result<(), Failure> {
         if let Some(writer) = &mut self.writer {
             // A shard is written even if none of its documents is.
             writer.begin(&item.origin.file)?;
         }
         match scanned {
-            Scanned::Invalid(reason) => self.invalid(item.origin.clone(), reason, item.line()),
-            Scanned::Short => {
+            Err(NoText::Invalid(reason)) => self.invalid(item.origin.clone(), reason, item.line()),
+            Err(NoText::Short) => {
                 self.left_out(Analysed::Short);
                 Ok(())
             }
-            Scanned::Clean { words } => {
+            Ok(Scanned::Clean { words }) => {
                 self.found.documents += 1;
                 self.found.words += words as u64;
                 self.uncompared.counts.empty += u64::from(words == 0);
@@ -72,7 +76,7 @@ impl<'p> Pass<'p> {
                 let writer = self.writer.as_mut();
                 writer.map_or(Ok(()), |writer| writer.copy(&item.origin, item.line()))
             }
-            Scanned::Contaminated(contaminated) => {
+            Ok(Scanned::Contaminated(contaminated)) => {
                 self.found.add(&contaminated.found);
                 self.report.training(&contaminated)?;
                 let is_left = contaminated.found.covered < contaminated.found.words;

@@ -1,11 +1,14 @@
 //! `akin dedup`: writes a corpus without its near-duplicates.
 
 mod clusters;
+mod report;
 #[cfg_attr(not(feature = "parquet"), path = "no_rows.rs")]
 mod rows;
+mod spans;
 mod write;
 
-pub use self::write::{Place, Writer, without};
+pub use self::report::{ReportedDocument, ReportedSpan};
+pub use self::write::{Place, Writer, refuse_mixing, without};
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -16,11 +19,10 @@ use clap::Args;
 use self::clusters::{Clusters, Summary};
 use super::corpus::{CorpusOptions, Fate, Gathered, Gathering, Keep, disk_failed, with_progress};
 use super::failure::Failure;
-use super::feature::PARQUET;
-use super::input::{self, Cancelled, Event, Selection, read_inputs};
+use super::input::{self, Cancelled, Event, Selection, read_inputs, refuse_stdin_twice};
 use super::meter::{Meter, Quantity};
 use super::output::{Destination, print_json};
-use crate::engine::{Linkage, Mode};
+use crate::engine::{CollectionSettings, Linkage, Mode};
 use akin_core::scheme::Threshold;
 
 /// Write a corpus without its near-duplicates (deduplication); needs no server
@@ -31,6 +33,10 @@ use akin_core::scheme::Threshold;
 /// records, are near-duplicates at every threshold. Documents with nothing to compare are kept. If
 /// a record is not a document, nothing is written, unless --on-invalid says otherwise. Files are
 /// read twice; a pipe is copied to a temporary file. A corpus may be much larger than memory.
+///
+/// With --spans the command instead cuts long spans of words out of the texts that occur earlier,
+/// in another document or in the same (exact-substring deduplication). It finds all of them, and
+/// leaves out documents of which no word is left.
 #[derive(Args)]
 pub struct Arguments {
     /// Files or directories of documents, as `akin import` takes them, or - for stdin
@@ -43,14 +49,22 @@ pub struct Arguments {
     output_dir: Option<PathBuf>,
     /// Which document of a cluster is kept: the `first` in the order of the input, that with the
     /// lowest `id`, the `longest`, the `newest` (by its date or timestamp), or that with the
-    /// highest
-    /// number or date in this field
+    /// highest number or date in this field
     #[arg(long, value_name = "WHICH", default_value = "first")]
     keep: Keep,
-    /// Also leave out near-duplicates of the documents in these files, which are not written; may
-    /// be given several times
+    /// Also leave out near-duplicates of the documents in these files, or cut spans that are in
+    /// them; these documents are not written; may be given several times
     #[arg(long, value_name = "OLD")]
     against: Vec<PathBuf>,
+    /// Keep near-duplicates, and cut spans of at least this many words that occur earlier out of
+    /// the texts: 10 to 1,000, usually 50
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(10..=1_000),
+          conflicts_with_all = ["keep", "annotate", "threshold", "linkage", "mode", "unit", "size",
+                                "duplicate_ids"])]
+    spans: Option<u16>,
+    /// With --spans: write a line of JSON for each document with cuts to this file; - is stdout
+    #[arg(long, value_name = "FILE", requires = "spans")]
+    report: Option<PathBuf>,
     /// Write every document, each with its "cluster" and the id of its "representative"
     #[arg(long)]
     annotate: bool,
@@ -72,47 +86,94 @@ pub struct Arguments {
 }
 
 pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
-    let Arguments { paths, corpus: options, mode, .. } = arguments;
-    let mut selection = options.analysis.selection(paths)?;
-    // Rows are copied whole, so further columns need not be read; lines are made of the columns
-    // read.
-    let is_copied = arguments.output_dir.is_none() && arguments.destination.is_parquet();
-    if is_copied {
-        PARQUET.require()?;
+    let spans = arguments.spans;
+    let plan = Plan::new(arguments)?;
+    match spans {
+        None => leave_out_near_duplicates(plan),
+        Some(words) => spans::run(plan, words.into()),
     }
-    selection.reading.columns.prunes = is_copied && !arguments.keep.needs_members();
-    let against = !arguments.against.is_empty();
-    let old = against.then(|| options.analysis.only(arguments.against)).transpose()?;
-    let inputs = options.analysis.inputs(old.iter().chain([&selection]));
-    let place = match arguments.output_dir {
-        Some(directory) => {
-            Place::shards(directory, &selection, &inputs, None, arguments.destination.force)?
+}
+
+/// The checked options.
+struct Plan {
+    selection: Selection,
+    old: Option<Selection>,
+    place: Place,
+    report: Option<PathBuf>,
+    force: bool,
+    keep: Keep,
+    annotate: bool,
+    linkage: Linkage,
+    mode: Mode,
+    json: bool,
+    settings: CollectionSettings,
+    options: CorpusOptions,
+}
+
+impl Plan {
+    /// # Errors
+    /// An input does not exist; an output is an input, exists, or would be written twice; the
+    /// settings are invalid.
+    fn new(arguments: Arguments) -> Result<Self, Failure> {
+        let Arguments { paths, destination, output_dir, report, json, keep, .. } = arguments;
+        let options = arguments.corpus;
+        let mut selection = options.analysis.selection(paths)?;
+        // Rows are copied whole, so further columns need not be read; lines are made of the columns
+        // read.
+        let is_copied = output_dir.is_none() && destination.is_parquet();
+        selection.reading.columns.prunes = is_copied && !keep.needs_members();
+        let against = !arguments.against.is_empty();
+        let old = against.then(|| options.analysis.only(arguments.against)).transpose()?;
+        if let Some(old) = &old {
+            let what = "stdin has either new documents, or old documents, or a list of files";
+            refuse_stdin_twice(&selection, old, options.analysis.list(), what)?;
         }
-        None => {
-            arguments.destination.check(&inputs)?;
-            arguments.destination.check_summary(arguments.json)?;
-            Place::One(arguments.destination)
-        }
-    };
-    let settings = options.analysis.collection(arguments.threshold)?;
+        let inputs = options.analysis.inputs(old.iter().chain([&selection]));
+        let force = destination.force;
+        Ok(Self {
+            place: Place::new(
+                destination,
+                output_dir,
+                report.as_deref(),
+                json,
+                &selection,
+                &inputs,
+            )?,
+            settings: options.analysis.collection(arguments.threshold)?,
+            annotate: arguments.annotate,
+            linkage: arguments.linkage,
+            mode: arguments.mode,
+            selection,
+            old,
+            report,
+            force,
+            keep,
+            json,
+            options,
+        })
+    }
+}
+
+fn leave_out_near_duplicates(plan: Plan) -> Result<ExitCode, Failure> {
+    let Plan { mut selection, old, place, keep, mode, settings, options, .. } = plan;
     let threshold = settings.scheme.threshold;
     let output = place.path();
     selection.copy_pipes(|| options.room(output.as_deref()).file())?;
     let gathering = Gathering {
         settings: &settings,
         options: &options,
-        keep: &arguments.keep,
+        keep: &keep,
         output: output.as_deref(),
         listing: None,
     };
     let Gathered { mut corpus, fates, uncompared } = gathering.gather(old.as_ref(), &selection)?;
     let (representatives, left_out) = with_progress(options.analysis.quiet, |progress| {
-        corpus.clusters(mode, threshold, arguments.linkage, progress)
+        corpus.clusters(mode, threshold, plan.linkage, progress)
     })?;
     let clusters = Clusters::new(&corpus, representatives);
     let total = fates.len() as u64;
     let meter = Meter::new(options.analysis.quiet, "writing", Quantity::Things("documents"), total);
-    let writer = Writer::new(place, &selection, arguments.annotate)?;
+    let writer = Writer::new(place, &selection, plan.annotate)?;
     let fates = numbered(&fates, corpus.first_new());
     rewrite(&selection, fates, &clusters, &meter, writer)?;
     drop(meter);
@@ -124,7 +185,7 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
         incomplete: corpus.incomplete(&left_out).map_err(|error| disk_failed(&error))?,
         ..clusters.summary()
     };
-    match arguments.json {
+    match plan.json {
         true => print_json(&summary)?,
         false => {
             summary.print();

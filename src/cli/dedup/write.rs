@@ -11,27 +11,53 @@ use super::clusters::Clusters;
 use super::rows::RowsWriter;
 use crate::cli::corpus::disk_failed;
 use crate::cli::failure::Failure;
+use crate::cli::feature::PARQUET;
 use crate::cli::input::{Origin, Selection, is_parquet};
 use crate::cli::output::{Destination, Inputs, Output, refuse_overwriting};
 use akin_core::join::cluster_name;
 
 /// The requested output.
+#[derive(Clone)]
 pub enum Place {
     One(Destination),
     Shards { directory: PathBuf, force: bool },
 }
 
 impl Place {
-    /// `further`: another file that the command writes.
+    /// `report`: a further file that the command writes; `json`: whether stdout is for a summary.
     ///
     /// # Errors
-    /// The directory is an input or lies in one, or cannot be made; a file in it is an input, would
-    /// be written twice, or exists and must not be overwritten.
-    pub fn shards(
+    /// An output is an input or lies in one, would be written twice, exists and must not be
+    /// overwritten, or cannot be made.
+    pub fn new(
+        destination: Destination,
+        output_dir: Option<PathBuf>,
+        report: Option<&Path>,
+        json: bool,
+        selection: &Selection,
+        inputs: &Inputs,
+    ) -> Result<Self, Failure> {
+        let is_stdout = output_dir.is_none() && destination.is_stdout();
+        refuse_mixing(report, is_stdout || json)?;
+        if let Some(directory) = output_dir {
+            if let Some(report) = report {
+                refuse_overwriting(report, destination.force)?;
+            }
+            return Self::shards(directory, selection, inputs, report, destination.force);
+        }
+        if destination.is_parquet() {
+            PARQUET.require()?;
+        }
+        destination.check_beside(report, inputs)?;
+        destination.check_summary(json)?;
+        Ok(Self::One(destination))
+    }
+
+    fn shards(
         directory: PathBuf,
         selection: &Selection,
         inputs: &Inputs,
-        further: Option<&Path>,
+        report: Option<&Path>,
         force: bool,
     ) -> Result<Self, Failure> {
         let mut shards = Vec::new();
@@ -42,7 +68,7 @@ impl Place {
             refuse_overwriting(&shard, force)?;
             shards.push(shard);
         }
-        inputs.protect(shards.iter().map(PathBuf::as_path).chain(further))?;
+        inputs.protect(shards.iter().map(PathBuf::as_path).chain(report))?;
         if directory.is_file() {
             return Err(Failure::with_hint(
                 format!("{} is a file", directory.display()),
@@ -61,6 +87,18 @@ impl Place {
             Self::One(destination) => destination.file().map(Path::to_owned),
             Self::Shards { directory, .. } => Some(directory.join("shard")),
         }
+    }
+}
+
+/// # Errors
+/// The report would go to stdout, and something else, too.
+pub fn refuse_mixing(report: Option<&Path>, is_stdout_taken: bool) -> Result<(), Failure> {
+    match report == Some(Path::new("-")) && is_stdout_taken {
+        true => Err(Failure::with_hint(
+            "the report would be mixed with other output on stdout",
+            "name a file by --report",
+        )),
+        false => Ok(()),
     }
 }
 
@@ -108,17 +146,29 @@ impl Cuts {
     }
 }
 
-/// A text without these ranges of bytes, which are in their order and may overlap. `None` if the
-/// text has no such ranges.
+/// A text without these ranges of bytes, which are in their order and may overlap. Of the white
+/// space before and after a range the longer stays. `None` if the text has no such ranges.
 pub fn without(text: &str, ranges: &[Range<usize>]) -> Option<String> {
     let mut left = String::with_capacity(text.len());
     let mut end = 0;
     for range in ranges {
-        left += text.get(end..range.start.max(end))?;
+        join(&mut left, text.get(end..range.start.max(end))?);
         end = range.end.max(end);
     }
-    left += text.get(end..)?;
+    join(&mut left, text.get(end..)?);
     Some(left)
+}
+
+fn join(left: &mut String, part: &str) {
+    let before = left.trim_end();
+    let after = part.trim_start();
+    match left.len() - before.len() < part.len() - after.len() {
+        true => {
+            left.truncate(before.len());
+            left.push_str(part);
+        }
+        false => left.push_str(after),
+    }
 }
 
 impl Writer {
@@ -296,6 +346,27 @@ fn annotate(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_longer_white_space_beside_a_cut_stays() {
+        for (text, expected) in [
+            ("a CUT b", "a b"),
+            ("One.\n\nCUT two", "One.\n\ntwo"),
+            ("one CUT\n\nTwo.", "one\n\nTwo."),
+            ("a CUT CUT b", "a b"),
+            ("a (CUT) b", "a () b"),
+            (" CUT b", " b"),
+            ("a CUT ", "a "),
+            ("\u{3000}CUT\u{3000}b", "\u{3000}b"),
+            ("CUTCUT", ""),
+        ] {
+            let cuts = text.match_indices("CUT").map(|(at, _)| at..at + 3);
+            let cuts: Vec<Range<usize>> = cuts.collect();
+            assert_eq!(without(text, &cuts).as_deref(), Some(expected), "{text:?}");
+        }
+        assert_eq!(without("abcd", &[0..2, 1..3]).as_deref(), Some("d"));
+        assert_eq!(without("é", &[0..1, 1..3]), None);
+    }
 
     #[test]
     fn shards_are_called_like_their_inputs() {

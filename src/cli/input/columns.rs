@@ -36,6 +36,12 @@ impl Columns {
         self.id.as_deref().unwrap_or("id")
     }
 
+    /// Takes other columns for texts and ids, where they are named.
+    pub fn rename(&mut self, text: Option<String>, id: Option<String>) {
+        self.text = text.or(self.text.take());
+        self.id = id.or(self.id.take());
+    }
+
     /// The line of a document with another text; `None` if it has no text.
     pub fn with_text(&self, item: &Item, text: &str) -> Option<Vec<u8>> {
         // A line that is not original is a document as the API takes it.

@@ -42,7 +42,7 @@ pub use options::{Extract, Reading};
 pub use parquet::{guarded, open_parquet};
 pub use read::{read_documents, read_inputs};
 pub use screening::{OnInvalid, Screening, WordCounter};
-pub use selection::{Selection, refuse_url};
+pub use selection::{Selection, refuse_stdin_twice, refuse_url};
 
 use clap::ValueEnum;
 

@@ -118,6 +118,18 @@ impl InputOptions {
         self.files_from.as_deref()
     }
 
+    /// The selection of these files, of which only texts and ids are read.
+    ///
+    /// # Errors
+    /// A file does not exist.
+    pub fn texts_of(&self, paths: Vec<PathBuf>) -> Result<Selection, Failure> {
+        let mut selection = self.selection(paths);
+        selection.check_exists()?;
+        selection.reading.columns.further_are_ignored = true;
+        selection.reading.columns.prunes = true;
+        Ok(selection)
+    }
+
     /// The selection of these files, which need not exist.
     pub fn selection(&self, paths: Vec<PathBuf>) -> Selection {
         let named = |name: &String| !name.is_empty();

@@ -133,6 +133,22 @@ fn is_pipe(path: &Path) -> bool {
 }
 
 /// # Errors
+/// Both selections read stdin, or one and the list of files: `what` says so.
+pub fn refuse_stdin_twice(
+    one: &Selection,
+    other: &Selection,
+    list: Option<&Path>,
+    what: &str,
+) -> Result<(), Failure> {
+    let is_stdin = |path: &Path| path == Path::new("-");
+    let [one, other] = [one, other].map(|it| it.paths.iter().any(|path| is_stdin(path)));
+    match other && (one || list.is_some_and(is_stdin)) {
+        true => Err(Failure::with_hint(what, "name a file for one of them")),
+        false => Ok(()),
+    }
+}
+
+/// # Errors
 /// The path is a URL. The hint shows a pipe instead.
 pub fn refuse_url(path: &Path) -> Result<(), Failure> {
     let Some(url) = path.to_str() else { return Ok(()) };

@@ -26,7 +26,7 @@ const MODE: u32 = 0o666;
 const MODE_KEPT: u32 = 0o777;
 
 /// Where a command writes.
-#[derive(Args)]
+#[derive(Args, Clone)]
 pub struct Destination {
     /// The file to write, compressed if its name ends in .gz or .zst; - is stdout
     #[arg(long, short, value_name = "FILE", default_value = "-")]

@@ -3,8 +3,7 @@
 use std::ops::Range;
 
 use super::super::grams::each_gram;
-use super::anchors::MarkedHashes;
-use super::spans::SpanHashes;
+use super::table::{HashTable, Markable};
 
 /// Prefetch distance, in hashes.
 const AHEAD: usize = 12;
@@ -16,7 +15,7 @@ const SPAN_WORDS: std::ops::RangeInclusive<usize> = 10..=1_000;
 #[derive(Clone, Debug)]
 pub struct RepeatedGrams {
     span_words: usize,
-    anchors: MarkedHashes,
+    anchors: HashTable<Markable>,
 }
 
 /// A length that [`RepeatedGrams::new`] refuses.
@@ -60,7 +59,7 @@ impl RepeatedGrams {
         if !SPAN_WORDS.contains(&span_words) {
             return Err(SpanWordsError { found: span_words });
         }
-        Ok(Self { span_words, anchors: MarkedHashes::new() })
+        Ok(Self { span_words, anchors: HashTable::new() })
     }
 
     /// Reads the next text, given as the hashes of its words.
@@ -76,7 +75,7 @@ impl RepeatedGrams {
             }
             self.anchors.mark(*gram);
             if (at + 1) % stride == 0 {
-                self.anchors.insert(*gram);
+                self.anchors.insert(*gram, ());
             }
         }
     }
@@ -87,27 +86,39 @@ impl RepeatedGrams {
     }
 
     /// The second pass, before its first text.
-    pub fn into_repeats(mut self) -> Repeats {
+    pub fn into_repeats<T: Copy + Default + Ord>(mut self) -> Repeats<T> {
         self.anchors.keep_marked();
-        Repeats { span_words: self.span_words, anchors: self.anchors, spans: SpanHashes::new() }
+        Repeats { span_words: self.span_words, anchors: self.anchors, spans: HashTable::new() }
     }
 }
 
 /// The second pass over a corpus, in the same order: finds the spans that occur earlier.
+///
+/// `T` is what is kept of the text with the first occurrence of each span: its number, or `()`,
+/// which takes no memory.
 #[derive(Clone, Debug)]
-pub struct Repeats {
+pub struct Repeats<T = ()> {
     span_words: usize,
-    anchors: MarkedHashes,
+    anchors: HashTable<Markable>,
     /// The hashes of the spans of N words around marked anchors, of all texts before.
-    spans: SpanHashes,
+    spans: HashTable<u64, T>,
 }
 
-impl Repeats {
+/// Words of a text that are in spans that occur earlier.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Repeat<T = ()> {
+    /// The numbers of the words: at least N.
+    pub words: Range<usize>,
+    /// The distinct texts with the first occurrences of the spans, ascending.
+    pub first_in: Vec<T>,
+}
+
+impl<T: Copy + Default + Ord> Repeats<T> {
     /// The words of the next text, given as the hashes of its words, that are in spans that occur
-    /// earlier: ranges of at least N words, in order, that neither overlap nor touch.
-    pub fn find(&mut self, words: &[u64]) -> Vec<Range<usize>> {
+    /// earlier: repeats in order that neither overlap nor touch.
+    pub fn find(&mut self, text: T, words: &[u64]) -> Vec<Repeat<T>> {
         let span_words = self.span_words;
-        let mut found: Vec<Range<usize>> = Vec::new();
+        let mut found = Vec::new();
         if words.len() < span_words {
             return found;
         }
@@ -128,25 +139,49 @@ impl Repeats {
             // A span is stored when the span that begins at its end is looked up: a span is no
             // repeat of a span that it overlaps.
             if let Some(before) = at.checked_sub(span_words).filter(|before| is_stored(*before)) {
-                self.spans.insert(spans[before]);
+                self.spans.insert(spans[before], text);
             }
-            if marked.is_any(at..at + stride) && self.spans.contains(*span) {
-                match found.last_mut() {
-                    Some(last) if at <= last.end => last.end = at + span_words,
-                    _ => found.push(at..at + span_words),
-                }
+            if marked.is_any(at..at + stride)
+                && let Some(first) = self.spans.get(*span)
+            {
+                Repeat::extend(&mut found, at..at + span_words, first);
             }
         }
         let waiting = spans.len().saturating_sub(span_words)..spans.len();
         for at in waiting.filter(|at| is_stored(*at)) {
-            self.spans.insert(spans[at]);
+            self.spans.insert(spans[at], text);
+        }
+        for repeat in &mut found {
+            repeat.first_in.sort_unstable();
+            repeat.first_in.dedup();
         }
         found
+    }
+
+    /// The number of distinct spans that are kept, of all texts before.
+    pub fn spans(&self) -> usize {
+        self.spans.len()
     }
 
     /// The bytes of memory.
     pub fn bytes(&self) -> usize {
         self.anchors.bytes() + self.spans.bytes()
+    }
+}
+
+impl<T: Copy + Ord> Repeat<T> {
+    /// Adds a span that does not begin before the last repeat.
+    fn extend(repeats: &mut Vec<Self>, span: Range<usize>, first_in: T) {
+        match repeats.last_mut() {
+            Some(last) if span.start <= last.words.end => {
+                last.words.end = span.end;
+                // Neighbouring spans mostly have the same text.
+                if last.first_in.last() != Some(&first_in) {
+                    last.first_in.push(first_in);
+                }
+            }
+            _ => repeats.push(Self { words: span, first_in: vec![first_in] }),
+        }
     }
 }
 
@@ -157,7 +192,7 @@ struct MarkedGrams {
 }
 
 impl MarkedGrams {
-    fn new(anchors: &MarkedHashes, words: &[u64], span_words: usize) -> Self {
+    fn new(anchors: &HashTable<Markable>, words: &[u64], span_words: usize) -> Self {
         let grams = hashes(words, gram_words(span_words));
         let (mut up_to, mut count) = (Vec::with_capacity(grams.len()), 0);
         for (at, gram) in grams.iter().enumerate() {

@@ -1,3 +1,6 @@
+use std::collections::BTreeSet;
+use std::ops::Range;
+
 use super::super::tests::{Numbers, covered};
 use super::*;
 
@@ -11,28 +14,40 @@ fn find(texts: &[Vec<u32>], span: usize) -> Vec<Vec<bool>> {
         grams.add(&words(text));
     }
     let mut repeats = grams.into_repeats();
-    let find = |text: &Vec<u32>| {
-        let spans = repeats.find(&words(text));
-        assert!(spans.iter().all(|it| it.len() >= span));
-        assert!(spans.windows(2).all(|pair| pair[0].end < pair[1].start));
-        covered(spans, text.len())
+    let mut find = |number: usize| {
+        let text = &texts[number];
+        let found = repeats.find(number, &words(text));
+        assert!(found.iter().all(|it| it.words.len() >= span));
+        assert!(found.windows(2).all(|pair| pair[0].words.end < pair[1].words.start));
+        for repeat in &found {
+            assert_eq!(repeat.first_in, first_in(texts, number, &repeat.words, span));
+        }
+        covered(found.into_iter().map(|it| it.words), text.len())
     };
-    texts.iter().map(find).collect()
+    (0..texts.len()).map(&mut find).collect()
+}
+
+/// The text with the first occurrence of a span that occurs earlier.
+fn earlier(texts: &[Vec<u32>], number: usize, span: Range<usize>) -> Option<usize> {
+    let wanted = &texts[number][span.clone()];
+    let has = |text: &[u32]| text.windows(wanted.len()).any(|it| it == wanted);
+    let before = texts[..number].iter().position(|text| has(text));
+    before.or_else(|| has(&texts[number][..span.start]).then_some(number))
+}
+
+/// The texts with the first occurrences of the spans of a repeat.
+fn first_in(texts: &[Vec<u32>], number: usize, words: &Range<usize>, span: usize) -> Vec<usize> {
+    let spans = (words.start..=words.end - span).map(|at| at..at + span);
+    let first: BTreeSet<usize> = spans.filter_map(|it| earlier(texts, number, it)).collect();
+    first.into_iter().collect()
 }
 
 /// Every pair of spans is compared.
 fn brute_force(texts: &[Vec<u32>], span: usize) -> Vec<Vec<bool>> {
-    let is_repeat = |number: usize, at: usize| {
-        let text = &texts[number];
-        let wanted = &text[at..at + span];
-        texts[..number].iter().any(|text| text.windows(span).any(|it| it == wanted))
-            || text[..at].windows(span).any(|it| it == wanted)
-    };
     let repeated = |number: usize| {
-        let spans = (0..(texts[number].len() + 1).saturating_sub(span))
-            .filter(|at| is_repeat(number, *at))
-            .map(|at| at..at + span);
-        covered(spans, texts[number].len())
+        let spans = (0..(texts[number].len() + 1).saturating_sub(span)).map(|at| at..at + span);
+        let repeats = spans.filter(|span| earlier(texts, number, span.clone()).is_some());
+        covered(repeats, texts[number].len())
     };
     (0..texts.len()).map(repeated).collect()
 }
@@ -102,7 +117,7 @@ fn work_and_memory_do_not_grow_with_occurrences() {
         grams.add(&words(text));
     }
     let mut repeats = grams.into_repeats();
-    assert!(texts.iter().all(|text| repeats.find(&words(text)).is_empty()));
+    assert!(texts.iter().all(|text| repeats.find((), &words(text)).is_empty()));
     let all: usize = texts.iter().map(Vec::len).sum();
     assert!(repeats.bytes() < all * 20, "{} bytes for {all} words", repeats.bytes());
     let longer = vec![7; 2_000_000];

@@ -1,0 +1,270 @@
+//! A hash table of hashes, in buckets that grow one by one: at no time is there a second copy of
+//! the table.
+
+use crate::simd::prefetch;
+
+/// The number of buckets.
+const BUCKETS_LOG2: u32 = 12;
+
+/// What a slot keeps of a hash, without the bits that choose the bucket.
+pub(super) trait Slot: Copy {
+    const EMPTY: Self;
+
+    fn new(hash: u64) -> Self;
+    fn is_empty(self) -> bool;
+    fn has_hash_of(self, other: Self) -> bool;
+    /// The first slot to look at, as a fraction of the slots of a bucket times 2³².
+    fn fraction(self) -> u32;
+}
+
+/// Hashes, each in a slot `S` and with a value `V`, of which `()` takes no memory.
+#[derive(Clone, Debug)]
+pub(super) struct HashTable<S, V = ()> {
+    buckets: Vec<Bucket<S, V>>,
+    hashes: usize,
+    slots: usize,
+}
+
+#[derive(Clone, Debug)]
+struct Bucket<S, V> {
+    /// At most seven of eight are taken; linear probing from the slot of the hash.
+    slots: Vec<S>,
+    /// Of each slot.
+    values: Vec<V>,
+    taken: usize,
+}
+
+fn bucket_of(hash: u64) -> usize {
+    (hash >> (u64::BITS - BUCKETS_LOG2)) as usize
+}
+
+impl<S: Slot, V: Copy + Default> HashTable<S, V> {
+    pub fn new() -> Self {
+        let buckets = (0..1 << BUCKETS_LOG2).map(|_| Bucket::with_slots(0)).collect();
+        Self { buckets, hashes: 0, slots: 0 }
+    }
+
+    /// Prefetches the memory that other calls read for a hash.
+    #[inline]
+    pub fn prefetch(&self, hash: u64) {
+        let bucket = &self.buckets[bucket_of(hash)];
+        if let Some(slot) = bucket.slots.get(bucket.first(S::new(hash))) {
+            prefetch(slot);
+        }
+    }
+
+    /// Adds a hash with its value. A hash that is in the table keeps its value.
+    pub fn insert(&mut self, hash: u64, value: V) {
+        let bucket = &mut self.buckets[bucket_of(hash)];
+        let (slots, taken) = (bucket.slots.len(), bucket.taken);
+        bucket.add(S::new(hash), value);
+        self.slots += bucket.slots.len() - slots;
+        self.hashes += bucket.taken - taken;
+    }
+
+    /// The value of a hash, if it is in the table.
+    #[inline]
+    pub fn get(&self, hash: u64) -> Option<V> {
+        let bucket = &self.buckets[bucket_of(hash)];
+        Some(bucket.values[bucket.taken_slot(S::new(hash))?])
+    }
+
+    /// The number of hashes.
+    pub fn len(&self) -> usize {
+        self.hashes
+    }
+
+    pub fn bytes(&self) -> usize {
+        self.slots * (size_of::<S>() + size_of::<V>())
+            + self.buckets.len() * size_of::<Bucket<S, V>>()
+    }
+}
+
+impl<S: Slot, V: Copy + Default> Bucket<S, V> {
+    fn with_slots(count: usize) -> Self {
+        Self { slots: vec![S::EMPTY; count], values: vec![V::default(); count], taken: 0 }
+    }
+
+    /// Lemire 2019.
+    #[inline]
+    fn first(&self, slot: S) -> usize {
+        ((u64::from(slot.fraction()) * self.slots.len() as u64) >> 32) as usize
+    }
+
+    /// The place of a hash, or the empty slot for it. `None` in a bucket without slots.
+    #[inline]
+    fn place(&self, slot: S) -> Option<usize> {
+        let mut place = self.first(slot);
+        loop {
+            let found = *self.slots.get(place)?;
+            if found.is_empty() || found.has_hash_of(slot) {
+                return Some(place);
+            }
+            place = if place + 1 == self.slots.len() { 0 } else { place + 1 };
+        }
+    }
+
+    #[inline]
+    fn taken_slot(&self, slot: S) -> Option<usize> {
+        self.place(slot).filter(|place| !self.slots[*place].is_empty())
+    }
+
+    fn add(&mut self, slot: S, value: V) {
+        if (self.taken + 1) * 8 > self.slots.len() * 7 {
+            self.rebuild((self.slots.len() * 5 / 4).max(8), |_| true);
+        }
+        let place = self.place(slot).expect("a bucket that grew has slots");
+        if self.slots[place].is_empty() {
+            (self.slots[place], self.values[place]) = (slot, value);
+            self.taken += 1;
+        }
+    }
+
+    /// Moves the wanted hashes into this many slots: more than there are hashes.
+    fn rebuild(&mut self, slots: usize, is_wanted: impl Fn(S) -> bool) {
+        let old = std::mem::replace(self, Self::with_slots(slots));
+        for (slot, value) in old.slots.into_iter().zip(old.values) {
+            if !slot.is_empty() && is_wanted(slot) {
+                let place = self.place(slot).expect("a bucket with hashes has slots");
+                (self.slots[place], self.values[place]) = (slot, value);
+                self.taken += 1;
+            }
+        }
+    }
+}
+
+/// A whole hash; 0 counts as 1.
+impl Slot for u64 {
+    const EMPTY: Self = 0;
+
+    fn new(hash: u64) -> Self {
+        hash.max(1)
+    }
+
+    fn is_empty(self) -> bool {
+        self == Self::EMPTY
+    }
+
+    fn has_hash_of(self, other: Self) -> bool {
+        self == other
+    }
+
+    fn fraction(self) -> u32 {
+        (self << BUCKETS_LOG2 >> 32) as u32
+    }
+}
+
+/// 30 bits of a hash, a bit that is set, and a mark. With the 12 bits of the bucket, one of n
+/// hashes in 2⁴² / n has the bits of another. Such a hash may be marked without need, and is never
+/// missing.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Markable(u32);
+
+const MARK: u32 = 1;
+const TAKEN: u32 = 2;
+
+impl Slot for Markable {
+    const EMPTY: Self = Self(0);
+
+    fn new(hash: u64) -> Self {
+        Self((hash << BUCKETS_LOG2 >> 32) as u32 & !MARK | TAKEN)
+    }
+
+    fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
+    fn has_hash_of(self, other: Self) -> bool {
+        (self.0 ^ other.0) & !MARK == 0
+    }
+
+    fn fraction(self) -> u32 {
+        self.0 & !MARK
+    }
+}
+
+impl HashTable<Markable> {
+    /// Marks a hash if it is in the table.
+    pub fn mark(&mut self, hash: u64) {
+        let bucket = &mut self.buckets[bucket_of(hash)];
+        if let Some(place) = bucket.taken_slot(Markable::new(hash))
+            && bucket.slots[place].0 & MARK == 0
+        {
+            bucket.slots[place].0 |= MARK;
+        }
+    }
+
+    pub fn is_marked(&self, hash: u64) -> bool {
+        let bucket = &self.buckets[bucket_of(hash)];
+        let place = bucket.place(Markable::new(hash));
+        place.is_some_and(|place| bucket.slots[place].0 & MARK != 0)
+    }
+
+    /// Drops the hashes that are not marked.
+    pub fn keep_marked(&mut self) {
+        (self.hashes, self.slots) = (0, 0);
+        for bucket in &mut self.buckets {
+            let is_marked = |slot: Markable| slot.0 & MARK != 0;
+            let count = bucket.slots.iter().filter(|slot| is_marked(**slot)).count();
+            bucket.rebuild(if count == 0 { 0 } else { (count * 5 / 4).max(8) }, is_marked);
+            self.hashes += count;
+            self.slots += bucket.slots.len();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hash(number: u64) -> u64 {
+        crate::text::finalise(number + 1)
+    }
+
+    #[test]
+    fn a_table_has_what_was_inserted_with_its_first_value() {
+        let mut table = HashTable::<u64, u32>::new();
+        for number in 0..200_000 {
+            table.insert(hash(number), number as u32);
+            table.insert(hash(number / 2), 7);
+        }
+        assert_eq!(table.len(), 200_000);
+        assert!((0..200_000).all(|number| table.get(hash(number)) == Some(number as u32)));
+        assert!((200_000..400_000).all(|number| table.get(hash(number)).is_none()));
+        assert_eq!(table.get(0), None);
+        table.insert(0, 9);
+        assert_eq!(table.get(0), Some(9));
+    }
+
+    #[test]
+    fn a_value_of_no_size_takes_no_memory() {
+        let mut table = HashTable::<u64>::new();
+        let before = table.bytes();
+        (0..200_000).for_each(|number| table.insert(hash(number), ()));
+        let each = (table.bytes() - before) as f64 / 200_000.0;
+        assert!(each < 12.5, "{each} bytes");
+        let slots: usize = table.buckets.iter().map(|bucket| bucket.slots.capacity()).sum();
+        assert_eq!(table.bytes() - before, slots * 8);
+    }
+
+    #[test]
+    fn marks_belong_to_hashes_of_the_table() {
+        let mut table = HashTable::<Markable>::new();
+        (0..100_000).for_each(|number| table.insert(hash(number), ()));
+        (0..100_000).filter(|number| number % 3 == 0).for_each(|number| table.mark(hash(number)));
+        (100_000..200_000).for_each(|number| table.mark(hash(number)));
+        let check = |table: &HashTable<Markable>| {
+            for number in 0..200_000 {
+                let is_marked = number < 100_000 && number % 3 == 0;
+                assert_eq!(table.is_marked(hash(number)), is_marked, "{number}");
+            }
+        };
+        check(&table);
+        let before = table.bytes();
+        table.keep_marked();
+        check(&table);
+        assert!(table.bytes() * 3 < before * 2);
+        let slots: usize = table.buckets.iter().map(|bucket| bucket.slots.capacity()).sum();
+        assert_eq!(table.bytes(), slots * 4 + (size_of::<Bucket<Markable, ()>>() << BUCKETS_LOG2));
+    }
+}
