@@ -173,6 +173,16 @@ const EXAMPLES: &[Examples] = &[
         ],
     ),
     (
+        "passages",
+        &[
+            ("akin passages essay.txt --in library", "what the essay takes from the library"),
+            (
+                "akin passages new.jsonl --in old.jsonl --json --containment-min 0.5",
+                "documents that are half in an old document",
+            ),
+        ],
+    ),
+    (
         "sketch",
         &[
             ("akin sketch crawl.jsonl.gz -o sketches.parquet", "for DuckDB or Spark"),

@@ -31,6 +31,7 @@ mod man;
 mod meter;
 mod output;
 mod pairs;
+mod passages;
 mod reindex;
 mod restore;
 mod serve;
@@ -77,6 +78,7 @@ enum Command {
     Dedup(dedup::Arguments),
     Decontaminate(decontaminate::Arguments),
     Pairs(pairs::Arguments),
+    Passages(passages::Arguments),
     Sketch(sketch::Arguments),
     Evaluate(evaluate::Arguments),
     Demo(demo::Arguments),
@@ -125,6 +127,7 @@ pub fn main() -> ExitCode {
         Command::Dedup(arguments) => dedup::run(arguments),
         Command::Decontaminate(arguments) => decontaminate::run(arguments),
         Command::Pairs(arguments) => pairs::run(arguments),
+        Command::Passages(arguments) => passages::run(arguments),
         Command::Sketch(arguments) => sketch::run(arguments),
         Command::Evaluate(arguments) => evaluate::run(arguments),
         Command::Demo(arguments) => demo::run(arguments),

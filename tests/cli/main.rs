@@ -27,6 +27,7 @@ mod logs;
 #[path = "../../crates/akin-core/benches/corpus/numbers.rs"]
 mod numbers;
 mod offline;
+mod passages;
 mod portable;
 #[path = "../serving/mod.rs"]
 mod process;

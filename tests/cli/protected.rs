@@ -98,6 +98,8 @@ fn no_command_overwrites_its_inputs() {
         &["decontaminate", "docs.jsonl", "--against", "old", "--output-dir", "."],
         &["decontaminate", "docs.jsonl", "--against", "gold", "--report", "soft"],
         &["decontaminate", "docs.jsonl", "--against", "gold", "-o", "out", "--report", "gold"],
+        &["passages", "docs.jsonl", "--in", "gold", "-o", "hard"],
+        &["passages", "docs.jsonl", "--in", "gold", "-o", "gold"],
         &["export", "--key-file", "gold", "-o", "gold"],
         &["backup", "--ca", "gold", "-o", "gold"],
     ] {

@@ -12,7 +12,7 @@ use super::block_index::{BlockIndex, BlockIndexStats};
 use super::blocks::TextBlocks;
 use super::comparison::{Comparison, Share};
 use super::locate::{Span, block_words, locate};
-use super::search::{PassageLimits, SearchMatch};
+use super::search::{PassageLimits, SearchMatch, SearchResult};
 use super::settings::PassageSettings;
 use crate::document::Ordinal;
 use crate::text::{ShingleError, ShingleSettings, Shingler};
@@ -66,6 +66,8 @@ pub struct PassageMatches<Id> {
     pub matches: Vec<PassageMatch<Id>>,
     /// A limit was reached, so texts or passages may be missing.
     pub truncated: bool,
+    /// [`SearchResult::missing_max`].
+    pub missing_max: usize,
 }
 
 /// A text that shares passages with a query.
@@ -120,7 +122,20 @@ impl<Id: Eq + Hash + Clone> PassageIndex<Id> {
     /// [`ShingleError::Empty`] for a text without a word, and [`ShingleError::TooLong`] for a text
     /// of more than half a gigabyte. The index has not changed then.
     pub fn insert(&self, id: Id, text: &str) -> Result<bool, ShingleError> {
-        let blocks = self.blocks(text)?;
+        self.insert_blocks(id, text, &self.blocks(text)?)
+    }
+
+    /// [`Self::insert`] with the words of the text in blocks, which any thread can make beforehand:
+    /// most of the work of an insertion.
+    ///
+    /// # Errors
+    /// [`ShingleError::Empty`] for a text without a word. The index has not changed then.
+    pub fn insert_blocks(
+        &self,
+        id: Id,
+        text: &str,
+        blocks: &TextBlocks,
+    ) -> Result<bool, ShingleError> {
         if blocks.words().is_empty() {
             return Err(ShingleError::Empty);
         }
@@ -128,13 +143,13 @@ impl<Id: Eq + Hash + Clone> PassageIndex<Id> {
         match self.texts.entry(id) {
             Entry::Occupied(mut entry) => {
                 let id = entry.key().clone();
-                let replaced = entry.insert(self.add(id, text, &blocks));
+                let replaced = entry.insert(self.add(id, text, blocks));
                 self.drop_from_index(replaced);
                 Ok(false)
             }
             Entry::Vacant(entry) => {
                 let id = entry.key().clone();
-                entry.insert(self.add(id, text, &blocks));
+                entry.insert(self.add(id, text, blocks));
                 Ok(true)
             }
         }
@@ -186,12 +201,50 @@ impl<Id: Eq + Hash + Clone> PassageIndex<Id> {
         text: &str,
         limits: PassageLimits,
     ) -> Result<PassageMatches<Id>, ShingleError> {
+        self.query_where(text, limits, |_, _| true)
+    }
+
+    /// [`Self::query_within`], without the matches that are not wanted. `wanted` is called for the
+    /// matches in their order.
+    ///
+    /// # Errors
+    /// [`ShingleError::TooLong`]
+    pub fn query_where(
+        &self,
+        text: &str,
+        limits: PassageLimits,
+        mut wanted: impl FnMut(&Id, &Comparison) -> bool,
+    ) -> Result<PassageMatches<Id>, ShingleError> {
+        let SearchResult { matches: found, truncated, missing_max, .. } =
+            self.search(text, limits)?;
+        let (mut matches, mut known) = (Vec::new(), HashSet::new());
+        for SearchMatch { ordinals, comparison } in found {
+            let mut probes = None;
+            for ordinal in ordinals {
+                // The text may have been removed after the search.
+                let kept = self.by_ordinal.get(&ordinal).map(|kept| kept.clone());
+                let Some(kept) = kept.filter(|kept| wanted(&kept.id, &comparison)) else {
+                    continue;
+                };
+                let probes = match &probes {
+                    Some(probes) => probes,
+                    None => probes.insert(self.probe_spans(text, &comparison)?),
+                };
+                let found = self.located(ordinal, kept, &comparison, probes)?;
+                // A text that is being replaced may have been found in both versions.
+                matches.extend(found.filter(|found| known.insert(found.id.clone())));
+            }
+        }
+        Ok(PassageMatches { matches, truncated, missing_max })
+    }
+
+    fn search(&self, text: &str, limits: PassageLimits) -> Result<SearchResult, ShingleError> {
         let probe = self.shingler.words(text)?;
         let mut search = self.index.search(probe.hashes(), limits);
         loop {
             let group = search.next_group(GROUP);
             if group.is_empty() {
-                break;
+                return Ok(search.finish());
             }
             for candidate in &group {
                 for (ordinal, block) in candidate.blocks() {
@@ -203,19 +256,12 @@ impl<Id: Eq + Hash + Clone> PassageIndex<Id> {
                 }
             }
         }
-        let found = search.finish();
-        let (mut matches, mut known) = (Vec::new(), HashSet::new());
-        for SearchMatch { ordinals, comparison } in found.matches {
-            let ranges = comparison.passages.iter().map(|passage| passage.probe.clone());
-            let probes = locate(&self.shingler, text, None, &ranges.collect::<Vec<_>>())?;
-            let probes = probes.expect("the query has its own words");
-            for ordinal in ordinals {
-                let found = self.located(ordinal, &comparison, &probes)?;
-                // A text that is being replaced may have been found in both versions.
-                matches.extend(found.filter(|found| known.insert(found.id.clone())));
-            }
-        }
-        Ok(PassageMatches { matches, truncated: found.truncated })
+    }
+
+    fn probe_spans(&self, text: &str, comparison: &Comparison) -> Result<Vec<Span>, ShingleError> {
+        let ranges = comparison.passages.iter().map(|passage| passage.probe.clone());
+        let spans = locate(&self.shingler, text, None, &ranges.collect::<Vec<_>>())?;
+        Ok(spans.expect("the query has its own words"))
     }
 
     fn text(&self, ordinal: Ordinal) -> Option<Arc<str>> {
@@ -226,12 +272,10 @@ impl<Id: Eq + Hash + Clone> PassageIndex<Id> {
     fn located(
         &self,
         ordinal: Ordinal,
+        KeptText { id, text }: KeptText<Id>,
         comparison: &Comparison,
         probes: &[Span],
     ) -> Result<Option<PassageMatch<Id>>, ShingleError> {
-        let Some(KeptText { id, text }) = self.by_ordinal.get(&ordinal).map(|it| it.clone()) else {
-            return Ok(None);
-        };
         let passages = &comparison.passages;
         let ranges: Vec<_> = passages.iter().map(|passage| passage.matched.clone()).collect();
         let blocks = self.index.blocks_of(ordinal);

@@ -1,0 +1,99 @@
+//! The corpus in memory.
+
+use std::sync::Arc;
+
+use indicatif::{HumanBytes, HumanCount};
+
+use super::Plan;
+use super::found::{Searched, Wanted};
+use crate::cli::corpus::{NoText, TextCutter, Uncompared, each_text};
+use crate::cli::failure::Failure;
+use crate::cli::input::{Item, Origin};
+use crate::document::DocumentId;
+use akin_core::passages::{PassageIndex, TextBlocks};
+use akin_core::text::ShingleSettings;
+
+/// Bytes of a document beside its text and its id: measured, and rounded up.
+const DOCUMENT_BYTES: usize = 600;
+
+/// Bytes of a posting: measured, and rounded up.
+const POSTING_BYTES: usize = 24;
+
+pub struct Corpus {
+    cutter: TextCutter,
+    index: PassageIndex<u32>,
+    /// In the order of their numbers.
+    documents: Vec<(DocumentId, Origin)>,
+}
+
+impl Corpus {
+    /// # Errors
+    /// The documents cannot be read, or are too many for the memory.
+    pub fn read(plan: &Plan) -> Result<Self, Failure> {
+        let index = PassageIndex::new(plan.settings);
+        let cutter = TextCutter::new(ShingleSettings::default(), plan.screening.min_words);
+        let meter = plan.meter("reading the corpus", &plan.corpus);
+        let (mut documents, mut uncompared, mut empty) = (Vec::new(), Uncompared::default(), 0);
+        let mut bytes = 0;
+        let cut = |item: &Item| {
+            let text = cutter.cut(item)?;
+            let blocks = TextBlocks::new(plan.settings, &text.text, &text.words);
+            Ok((text.id, text.text, blocks))
+        };
+        each_text(&plan.corpus, plan.threads, &meter, &mut uncompared, cut, |item, document| {
+            let (id, text, blocks) = document;
+            if blocks.words().is_empty() {
+                empty += 1;
+                return Ok(());
+            }
+            let postings = blocks.words().len() / plan.settings.run_words() * 2 + 1;
+            bytes += text.len() + id.as_str().len() + DOCUMENT_BYTES + postings * POSTING_BYTES;
+            if bytes > plan.memory_max {
+                return Err(too_large(documents.len(), plan.memory_max));
+            }
+            let inserted = index.insert_blocks(documents.len() as u32, &text, &blocks);
+            inserted.expect("the text has a word");
+            documents.push((id, item.origin));
+            Ok(())
+        })?;
+        uncompared.counts.empty = empty;
+        uncompared.check(plan.screening, &meter)?;
+        if documents.is_empty() {
+            return Err(uncompared.nothing_else());
+        }
+        drop(meter);
+        Ok(Self { cutter, index, documents })
+    }
+
+    /// The id and the file of a document.
+    pub fn document(&self, number: u32) -> (&DocumentId, &Arc<str>) {
+        let (id, origin) = &self.documents[number as usize];
+        (id, &origin.file)
+    }
+
+    /// Finds the documents that share passages with a document.
+    ///
+    /// # Errors
+    /// The record has no text, or too short a text.
+    pub fn search(&self, item: &Item, wanted: &Wanted) -> Result<Searched, NoText> {
+        let text = self.cutter.cut(item)?;
+        let mut count = 0;
+        let is_wanted = |number: &u32, comparison: &_| {
+            let is_itself = self.documents[*number as usize].1 == item.origin;
+            let is_wanted = count < wanted.count_max && !is_itself && wanted.contains(comparison);
+            count += usize::from(is_wanted);
+            is_wanted
+        };
+        let found = self.index.query_where(&text.text, wanted.limits, is_wanted);
+        let found = found.map_err(|error| NoText::Invalid(error.to_string()))?;
+        Ok(Searched::new(text, found, wanted))
+    }
+}
+
+fn too_large(documents: usize, memory_max: usize) -> Failure {
+    let (documents, allowed) = (HumanCount(documents as u64), HumanBytes(memory_max as u64));
+    Failure::with_hint(
+        format!("a corpus of more than {documents} documents takes more than {allowed} of memory"),
+        "allow more by --memory-max-mib, or search parts of the corpus one after the other",
+    )
+}

@@ -1,0 +1,238 @@
+//! `akin passages`: which documents of a corpus share passages with documents, and where.
+
+mod corpus;
+mod found;
+
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::{Args, ValueEnum};
+use indicatif::HumanCount;
+
+use self::corpus::Corpus;
+use self::found::{Found, Searched, Wanted};
+use super::corpus::{Uncompared, cores, each_text};
+use super::failure::Failure;
+use super::input::{InputOptions, Item, Screening, Selection, refuse_stdin_twice, refuse_url};
+use super::meter::{Meter, Quantity};
+use super::output::{Destination, Inputs, Output, write_json};
+use crate::app::available_memory;
+use akin_core::passages::{PassageLimits, PassageSettings};
+
+/// Write which documents of a corpus share passages with documents, and where; needs no server
+///
+/// For each document of FILES the command finds the documents of CORPUS that share a run of 32
+/// words (--words) with it, and lists the passages that they share, with their places in Unicode
+/// code points. Case, punctuation and line breaks do not matter. Passages with some changed words
+/// are often found, too. A document is not compared with itself: with the document of the same file
+/// and line. The corpus is kept in memory, the documents are not.
+///
+/// The documents with the most shared words come first. If a search reached a limit of work, so
+/// that documents or passages may be missing, the document and the last line say so.
+#[derive(Args)]
+pub struct Arguments {
+    /// Files or directories of documents, as `akin import` takes them, or - for stdin
+    #[arg(required_unless_present = "files_from", value_name = "FILES")]
+    paths: Vec<PathBuf>,
+    /// Files or directories with the documents of the corpus, in the same formats
+    #[arg(long = "in", required = true, num_args = 1.., value_name = "CORPUS")]
+    corpus: Vec<PathBuf>,
+    /// The column with the texts of the corpus [default: that of the documents]
+    #[arg(long, value_name = "NAME")]
+    in_text_column: Option<String>,
+    /// The column with the ids of the corpus [default: that of the documents]
+    #[arg(long, value_name = "NAME")]
+    in_id_column: Option<String>,
+    #[command(flatten)]
+    destination: Destination,
+    /// Every run of this many words is found; a lower number takes more memory
+    #[arg(long, value_name = "N", default_value = "32",
+          value_parser = clap::value_parser!(u8).range(13..=100))]
+    words: u8,
+    /// The fewest equal words of a passage [default: that of --words]
+    #[arg(long, value_name = "N")]
+    words_min: Option<NonZeroUsize>,
+    /// List only documents that share at least this part of the words
+    #[arg(long, value_name = "0..1", default_value = "0", hide_default_value = true,
+          value_parser = share)]
+    containment_min: f64,
+    /// Whose words --containment-min is a part of
+    #[arg(long, value_name = "WHOSE", default_value = "probe")]
+    of: Whose,
+    /// The most documents of the corpus that are listed for a document
+    #[arg(long, value_name = "N", default_value = "10")]
+    limit: NonZeroUsize,
+    /// Write a line of JSON for each document
+    #[arg(long)]
+    json: bool,
+    /// The most memory that the corpus may take, in MiB [default: half of the available memory]
+    #[arg(long, value_name = "MIB")]
+    memory_max_mib: Option<usize>,
+    #[command(flatten)]
+    input: InputOptions,
+    /// Threads that cut texts into words and search [default: one for each core]
+    #[arg(long, value_name = "N")]
+    threads: Option<NonZeroUsize>,
+    /// Show no progress
+    #[arg(long, short)]
+    quiet: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Whose {
+    /// The document of FILES
+    Probe,
+    /// The document of CORPUS
+    Match,
+}
+
+fn share(text: &str) -> Result<f64, String> {
+    let value: f64 = text.parse().map_err(|_| format!("'{text}' is not a number"))?;
+    (0.0..=1.0)
+        .contains(&value)
+        .then_some(value)
+        .ok_or_else(|| format!("{text} is not from 0 to 1"))
+}
+
+/// The work at which a search stops: ten to a hundred times the default, in some 300 MB of memory
+/// for each thread at most.
+const LIMITS: PassageLimits = PassageLimits {
+    words_min: None,
+    postings_max: 1_000_000,
+    compared_max: 10_000,
+    words_max: 100_000_000,
+    pairs_max: 10_000_000,
+    documents_max: 10_000,
+};
+
+pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
+    let plan = Plan::new(arguments)?;
+    let corpus = Corpus::read(&plan)?;
+    let output = plan.destination.create()?;
+    let mut listing = Listing { corpus: &corpus, plan: &plan, output, counts: Counts::default() };
+    let mut uncompared = Uncompared::default();
+    let meter = plan.meter("searching", &plan.probes);
+    let search = |item: &Item| corpus.search(item, &plan.wanted);
+    each_text(&plan.probes, plan.threads, &meter, &mut uncompared, search, |item, searched| {
+        listing.take(&item, &searched)
+    })?;
+    uncompared.counts.empty = listing.counts.empty;
+    if listing.counts.documents == listing.counts.empty && uncompared.counts.failed == 0 {
+        return Err(uncompared.nothing_else());
+    }
+    uncompared.check(plan.screening, &meter)?;
+    drop(meter);
+    let counts = listing.finish()?;
+    counts.print(&plan);
+    uncompared.print(uncompared.counts, "left out");
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The checked options.
+struct Plan {
+    probes: Selection,
+    corpus: Selection,
+    destination: Destination,
+    settings: PassageSettings,
+    wanted: Wanted,
+    json: bool,
+    memory_max: usize,
+    screening: Screening,
+    threads: usize,
+    quiet: bool,
+}
+
+impl Plan {
+    /// # Errors
+    /// An input does not exist, or would be read twice; the output is an input, or exists.
+    fn new(arguments: Arguments) -> Result<Self, Failure> {
+        let Arguments { input, destination, in_text_column, in_id_column, .. } = arguments;
+        input.refuse_keeping()?;
+        let probes = input.texts_of(input.files(arguments.paths)?)?;
+        arguments.corpus.iter().try_for_each(|path| refuse_url(path))?;
+        let mut corpus = input.texts_of(arguments.corpus)?;
+        corpus.reading.columns.rename(in_text_column, in_id_column);
+        let what = "stdin has either documents, or the documents of the corpus, or a list of files";
+        refuse_stdin_twice(&probes, &corpus, input.list(), what)?;
+        let paths = probes.paths.iter().chain(&corpus.paths).cloned();
+        destination.check(&paths.chain(input.list().map(Path::to_owned)).collect::<Inputs>())?;
+        let settings = PassageSettings::new(arguments.words.into());
+        let settings = settings.map_err(|error| Failure::new(error.to_string()))?;
+        let words_min = arguments.words_min.map(NonZeroUsize::get);
+        Ok(Self {
+            probes,
+            corpus,
+            destination,
+            settings,
+            wanted: Wanted {
+                limits: PassageLimits { words_min, ..LIMITS },
+                containment_min: arguments.containment_min,
+                of: arguments.of,
+                count_max: arguments.limit.get(),
+            },
+            json: arguments.json,
+            memory_max: match arguments.memory_max_mib {
+                Some(mib) => mib.saturating_mul(1 << 20),
+                None => available_memory() / 2,
+            },
+            screening: input.screening(),
+            threads: arguments.threads.map_or_else(cores, NonZeroUsize::get),
+            quiet: arguments.quiet,
+        })
+    }
+
+    fn meter(&self, doing: &'static str, selection: &Selection) -> Meter {
+        Meter::new(self.quiet, doing, Quantity::Bytes, selection.bytes(|| true).unwrap_or(0))
+    }
+}
+
+/// Writes what was found, in the order of the documents.
+struct Listing<'l> {
+    corpus: &'l Corpus,
+    plan: &'l Plan,
+    output: Output,
+    counts: Counts,
+}
+
+#[derive(Default)]
+struct Counts {
+    documents: u64,
+    empty: u64,
+    /// Documents that share a passage with the corpus.
+    sharing: u64,
+    /// Documents of which matches may be missing.
+    truncated: u64,
+}
+
+impl Listing<'_> {
+    fn take(&mut self, item: &Item, searched: &Searched) -> Result<(), Failure> {
+        self.counts.documents += 1;
+        self.counts.empty += u64::from(searched.text.words.is_empty());
+        self.counts.sharing += u64::from(!searched.matches.is_empty());
+        self.counts.truncated += u64::from(searched.is_truncated);
+        let found = Found::new(item, searched, self.corpus);
+        match self.plan.json {
+            true => write_json(&mut self.output, &found),
+            false => Ok(found.print(&searched.text.text, &mut self.output)?),
+        }
+    }
+
+    fn finish(self) -> Result<Counts, Failure> {
+        self.output.finish()?;
+        Ok(self.counts)
+    }
+}
+
+impl Counts {
+    fn print(&self, plan: &Plan) {
+        let [documents, sharing] = [self.documents, self.sharing].map(HumanCount);
+        let words = plan.settings.run_words();
+        eprintln!("documents: {documents}; sharing a passage with the corpus: {sharing}");
+        eprintln!("every shared run of {words} words is found");
+        if self.truncated > 0 {
+            let truncated = HumanCount(self.truncated);
+            eprintln!("except for documents whose search reached a limit of work: {truncated}");
+        }
+    }
+}
