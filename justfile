@@ -73,6 +73,7 @@ openapi:
 bench FILE="":
     cargo bench -p akin-core --bench core -- {{FILE}}
     cargo bench -p akin-core --bench index -- {{FILE}}
+    cargo bench -p akin-core --bench scan
     cargo bench -p akin-core --bench join
     cargo bench --bench storage
     cargo bench --bench start

@@ -36,6 +36,7 @@ mod numbers;
 mod pairs;
 mod postings;
 mod prefix;
+mod scan;
 mod search;
 mod sets;
 mod shards;
@@ -52,6 +53,7 @@ pub use insertion::Index;
 pub use loading::Loader;
 pub(crate) use numbers::Numbers;
 pub(crate) use postings::Postings;
+pub use scan::{ScanLimits, ScannedSets, SketchScan};
 pub use sets::SetCopy;
 pub(crate) use shards::{Multiplicative, shards};
 

@@ -9,7 +9,7 @@ use std::cmp::Reverse;
 use std::collections::HashSet;
 
 use super::pairs::SharingPairs;
-use super::{Candidate, Candidates, Index, Search};
+use super::{Candidate, Candidates, Index, Search, SearchLimits};
 use crate::scheme::Key;
 
 /// Keys with at most this many postings are read first, and longer keys after them.
@@ -38,13 +38,13 @@ const FEWER_PAIRS: f64 = 4.0;
 const PREFETCHED: usize = 32;
 
 /// A set with a sketch that agrees well enough.
-#[derive(Clone, Copy)]
-struct ShortlistedSet {
-    entry: u32,
-    fingerprint: u64,
-    agreeing: u32,
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ShortlistedSet {
+    pub entry: u32,
+    pub fingerprint: u64,
+    pub agreeing: u32,
     /// Number of the probe's keys under which the set was found.
-    keys_shared: u32,
+    pub keys_shared: u32,
 }
 
 struct Shortlist {
@@ -87,12 +87,22 @@ impl Index {
 
     fn candidates_fetched(&self, search: &Search<'_>) -> Candidates {
         let Shortlist { sets, seen, truncated, in_crowd, .. } = self.shortlist(search);
-        let found = Vec::with_capacity(sets.len());
+        let found = self.candidates_of(&sets, &search.limits);
         let in_crowd = in_crowd && self.pairs.is_some();
-        let mut candidates = Candidates { found, seen, truncated, in_crowd };
-        let mut members_left = search.limits.postings_max;
+        Candidates { seen, truncated: truncated || found.truncated, in_crowd, ..found }
+    }
+
+    /// The sets with their members. `truncated` says that some have more members than are returned.
+    pub(super) fn candidates_of(
+        &self,
+        sets: &[ShortlistedSet],
+        limits: &SearchLimits,
+    ) -> Candidates {
+        let found = Vec::with_capacity(sets.len());
+        let mut candidates = Candidates { found, seen: 0, truncated: false, in_crowd: false };
+        let mut members_left = limits.postings_max;
         for listed in sets {
-            let members_max = search.limits.members_max.min(members_left.max(MEMBERS_MIN));
+            let members_max = limits.members_max.min(members_left.max(MEMBERS_MIN));
             let candidate = self.sets.read_same(listed.entry, listed.fingerprint, |set| {
                 candidates.truncated |= set.members_count() > members_max;
                 Candidate {

@@ -26,6 +26,17 @@ pub(super) fn binomial(trials: usize, success: f64) -> Vec<f64> {
     chances.iter().map(|chance| chance / sum).collect()
 }
 
+/// The highest number of successes that nearly all rounds reach: a round has fewer successes with a
+/// probability of at most `missed_max`.
+pub(super) fn reached(trials: usize, success: f64, missed_max: f64) -> usize {
+    let mut fewer = 0.0;
+    let mut is_missed = |chance: &f64| {
+        fewer += chance;
+        fewer <= missed_max
+    };
+    binomial(trials, success).iter().take_while(|chance| is_missed(chance)).count()
+}
+
 /// Turns the probabilities of exactly n into the probabilities of at least n.
 pub(super) fn at_least(mut chances: Vec<f64>) -> Vec<f64> {
     let mut sum = 0.0;

@@ -8,6 +8,7 @@ mod dispatch;
 mod field_recall;
 mod fields;
 mod in_flight;
+mod nearest;
 mod order;
 mod prefix;
 mod probed_keys;
@@ -20,6 +21,7 @@ pub use binomial::binomial_at_least;
 pub use curve::{Curve, CurvePoint, IndexBytes};
 pub use dispatch::Scheme;
 pub use fields::Fields;
+pub use nearest::NearestPlan;
 pub use order::{Order, Sample};
 pub use prefix::{ElementPosition, Prefix, prefix_len};
 pub use tuner::ProbePlan;
@@ -42,6 +44,9 @@ const BANDS_MAX: u32 = 1024;
 pub struct Threshold(f64);
 
 impl Threshold {
+    /// The lowest threshold: sets that share an element reach it.
+    pub const LEAST: Self = Self(f64::MIN_POSITIVE);
+
     /// # Errors
     /// [`ThresholdError`] for a number that is not above 0 and at most 1.
     pub fn new(value: f64) -> Result<Self, ThresholdError> {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use crate::sketch::{Estimator, SketchSettings};
 
-use super::binomial::binomial;
+use super::binomial::reached;
 use super::completion::Completion;
 use super::probed_keys::{ProbedBands, ProbedDraws, ProbedKeys};
 use super::{Key, SchemeSettings, Threshold};
@@ -119,13 +119,7 @@ impl Tuner {
     /// the threshold.
     fn agreeing_min(&self, threshold: f64) -> usize {
         let loss_max = PRUNING_LOSS_MAX.min((1.0 - self.recall) * PRUNING_SHARE_OF_MISSES);
-        let mut fewer = 0.0;
-        let mut within_loss = |chance: &f64| {
-            fewer += chance;
-            fewer <= loss_max
-        };
-        let chances = binomial(self.slots, threshold);
-        chances.iter().take_while(|chance| within_loss(chance)).count()
+        reached(self.slots, threshold, loss_max)
     }
 
     /// The fewest agreeing slots with an estimate that reaches the threshold.

@@ -25,6 +25,7 @@ mod letters;
 mod memory;
 mod portable;
 mod shared;
+mod slots;
 mod words;
 
 use std::sync::LazyLock;
@@ -36,6 +37,7 @@ pub use least::{LINEAR_LANES, LinearFunctions, least_values};
 pub use letters::{Class, Letters, Stability};
 pub use memory::{prefer_huge_pages, prefetch, prefetch_all, prefetch_write};
 pub use shared::count_shared;
+pub use slots::find_agreeing;
 pub use words::{hash_words, hash_words_with_ranges};
 
 /// The instructions that may be used.

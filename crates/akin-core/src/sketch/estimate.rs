@@ -84,6 +84,16 @@ impl Estimator {
         (self.fields == 0).then_some(self.bits as usize / 8)
     }
 
+    /// The number of slots of a sketch.
+    pub fn slots(&self) -> u32 {
+        self.slots
+    }
+
+    /// The probability that two sets of this resemblance agree in a given slot.
+    pub fn agreement(&self, similarity: f64) -> f64 {
+        similarity + (1.0 - similarity) * self.accidents
+    }
+
     /// The number of agreeing slots of two sketches (as bytes, of equal length): 0..=slots. For
     /// records, the agreeing slots of each field that both have, and all slots of an equal field.
     #[inline]

@@ -5,14 +5,17 @@
 
 mod part;
 
+use std::ops::Range;
+
 use smallvec::SmallVec;
 
-use super::numbers::{Numbers, RANGE};
+use super::numbers::Numbers;
 use super::shards::{AtomicUsize, DashMap, Multiplicative, Ordering, prefetch_lock, shards};
 use crate::document::Ordinal;
 use part::{SetHead, SetsPart};
 
-pub(super) use part::{Removal, Set};
+pub(super) use super::numbers::RANGE;
+pub(super) use part::{Removal, Set, SketchesOfRange};
 
 /// Bytes per ordinal in a tree: six, and its share of nodes that are filled in ascending order.
 const TREE_BYTES_EACH: usize = 14;
@@ -137,6 +140,22 @@ impl IndexedSets {
     ) -> Option<R> {
         let same = |set: &Set<'_>| (set.fingerprint == fingerprint).then(|| read(set));
         self.read(number, same).flatten()
+    }
+
+    /// Applies `read` to the sketches of a range of numbers within one part, if there are any.
+    pub fn read_range(&self, numbers: Range<u32>, read: impl FnOnce(&SketchesOfRange<'_>)) {
+        let Some(part) = self.parts.get(&(numbers.start / RANGE)) else { return };
+        let first = numbers.start / RANGE * RANGE;
+        read(&part.sketches_of(first, numbers.start - first..numbers.end - first));
+    }
+
+    /// Whether a number was assigned at this number or above it.
+    pub fn has_numbers_from(&self, number: u32) -> bool {
+        number / RANGE < self.numbers.ranges()
+    }
+
+    pub fn sketch_bytes(&self) -> usize {
+        self.sketch_bytes
     }
 
     /// Marks a set as indexed by its pairs of slots. Returns its sketch, unless the number belongs

@@ -1,6 +1,7 @@
 //! The sets of a range of numbers, covered by a lock.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 
 use super::super::numbers::RANGE;
 use crate::document::Ordinal;
@@ -59,6 +60,25 @@ pub(in crate::index) struct Set<'a> {
     many: Option<&'a BTreeSet<Ordinal>>,
 }
 
+/// The sketches of some sets of a part, one after another.
+pub(in crate::index) struct SketchesOfRange<'a> {
+    pub sketches: &'a [u8],
+    part: &'a SetsPart,
+    /// The number of the part's first set.
+    numbers_from: u32,
+    first_place: usize,
+}
+
+impl SketchesOfRange<'_> {
+    /// The number and the fingerprint of the set with this sketch; `None` if it was removed.
+    pub fn set(&self, sketch: usize) -> Option<(u32, u64)> {
+        let place = self.first_place + sketch;
+        let SetHead { fingerprint, member, .. } = self.part.heads[place];
+        let number = self.numbers_from + self.part.number_of(place);
+        (member != NONE).then_some((number, fingerprint))
+    }
+}
+
 impl Set<'_> {
     pub fn members_count(&self) -> usize {
         self.many.map_or(1, BTreeSet::len)
@@ -93,9 +113,35 @@ impl SetsPart {
     }
 
     fn places_before(&self, within: u32) -> usize {
+        if within == RANGE {
+            return self.heads.len();
+        }
         let (word, bit) = (within as usize / 64, within % 64);
         let before = self.placed[..word].iter().map(|word| word.count_ones()).sum::<u32>();
         (before + (self.placed[word] & ((1 << bit) - 1)).count_ones()) as usize
+    }
+
+    /// The number in the range that has a place.
+    fn number_of(&self, mut place: usize) -> u32 {
+        for (word, bits) in (0..).zip(self.placed) {
+            let here = bits.count_ones() as usize;
+            if place < here {
+                // Clears the bits of the numbers before it.
+                let from = (0..place).fold(bits, |bits, _| bits & (bits - 1));
+                return word * 64 + from.trailing_zeros();
+            }
+            place -= here;
+        }
+        unreachable!("every place belongs to a number");
+    }
+
+    /// The sketches of a range of the numbers in this part. `numbers_from`: the first number of the
+    /// part.
+    pub fn sketches_of(&self, numbers_from: u32, within: Range<u32>) -> SketchesOfRange<'_> {
+        let places = self.places_before(within.start)..self.places_before(within.end);
+        let bytes = self.sketches.len() / self.heads.len().max(1);
+        let sketches = &self.sketches[places.start * bytes..places.end * bytes];
+        SketchesOfRange { sketches, part: self, numbers_from, first_place: places.start }
     }
 
     fn sketch(&self, at: usize) -> &[u8] {

@@ -4,6 +4,7 @@ mod exact;
 mod many;
 mod model;
 mod pages;
+mod scan;
 mod threads;
 
 use std::collections::{BTreeMap, BTreeSet};

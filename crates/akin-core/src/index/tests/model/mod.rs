@@ -29,7 +29,7 @@ use std::sync::Arc;
 
 use shuttle::thread;
 
-use super::super::{Candidate, Candidates, IndexStats, NewSet, Search};
+use super::super::{Candidate, Candidates, IndexStats, NewSet, Search, SearchLimits};
 use super::{fingerprint, keys, settings, sketch};
 use crate::document::Ordinal;
 use crate::sketch::Estimator;
