@@ -163,6 +163,7 @@ fn local(dir: &Path, exact_from: Option<Threshold>) -> Local {
         ttl_ms: None,
         sets: SetCache::new(64 << 20),
         clusters_bytes_max: None,
+        passages: None,
         clock: Clock::system(),
     };
     let sketch = SketchSettings::default();

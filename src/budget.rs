@@ -106,6 +106,8 @@ pub mod cost {
     pub const SHINGLES_CUT: usize = 100;
     /// Bytes of a posted text for a unit.
     pub const TEXT_BYTES: usize = 512;
+    /// Words of a probe for passages that are looked up and indexed for a unit.
+    pub const WORDS_SEARCHED: usize = 50;
     /// Sketches compared for a unit.
     pub const SKETCHES: usize = 100;
     /// Pairs of a sampled and a stored document compared by a measurement of recall, for a unit.

@@ -1,3 +1,4 @@
+use crate::budget::Exhausted;
 use crate::document::DocumentId;
 use crate::storage::StorageError;
 
@@ -33,6 +34,10 @@ pub enum BackendError {
     DocumentDamaged { id: DocumentId, what: &'static str },
     #[error("Valkey holds or replied something unexpected: {what}")]
     Unexpected { what: &'static str },
+    #[error("the collection has no index of passages (passages.words is 0)")]
+    PassagesOff,
+    #[error(transparent)]
+    OverBudget(#[from] Exhausted),
     #[error("the collection is closed")]
     Closed,
     #[error(transparent)]

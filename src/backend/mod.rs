@@ -48,8 +48,8 @@ pub use error::BackendError;
 #[cfg(test)]
 pub(crate) use local::WriteGate;
 pub use local::{
-    ClusterCounts, ClusterWork, Clusters, ClustersState, Local, LocalSettings, LocalView,
-    PausedWrites, SetCache, Unfinished,
+    ClusterCounts, ClusterWork, Clusters, ClustersState, FoundPassages, Local, LocalSettings,
+    LocalView, LocatedPassages, PassageRequest, PausedWrites, SetCache, SharedPassages, Unfinished,
 };
 pub use rival::{Registered, Rival, RivalSearch, Rivals};
 pub use settings::{BackendKind, Password, ValkeySettings};

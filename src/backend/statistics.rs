@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::storage::SnapshotInfo;
+use akin_core::passages::BlockIndexStats;
 
 /// Sizes and state, for operators.
 #[derive(Clone, Debug)]
@@ -13,10 +14,12 @@ pub struct BackendStats {
     pub keys: u64,
     pub postings: u64,
     pub postings_longest: u64,
-    /// Memory of the index, ids included.
+    /// Memory of the indexes, ids included.
     pub index_bytes: u64,
     /// Memory of the ids alone (the catalog).
     pub ids_bytes: u64,
+    /// Of the index of passages, if there is one.
+    pub passages: Option<BlockIndexStats>,
     pub database_bytes: u64,
     pub wal_bytes: u64,
     pub log_rows: u64,

@@ -196,6 +196,7 @@ impl Settings {
                 ("backup.dir", self.backup.dir.is_some()),
                 ("webhooks.urls", !self.webhooks.urls.is_empty()),
                 ("collection.clusters.threshold", self.collection.clusters.threshold.is_some()),
+                ("collection.passages.words", !self.collection.passages.is_off()),
             ];
             for (key, _) in only_local.into_iter().filter(|(_, is_set)| *is_set) {
                 faults.push(format!("{key} is only for storage.backend = local: leave it out"));

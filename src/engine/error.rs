@@ -70,6 +70,11 @@ pub enum EngineError {
     NotForSignatures,
     #[error("mode must be {served} in a collection of this kind")]
     UnsupportedMode { served: &'static str },
+    #[error(
+        "the collection has no index of passages: set passages.words (32 is a good choice) and \
+         reindex"
+    )]
+    PassagesOff,
     #[error("removing documents takes a condition: filter, stored_after or stored_before")]
     NoConditions,
     #[error("the measures edit and lcs are of texts: a document of tokens has no characters")]
@@ -208,6 +213,8 @@ impl From<BackendError> for EngineError {
             BackendError::OutOfService { reason } => Self::OutOfService { reason },
             BackendError::Changed => Self::DocumentChanged,
             BackendError::Superseded => Self::Superseded,
+            BackendError::PassagesOff => Self::PassagesOff,
+            BackendError::OverBudget(exhausted) => Self::OverBudget(exhausted),
             BackendError::Unsupported { what } => Self::UnsupportedByBackend { what },
             BackendError::Closed | BackendError::Storage(StorageError::Closed) => Self::Closed,
             error @ (BackendError::Unavailable { .. } | BackendError::Unreachable { .. }) => {

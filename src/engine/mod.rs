@@ -14,6 +14,7 @@ pub mod fuzzing;
 mod lookup;
 mod offline;
 mod operations;
+mod passages;
 mod quality;
 mod settings;
 mod types;
@@ -65,6 +66,10 @@ pub use offline::{
 };
 pub use operations::ListedIds;
 pub use operations::backup::{Restored, Restoring, check_backup, restore};
+pub use passages::{
+    Chance, ContainedOf, Guarantee, PassageAnswer, PassageIndexing, PassageMatch, PassagePlace,
+    PassageProbe, PassageQuery, PassageShares, SharedPassage,
+};
 pub use quality::{CurveAnswer, CurveOf, curve_of};
 pub use quality::{Recall, Sample, Tally};
 pub use settings::{CollectionSettings, LimitSettings, StoreSettings};
@@ -138,6 +143,7 @@ impl Engine {
                 .clusters
                 .threshold
                 .map(|_| settings.limits.clusters_bytes_max),
+            passages: settings.passages.settings(),
             clock: clock.clone(),
         };
         let scheme = analyser.scheme.clone();

@@ -2,7 +2,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use utoipa::ToSchema;
 
-use super::{ClusteringSettings, EngineError};
+use super::{ClusteringSettings, EngineError, PassageIndexing};
 use akin_core::scheme::{Kind, Scheme, SchemeSettings};
 use akin_core::sketch::{Method, SketchSettings};
 use akin_core::text::{CUTTING_VERSION, ShingleSettings, Shingler, Unit};
@@ -20,6 +20,8 @@ pub struct CollectionSettings {
     pub store: StoreSettings,
     #[serde(skip_serializing_if = "ClusteringSettings::are_off")]
     pub clusters: ClusteringSettings,
+    #[serde(skip_serializing_if = "PassageIndexing::is_off")]
+    pub passages: PassageIndexing,
     pub limits: LimitSettings,
 }
 
@@ -83,6 +85,7 @@ impl CollectionSettings {
             ("scheme", self.scheme.faults(&self.sketch)),
             ("store", self.store.faults()),
             ("clusters", self.clusters.faults(&self.scheme, &self.sketch)),
+            ("passages", self.passages.faults(self)),
             ("limits", self.limits.faults()),
         ];
         let of = |(part, faults): (_, Vec<_>)| faults.into_iter().map(move |fault| (part, fault));
@@ -209,6 +212,14 @@ pub struct LimitSettings {
     /// near-duplicates of each other; equal sets count once.
     #[schema(minimum = 1)]
     pub collapse_shingles_max: usize,
+    /// Texts that a search for passages compares, the likeliest first: distinct texts, and of long
+    /// texts the blocks that may have a passage. If there are more, the answer says `truncated`.
+    #[schema(minimum = 1)]
+    pub passage_texts_max: usize,
+    /// Words of all texts that a search for passages compares; if there are more, the answer says
+    /// `truncated`.
+    #[schema(minimum = 1)]
+    pub passage_words_max: usize,
     /// The product of two texts' lengths in characters, for the measures `edit` and `lcs`.
     pub edit_product_max: u64,
 }
@@ -229,6 +240,8 @@ impl Default for LimitSettings {
             cluster_members_alarm: 1_000,
             clusters_bytes_max: 1 << 28,
             collapse_shingles_max: 4 << 20,
+            passage_texts_max: 100,
+            passage_words_max: 1_000_000,
             edit_product_max: 1_000_000_000,
         }
     }
@@ -246,6 +259,8 @@ impl LimitSettings {
             ("field_bytes_max", self.field_bytes_max),
             ("cluster_members_alarm", self.cluster_members_alarm),
             ("collapse_shingles_max", self.collapse_shingles_max),
+            ("passage_texts_max", self.passage_texts_max),
+            ("passage_words_max", self.passage_words_max),
         ];
         let zeros = at_least_one.iter().filter(|(_, value)| *value == 0);
         let zeros = zeros.map(|(key, _)| format!("{key} must be at least 1, not 0"));
@@ -269,6 +284,8 @@ impl LimitSettings {
             cluster_members_alarm: count(self.cluster_members_alarm),
             clusters_bytes_max: bytes(self.clusters_bytes_max),
             collapse_shingles_max: count(self.collapse_shingles_max),
+            passage_texts_max: count(self.passage_texts_max),
+            passage_words_max: count(self.passage_words_max),
             edit_product_max: bytes(self.edit_product_max),
         }
     }
@@ -287,6 +304,8 @@ impl LimitSettings {
                 ("cluster_members_alarm", of.cluster_members_alarm as u64),
                 ("clusters_bytes_max", of.clusters_bytes_max),
                 ("collapse_shingles_max", of.collapse_shingles_max as u64),
+                ("passage_texts_max", of.passage_texts_max as u64),
+                ("passage_words_max", of.passage_words_max as u64),
                 ("edit_product_max", of.edit_product_max),
             ]
         };

@@ -53,7 +53,7 @@ use access::routes::{ADMIN, Needs, READ, Routes, Table, WRITE};
 use connection::{decompression, layers, observe};
 use handlers::{
     backup, changes, collapse, collections, curve, discovery, document, documents, fetch, health,
-    recall, reindex, removal, resemblance, similar, snapshots, stats,
+    passages, recall, reindex, removal, resemblance, similar, snapshots, stats,
 };
 use problem::Problem;
 use problem::code::Code;
@@ -100,6 +100,7 @@ fn on_one_collection() -> Routes {
         .routes(READ, routes!(fetch::fetch))
         .routes(READ, routes!(documents::export))
         .routes(READ, routes!(similar::stored, similar::posted))
+        .routes(READ, routes!(passages::stored, passages::posted))
         .routes(READ, routes!(resemblance::stored, resemblance::posted))
         .routes(READ, routes!(discovery::pairs))
         .routes(READ, routes!(discovery::clusters))

@@ -58,7 +58,7 @@ impl Readers {
         })
     }
 
-    /// Reads on this thread: for the start, before anything else reads.
+    /// Reads on this thread: for the start, or for callers that limit their number.
     pub fn read_here<T>(
         &self,
         read: impl FnOnce(&Connection) -> Result<T, StorageError>,

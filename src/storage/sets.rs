@@ -4,8 +4,9 @@ use std::ops::{ControlFlow, Range};
 
 use rusqlite::Connection;
 
-use super::row::{ALL_COLUMNS, Columns, DetailsPart, set_of};
+use super::row::{ALL_COLUMNS, Columns, DetailsPart, read_content, set_of};
 use super::{SketchRow, StorageError, Store};
+use crate::document::{Content, Ordinal};
 use akin_core::text::{ShingleSet, Shingler};
 
 /// A document's sketch row, and its set on demand.
@@ -48,6 +49,34 @@ impl Store {
         })
     }
 
+    /// Visits the contents of documents in a range of ordinals, ascending, on this thread: for a
+    /// start. A damaged document is given as an error, and the visit goes on. Returns the number of
+    /// documents in the range.
+    ///
+    /// # Errors
+    /// The errors of `visit`; [`StorageError::Database`].
+    pub fn scan_contents(
+        &self,
+        ordinals: Range<u64>,
+        mut visit: impl FnMut(
+            Ordinal,
+            Result<Option<Content>, StorageError>,
+        ) -> Result<(), StorageError>,
+    ) -> Result<u64, StorageError> {
+        self.readers.scan_here(|connection| {
+            let mut statement = connection.prepare_cached(&rows_in_range())?;
+            let range = [ordinals.start.cast_signed(), ordinals.end.cast_signed()];
+            let (mut rows, mut seen) = (statement.query(range)?, 0);
+            while let Some(row) = rows.next()? {
+                let columns = Columns::new(row)?;
+                let read = SketchRow::read(&columns).and_then(|row| read_content(&columns, &row));
+                visit(columns.ordinal, read)?;
+                seen += 1;
+            }
+            Ok(seen)
+        })
+    }
+
     /// Visits the sets of all documents alive at `now_ms` (milliseconds since the epoch) by
     /// ordinal, in a single state of the store, on a blocking thread. Stops once the future is
     /// dropped. The caller limits the number of concurrent visits.
@@ -64,6 +93,12 @@ impl Store {
     }
 }
 
+fn rows_in_range() -> String {
+    format!(
+        "SELECT {ALL_COLUMNS} FROM documents WHERE ordinal >= ?1 AND ordinal < ?2 ORDER BY ordinal"
+    )
+}
+
 /// Returns the number of rows, including expired documents; `None` if the visitor broke.
 pub(super) fn visit_sets(
     connection: &Connection,
@@ -72,10 +107,7 @@ pub(super) fn visit_sets(
     now_ms: i64,
     mut visit: impl FnMut(&SetRow<'_>) -> Visited,
 ) -> Result<Option<u64>, StorageError> {
-    let query = format!(
-        "SELECT {ALL_COLUMNS} FROM documents WHERE ordinal >= ?1 AND ordinal < ?2 ORDER BY ordinal"
-    );
-    let mut statement = connection.prepare_cached(&query)?;
+    let mut statement = connection.prepare_cached(&rows_in_range())?;
     let mut rows = statement.query([ordinals.start, ordinals.end])?;
     let mut seen = 0;
     while let Some(row) = rows.next()? {

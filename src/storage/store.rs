@@ -308,6 +308,22 @@ impl Store {
         self.readers.read(read).await
     }
 
+    /// The document with this ordinal, if it exists, read on this thread. The caller limits the
+    /// number of such reads at a time.
+    ///
+    /// # Errors
+    /// [`StorageError::CorruptDocument`] if its row does not match its checksum.
+    pub fn fetch_here(
+        &self,
+        ordinal: Ordinal,
+        detail: Detail,
+    ) -> Result<Option<Record>, StorageError> {
+        let read = |connection: &Connection| {
+            readers::records(connection, &[ordinal], detail, &self.shingler)
+        };
+        Ok(self.readers.read_here(read)?.pop().flatten())
+    }
+
     /// The details of the documents with these ordinals, in the given order; `None` for a document
     /// that does not exist.
     ///

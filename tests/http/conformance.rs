@@ -8,7 +8,7 @@ use crate::backends;
 use crate::contract::CONTRACT;
 
 /// What only the local backend has, as the table in docs/scaling.md says.
-const ONLY_LOCAL: [&str; 15] = [
+const ONLY_LOCAL: [&str; 19] = [
     "DELETE /collections/{collection}/reindex",
     "GET /backup",
     "GET /changes",
@@ -17,12 +17,16 @@ const ONLY_LOCAL: [&str; 15] = [
     "GET /collections/{collection}/changes",
     "GET /collections/{collection}/clusters",
     "GET /collections/{collection}/pairs",
+    "GET /collections/{collection}/passages",
     "GET /collections/{collection}/reindex",
     "GET /collections/{collection}/snapshots",
     "GET /pairs",
+    "GET /passages",
     "GET /snapshots",
+    "POST /collections/{collection}/passages",
     "POST /collections/{collection}/reindex",
     "POST /collections/{collection}/snapshots",
+    "POST /passages",
     "POST /snapshots",
 ];
 
@@ -32,7 +36,7 @@ fn kinds() -> Vec<(&'static str, Value)> {
         "candidates_max": 100, "checked_max": 10, "duplicates_max": 5, "shingles_max": 5_000,
         "metadata_bytes_max": 1_000, "field_bytes_max": 100, "cluster_members_alarm": 2,
         "clusters_bytes_max": 1_000_000, "collapse_shingles_max": 10_000,
-        "edit_product_max": 1_000_000,
+        "edit_product_max": 1_000_000, "passage_texts_max": 10, "passage_words_max": 10_000,
     });
     vec![
         ("words", json!({})),
@@ -61,6 +65,7 @@ fn kinds() -> Vec<(&'static str, Value)> {
         ),
         ("without-texts", json!({"store": {"text": false}})),
         ("clustered", json!({"clusters": {"threshold": 0.8}})),
+        ("passages", json!({"passages": {"words": 32}})),
     ]
 }
 
@@ -77,6 +82,7 @@ async fn every_operation_answers_as_documented() {
     let mut default = CollectionSettings::default();
     if !backends::is_valkey() {
         default.clusters.threshold = Some(0.8.try_into().unwrap());
+        default.passages.words = 32;
     }
     let app = App::with_collection(default).await;
     for path in
@@ -88,8 +94,9 @@ async fn every_operation_answers_as_documented() {
     for (name, settings) in kinds() {
         let at = format!("/collections/{name}");
         let made = app.put_json(&at, &settings).await.status;
-        if settings.get("clusters").is_some() && backends::is_valkey() {
-            assert_eq!(made, 501, "clusters are kept by the local backend only");
+        let is_local = settings.get("clusters").or(settings.get("passages")).is_some();
+        if is_local && backends::is_valkey() {
+            assert_eq!(made, 501, "clusters and passages are of the local backend only");
             continue;
         }
         assert_eq!(made, 201, "{name}");
@@ -163,6 +170,8 @@ async fn call_every_operation(app: &App, at: &str, documents: &Value) {
     assert_eq!(app.get(&format!("{at}/changes")).await.status, or_only_local(200));
     let ranked = json!({"ids": ["b", "a", "unheard of"]});
     app.post_json(&format!("{at}/collapse"), ranked).await;
+    app.get(&format!("{at}/passages?id=a&words_min=20&include=metadata")).await;
+    app.post(&format!("{at}/passages"), "text/plain", text(3)).await;
     app.post_json(&format!("{at}/similar"), json!([{"id": "a"}, {"id": "b"}])).await;
     let lines = "{\"id\": \"a\"}\n{\"id\": 7}\n";
     app.post(&format!("{at}/similar"), "application/x-ndjson", lines).await;

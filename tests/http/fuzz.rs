@@ -9,7 +9,7 @@ use tokio::runtime::Runtime;
 use crate::app::{App, Reply};
 use crate::backends;
 
-const PATHS: [&str; 28] = [
+const PATHS: [&str; 30] = [
     "/documents",
     "/documents/",
     "/documents/a",
@@ -17,6 +17,7 @@ const PATHS: [&str; 28] = [
     "/export",
     "/similar",
     "/resemblance",
+    "/passages",
     "/collapse",
     "/curve",
     "/recall",
@@ -38,6 +39,7 @@ const PATHS: [&str; 28] = [
     "/collections/records/documents",
     "/collections/records/similar",
     "/collections/records/resemblance",
+    "/collections/passages/passages",
 ];
 
 const MEDIA: [&str; 7] = [
@@ -82,6 +84,8 @@ fn query() -> impl Strategy<Value = String> {
         "on_duplicate",
         "include",
         "explain",
+        "words_min",
+        "containment_min",
         "filter",
         "stored_after",
         "stored_before",

@@ -33,6 +33,7 @@ mod numbers;
 mod openapi;
 mod operating;
 mod options;
+mod passages;
 mod recall;
 mod records;
 mod refusals;

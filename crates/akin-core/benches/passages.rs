@@ -70,7 +70,7 @@ fn measure_index(documents: &[String], shingler: &Shingler, bytes: usize, run_wo
     let mut words = 0;
     for (ordinal, text) in (0_u32..).zip(documents) {
         let blocks = cutting.time(|| blocks(text));
-        words += blocks.words().len();
+        words += blocks.words();
         inserting.time(|| index.insert(Ordinal::from(ordinal), &blocks));
     }
     cutting.print("  cut into blocks");

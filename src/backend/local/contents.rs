@@ -25,8 +25,27 @@ impl Local {
 
     /// The record of the document with this id, unless it has expired.
     pub(super) async fn record_of(&self, id: &DocumentId) -> Result<Option<Record>, BackendError> {
+        self.record_with(id, Detail::All).await
+    }
+
+    /// The record of the document with this id, without its set, unless it has expired.
+    ///
+    /// # Errors
+    /// [`BackendError::Storage`]
+    pub async fn record_without_set(
+        &self,
+        id: &DocumentId,
+    ) -> Result<Option<Record>, BackendError> {
+        self.record_with(id, Detail::Content).await
+    }
+
+    async fn record_with(
+        &self,
+        id: &DocumentId,
+        detail: Detail,
+    ) -> Result<Option<Record>, BackendError> {
         while let Some(ordinal) = self.alive(id) {
-            if let Some(record) = self.fetch(vec![ordinal], Detail::All).await?.pop().flatten() {
+            if let Some(record) = self.fetch(vec![ordinal], detail).await?.pop().flatten() {
                 return Ok(Some(record));
             }
         }
@@ -121,6 +140,7 @@ mod tests {
             exact_from: None,
             ttl_ms: None,
             clusters_bytes_max: None,
+            passages: None,
             clock: crate::backend::Clock::system(),
         };
         let sketch = SketchSettings::default();

@@ -7,11 +7,13 @@ use smallvec::smallvec;
 
 use super::catalog::{Catalog, Listing};
 use super::clusters::Clusters;
+use super::passages::Passages;
 use super::replacements::Replacements;
 use super::set_cache::SetCache;
 use crate::backend::{Candidate, Member, PreparedDocument, Sketched};
 use crate::document::{DocumentId, Ordinal};
 use akin_core::index::{Index, NewSet};
+use akin_core::passages::TextBlocks;
 use akin_core::scheme::{Key, Scheme};
 use akin_core::text::ShingleSet;
 
@@ -20,6 +22,15 @@ pub(super) struct DurableDocument {
     pub ordinal: Ordinal,
     pub prepared: Arc<PreparedDocument>,
     pub expires_at_ms: Option<i64>,
+    /// The blocks of its text, for the index of passages if there is one.
+    pub blocks: Option<TextBlocks>,
+}
+
+/// What the indexes need of a document to remove it: nothing if they do not need it.
+#[derive(Default)]
+pub(super) struct Leaving {
+    pub set: Option<ShingleSet>,
+    pub blocks: Option<TextBlocks>,
 }
 
 pub(super) struct MemoryState {
@@ -30,12 +41,14 @@ pub(super) struct MemoryState {
     pub replacements: Replacements,
     /// `None` if they are not kept.
     pub clusters: Option<Clusters>,
+    /// `None` without an index of passages.
+    pub passages: Option<Passages>,
 }
 
 impl MemoryState {
     pub fn new(index: Index, catalog: Catalog, scheme: Scheme, sets: SetCache) -> Self {
         let replacements = Replacements::default();
-        Self { index, catalog, sets, scheme, replacements, clusters: None }
+        Self { index, catalog, sets, scheme, replacements, clusters: None, passages: None }
     }
 
     /// Keeps clusters, in so much memory.
@@ -43,9 +56,8 @@ impl MemoryState {
         self.clusters = Some(Clusters::new(bytes_max, self.catalog.chunks()));
     }
 
-    /// Applies a durable document, in place of the stored document with its id. `replaced_set`: the
-    /// set of the latter, if the index needs it.
-    pub fn put(&self, durable: &DurableDocument, replaced_set: Option<&ShingleSet>) {
+    /// Applies a durable document, in place of the stored document with its id, which leaves.
+    pub fn put(&self, durable: &DurableDocument, leaving: &Leaving) {
         let id = &durable.prepared.document.id;
         let replaced = self.catalog.ordinal(id);
         let Some((old, fingerprint)) =
@@ -55,10 +67,11 @@ impl MemoryState {
         };
         self.keep_set(durable);
         self.index.insert(durable.ordinal, &self.in_index(durable));
+        self.add_passages(durable);
         // In this order: a lookup that misses both finds the new document among the replacements.
         self.replacements.note(durable.ordinal);
         self.list(durable);
-        self.take_out(old, fingerprint, replaced_set);
+        self.take_out(old, fingerprint, leaving);
         match &self.clusters {
             Some(clusters) if fingerprint == durable.prepared.fingerprint => {
                 clusters.replaced(old, durable.ordinal);
@@ -80,8 +93,17 @@ impl MemoryState {
         }
         let filed = durable.iter().map(|document| (document.ordinal, self.in_index(document)));
         self.index.insert_all(filed);
+        for document in durable {
+            self.add_passages(document);
+        }
         if let Some(clusters) = &self.clusters {
             clusters.added(durable.iter().map(|document| document.ordinal));
+        }
+    }
+
+    fn add_passages(&self, durable: &DurableDocument) {
+        if let Some(passages) = &self.passages {
+            passages.add(durable.ordinal, durable.blocks.as_ref());
         }
     }
 
@@ -89,7 +111,7 @@ impl MemoryState {
         self.sets.insert(prepared.fingerprint, prepared.set.clone());
     }
 
-    fn list(&self, DurableDocument { ordinal, prepared, expires_at_ms }: &DurableDocument) {
+    fn list(&self, DurableDocument { ordinal, prepared, expires_at_ms, .. }: &DurableDocument) {
         let id = prepared.document.id.clone();
         let has_metadata = prepared.document.metadata.is_some();
         let (fingerprint, expires_at_ms) = (prepared.fingerprint, *expires_at_ms);
@@ -109,22 +131,25 @@ impl MemoryState {
         }
     }
 
-    /// Applies a durable removal. `set`: the document's set, if the index needs it.
-    pub fn remove(&self, id: &DocumentId, ordinal: Ordinal, set: Option<&ShingleSet>) {
+    /// Applies a durable removal.
+    pub fn remove(&self, id: &DocumentId, ordinal: Ordinal, leaving: &Leaving) {
         let fingerprint = self.catalog.fingerprint(ordinal);
         self.catalog.remove(id);
         if let Some(fingerprint) = fingerprint {
-            self.take_out(ordinal, fingerprint, set);
+            self.take_out(ordinal, fingerprint, leaving);
         }
         if let Some(clusters) = &self.clusters {
             clusters.removed(ordinal);
         }
     }
 
-    fn take_out(&self, ordinal: Ordinal, fingerprint: u64, set: Option<&ShingleSet>) {
+    fn take_out(&self, ordinal: Ordinal, fingerprint: u64, leaving: &Leaving) {
+        if let Some(passages) = &self.passages {
+            passages.remove(ordinal, leaving.blocks.as_ref());
+        }
         let Some(sketch) = self.index.sketch_of(fingerprint) else { return };
         let keys: Vec<_> = self.scheme.all_keys(sketch.as_bytes()).collect();
-        self.index.remove(ordinal, fingerprint, &keys, set);
+        self.index.remove(ordinal, fingerprint, &keys, leaving.set.as_ref());
     }
 
     /// The document with this id: the old or the new version if it is replaced concurrently.
@@ -200,6 +225,7 @@ mod tests {
             ordinal: Ordinal::from(ordinal),
             prepared: Arc::clone(prepared),
             expires_at_ms: None,
+            blocks: None,
         }
     }
 
@@ -217,13 +243,13 @@ mod tests {
             start: 0,
             limits: SearchLimits { postings_max: 100, found_max: 10, members_max: 10 },
         };
-        memory.put(&durable(0, &versions[0]), None);
+        memory.put(&durable(0, &versions[0]), &Leaving::default());
         let stop = AtomicBool::new(false);
         thread::scope(|scope| {
             scope.spawn(|| {
                 let versions = versions.iter().cycle().zip(1..);
                 for (version, ordinal) in versions.take_while(|_| !stop.load(Ordering::Relaxed)) {
-                    memory.put(&durable(ordinal, version), None);
+                    memory.put(&durable(ordinal, version), &Leaving::default());
                 }
             });
             let lost =

@@ -3,6 +3,7 @@
 //! the index never contains data that a crash could lose, and writes become visible in log order.
 
 mod catalog;
+mod changes;
 mod clusters;
 mod contents;
 mod exact;
@@ -11,6 +12,7 @@ mod gate;
 mod large_searches;
 mod lookup;
 mod memory_state;
+mod passages;
 mod recovery;
 mod reindexing;
 mod removal;
@@ -31,6 +33,7 @@ use futures_util::{StreamExt, stream};
 use tokio::sync::{mpsc, watch};
 
 use crate::backend::in_flight::InFlight;
+use crate::backend::parallel::cores;
 use crate::backend::{
     Backend, BackendError, BackendStats, Candidate, Candidates, Capability, ExactCandidates,
     Matches, PreparedDocument, Progress, Records, Recovery, Registered, Removed, RivalSearch,
@@ -39,8 +42,7 @@ use crate::backend::{
 use crate::background::turns::Turns;
 use crate::document::{Content, Document, DocumentId, Ordinal};
 use crate::storage::{
-    Changes, CopyStop, Detail, DocumentDetails, Order, Position, PreparedStore, Record,
-    StorageError, Store,
+    CopyStop, Detail, DocumentDetails, Order, PreparedStore, Record, StorageError, Store,
 };
 use akin_core::index::{ExactSearch, Search};
 use akin_core::scheme::Scheme;
@@ -52,6 +54,7 @@ use threads::{blocking, long};
 pub use clusters::{ClusterCounts, ClusterWork, Clusters, ClustersState, Unfinished};
 pub use gate::PausedWrites;
 pub(crate) use gate::WriteGate;
+pub use passages::{FoundPassages, LocatedPassages, PassageRequest, SharedPassages};
 pub use set_cache::SetCache;
 pub use settings::LocalSettings;
 pub use view::LocalView;
@@ -67,6 +70,8 @@ pub struct Local {
     snapshotting: Arc<tokio::sync::Mutex<()>>,
     /// Limits concurrent lookups that scan all sets or very long postings.
     scans: Arc<Turns>,
+    /// Limits concurrent searches for passages.
+    passage_searches: Arc<Turns>,
     next_ordinal: AtomicU64,
     /// The sequence of the newest usable snapshot; 0 if there is none.
     snapshot_sequence: AtomicU64,
@@ -105,12 +110,17 @@ impl Local {
         if let Some(bytes_max) = settings.clusters_bytes_max {
             memory.keep_clusters(bytes_max);
         }
+        if let Some(passages) = settings.passages {
+            let passages = recovery::with_passages(passages, &settings.shingler, &store)?;
+            memory.passages = Some(passages);
+        }
         Ok(Self {
             memory: Arc::new(memory),
             in_flight: InFlight::new(Estimator::new(sketch)),
             store: Arc::new(store),
             snapshotting: Arc::default(),
             scans: Turns::new(settings.store.scans_max as usize),
+            passage_searches: Turns::new(cores()),
             next_ordinal: AtomicU64::new(recovered.next_ordinal),
             snapshot_sequence: AtomicU64::new(recovered.recovery.snapshot_sequence.unwrap_or(0)),
             log_kept_after: AtomicU64::new(u64::MAX),
@@ -288,6 +298,8 @@ impl Backend for Local {
         let sizes = self.store.sizes().await?;
         let index = self.memory.index.stats();
         let ids_bytes = self.memory.catalog.bytes();
+        let passages = self.memory.passages.as_ref().map(|passages| passages.index.stats());
+        let passages_bytes = passages.map_or(0, |stats| stats.bytes);
         let due = self.memory.catalog.expired(self.now_ms());
         Ok(BackendStats {
             documents: self.memory.catalog.documents().saturating_sub(due),
@@ -295,7 +307,8 @@ impl Backend for Local {
             keys: index.keys,
             postings: index.postings,
             postings_longest: index.postings_longest,
-            index_bytes: index.bytes + ids_bytes,
+            index_bytes: index.bytes + ids_bytes + passages_bytes,
+            passages,
             ids_bytes,
             database_bytes: sizes.database_bytes,
             wal_bytes: sizes.wal_bytes,
@@ -322,44 +335,6 @@ impl Backend for Local {
 
 /// Operations that only this backend has.
 impl Local {
-    /// The changes after a position, from at most `operations_max` operations.
-    ///
-    /// # Errors
-    /// [`BackendError::Storage`]
-    pub async fn changes_after(
-        &self,
-        after: Position,
-        operations_max: usize,
-    ) -> Result<Changes, BackendError> {
-        Ok(self.store.changes(after, operations_max).await?)
-    }
-
-    /// The position behind the last change.
-    ///
-    /// # Errors
-    /// [`BackendError::Storage`]
-    pub async fn last_change(&self) -> Result<Position, BackendError> {
-        Ok(self.store.last_change().await?)
-    }
-
-    /// The position before the oldest change that is kept.
-    ///
-    /// # Errors
-    /// [`BackendError::Storage`]
-    pub async fn oldest_change(&self) -> Result<Position, BackendError> {
-        Ok(self.store.oldest_change().await?)
-    }
-
-    /// How many operations there were after a position of this store. Cheap.
-    pub fn changes_behind(&self, position: Position) -> u64 {
-        self.store.applied_sequence().saturating_sub(position.sequence)
-    }
-
-    /// Whether anything changed after a position. Cheap.
-    pub fn has_changed_since(&self, position: Position) -> bool {
-        self.store.applied_sequence() != position.sequence
-    }
-
     /// Checks that there is enough free space for a copy.
     ///
     /// # Errors

@@ -7,16 +7,19 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use super::catalog::{Catalog, Listing};
+use super::passages::Passages;
 use crate::backend::parallel::share_out;
 use crate::backend::{Progress, Recovery, RecoverySource};
-use crate::document::{DocumentId, Ordinal};
+use crate::document::{Content, DocumentId, Ordinal};
 use crate::storage::{
     SketchRow, SnapshotEntry, SnapshotListing, SnapshotReader, SnapshotRecord, StorageError, Store,
     Tail,
 };
 use akin_core::index::{self, Index};
+use akin_core::passages::PassageSettings;
 use akin_core::scheme::{Scheme, Threshold};
 use akin_core::sketch::SketchSettings;
+use akin_core::text::Shingler;
 
 /// Ordinals read in a piece of parallel work.
 const PIECE: u64 = 4_096;
@@ -100,6 +103,48 @@ pub(super) fn with_prefix(
         }
         filed => filed.map(|()| index),
     }
+}
+
+/// The index of passages, which is made from the stored texts at every start.
+///
+/// Documents with damaged texts are left out, and searches say that they may be missing.
+pub(super) fn with_passages(
+    settings: PassageSettings,
+    shingler: &Shingler,
+    store: &Store,
+) -> Result<Passages, StorageError> {
+    let passages = Passages::new(settings, shingler.clone());
+    let (seen, damaged) = (AtomicU64::new(0), AtomicU64::new(0));
+    let index = |ordinal, content: Result<Option<Content>, StorageError>| {
+        match content {
+            Err(error @ StorageError::CorruptDocument { .. }) => {
+                if damaged.fetch_add(1, Ordering::Relaxed) == 0 {
+                    tracing::error!(%error, "passages of damaged documents are not found");
+                }
+                passages.add_unreadable(ordinal);
+            }
+            content => {
+                let content = content?;
+                let blocks = content.and_then(|content| passages.cut(&content));
+                passages.add(ordinal, blocks.as_ref());
+            }
+        }
+        Ok(())
+    };
+    timed("passages", || {
+        let ordinals = 0..store.next_ordinal()?;
+        share_out_ordinals(
+            store,
+            ordinals,
+            || (),
+            |(), ordinals| {
+                seen.fetch_add(store.scan_contents(ordinals, index)?, Ordering::Relaxed);
+                Ok(())
+            },
+        )
+    })?;
+    store.check_seen(seen.into_inner())?;
+    Ok(passages)
 }
 
 struct Recovering<'a> {

@@ -48,16 +48,19 @@ impl Local {
             |copied: &CopiedDocument| self.memory.catalog.listing(copied.ordinal).is_none();
         let new = documents.into_iter().filter(is_new).map(|copied| {
             let CopiedDocument { ordinal, prepared, stored_at_ms, expires_at_ms } = copied;
-            let durable = DurableDocument { ordinal, prepared: Arc::new(prepared), expires_at_ms };
-            (durable, Times { stored_at_ms, expires_at_ms })
+            (ordinal, (Arc::new(prepared), Times { stored_at_ms, expires_at_ms }))
         });
-        let (durable, times): (Vec<_>, Vec<_>) = new.unzip();
-        let prepared = durable.iter().map(|document| Arc::clone(&document.prepared));
-        let records = self.encode(prepared.zip(times).collect()).await?;
-        let mut writes = Vec::with_capacity(durable.len());
-        for (record, DurableDocument { ordinal, .. }) in records.into_iter().zip(&durable) {
-            let record = record.with_ordinal(*ordinal);
+        let (ordinals, documents): (Vec<Ordinal>, Vec<_>) = new.unzip();
+        let encoded = self.encode(documents.clone()).await?;
+        let mut writes = Vec::with_capacity(encoded.len());
+        let mut durable = Vec::with_capacity(encoded.len());
+        for (((record, blocks), (prepared, times)), ordinal) in
+            encoded.into_iter().zip(documents).zip(ordinals)
+        {
+            let record = record.with_ordinal(ordinal);
             writes.push(Write::Put { record, replaces: None });
+            let expires_at_ms = times.expires_at_ms;
+            durable.push(DurableDocument { ordinal, prepared, expires_at_ms, blocks });
             self.next_ordinal.fetch_max(ordinal.get() + 1, Ordering::Relaxed);
         }
         if let Some(clusters) = self.clusters() {

@@ -7,6 +7,7 @@ use futures_util::stream::{self, StreamExt, TryStreamExt};
 
 use super::Local;
 use super::catalog::Listing;
+use super::memory_state::Leaving;
 use crate::backend::BackendError;
 use crate::backend::in_flight::Arrival;
 use crate::document::{DocumentId, Ordinal};
@@ -56,19 +57,28 @@ impl Local {
         id: DocumentId,
         ordinal: Ordinal,
     ) -> Result<(), BackendError> {
-        let set = self.set_to_remove(Some(ordinal)).await;
+        let leaving = self.leaving(Some(ordinal)).await;
         let memory = Arc::clone(&self.memory);
         let apply = move |_sequence| {
-            memory.remove(&id, ordinal, set.as_ref());
+            memory.remove(&id, ordinal, &leaving);
             arrival.stored();
         };
         self.write(vec![Write::Remove { ordinal }], apply).await
     }
 
+    /// What the indexes need of a document that is removed or replaced.
+    pub(super) async fn leaving(&self, ordinal: Option<Ordinal>) -> Leaving {
+        let Some(ordinal) = ordinal else { return Leaving::default() };
+        let set = self.set_to_remove(ordinal).await;
+        Leaving { set, blocks: self.blocks_to_remove(ordinal).await }
+    }
+
     /// The set of a document to be removed, if the index needs it. An unreadable set does not
     /// prevent the removal: it only leaves unused postings in the index.
-    pub(super) async fn set_to_remove(&self, ordinal: Option<Ordinal>) -> Option<ShingleSet> {
-        let ordinal = ordinal.filter(|_| self.memory.index.has_prefix())?;
+    async fn set_to_remove(&self, ordinal: Ordinal) -> Option<ShingleSet> {
+        if !self.memory.index.has_prefix() {
+            return None;
+        }
         let fingerprint = self.memory.catalog.fingerprint(ordinal)?;
         if let Some(set) = self.memory.sets.get(fingerprint) {
             return Some(set);

@@ -1,6 +1,7 @@
 use super::set_cache::SetCache;
 use crate::backend::Clock;
 use crate::storage::StorageSettings;
+use akin_core::passages::PassageSettings;
 use akin_core::scheme::Threshold;
 use akin_core::text::Shingler;
 
@@ -20,6 +21,8 @@ pub struct LocalSettings {
     pub sets: SetCache,
     /// The most memory of the clusters; `None` if they are not kept.
     pub clusters_bytes_max: Option<u64>,
+    /// Of the index of passages; `None` without one.
+    pub passages: Option<PassageSettings>,
     /// Determines the times of storage and expiry.
     pub clock: Clock,
 }

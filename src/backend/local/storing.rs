@@ -10,6 +10,7 @@ use crate::backend::in_flight::Arrival;
 use crate::backend::{Backend, BackendError, PreparedDocument, Registered, Stored, content_hash};
 use crate::document::{Document, Ordinal};
 use crate::storage::{EncodedRecord, Record, Write};
+use akin_core::passages::TextBlocks;
 
 /// The times of storage and expiry of a document, in milliseconds since the epoch.
 #[derive(Clone, Copy)]
@@ -20,6 +21,9 @@ pub(super) struct Times {
 
 /// Contents up to this weight are encoded on the runtime thread (about 1 ms).
 const INLINE_WEIGHT_MAX: usize = 256 << 10;
+
+/// Cutting a text into words takes this many times as long as encoding it.
+const CUTTING: usize = 4;
 
 impl Local {
     /// Reserves `count` consecutive ordinals.
@@ -46,20 +50,24 @@ impl Local {
         Times { stored_at_ms, expires_at_ms: document.expires_at_ms.or(by_ttl) }
     }
 
-    /// Encodes documents as records without ordinals. Long texts are compressed on a blocking
-    /// thread.
+    /// Encodes documents as records without ordinals, and cuts their texts for the index of
+    /// passages. Long texts are compressed and cut on a blocking thread.
     pub(super) async fn encode(
         &self,
         documents: Vec<(Arc<PreparedDocument>, Times)>,
-    ) -> Result<Vec<EncodedRecord>, BackendError> {
+    ) -> Result<Vec<(EncodedRecord, Option<TextBlocks>)>, BackendError> {
         let keep_content = self.settings.keep_content;
         let level = self.settings.store.compression_level;
         let weight = |(prepared, _): &(Arc<PreparedDocument>, Times)| {
             prepared.document.content.weight().max(prepared.set.count())
         };
-        let is_long = documents.iter().map(weight).sum::<usize>() > INLINE_WEIGHT_MAX;
+        let cuts = self.memory.passages.is_some();
+        let inline_max = if cuts { INLINE_WEIGHT_MAX / CUTTING } else { INLINE_WEIGHT_MAX };
+        let is_long = documents.iter().map(weight).sum::<usize>() > inline_max;
+        let memory = Arc::clone(&self.memory);
         let encode = move |(prepared, times): &(Arc<PreparedDocument>, Times)| {
-            record(prepared, *times, keep_content).encode(level)
+            let blocks = memory.passages.as_ref().map(|it| it.cut(&prepared.document.content));
+            (record(prepared, *times, keep_content).encode(level), blocks.flatten())
         };
         if !is_long {
             return Ok(documents.iter().map(encode).collect());
@@ -85,18 +93,18 @@ impl Local {
         }
         // This may be an expired document that is not removed yet.
         let replaces = self.memory.catalog.ordinal(&document.id);
-        let replaced_set = self.set_to_remove(replaces).await;
-        let record = self.encode(vec![(Arc::clone(&prepared), times)]).await?;
-        let record = record.into_iter().next().expect("there is one of one document");
+        let leaving = self.leaving(replaces).await;
+        let encoded = self.encode(vec![(Arc::clone(&prepared), times)]).await?;
+        let (record, blocks) = encoded.into_iter().next().expect("there is one of one document");
         // Assigned last, so that documents reach the store in the order of their ordinals: only
         // rows appended to their table fill its pages.
         let ordinal = self.take_ordinals(1)?.next().expect("one is taken");
         let record = record.with_ordinal(ordinal);
         let expires_at_ms = times.expires_at_ms;
-        let durable = DurableDocument { ordinal, prepared, expires_at_ms };
+        let durable = DurableDocument { ordinal, prepared, expires_at_ms, blocks };
         let memory = Arc::clone(&self.memory);
         let apply = move |_sequence| {
-            memory.put(&durable, replaced_set.as_ref());
+            memory.put(&durable, &leaving);
             arrival.stored();
         };
         self.write(vec![Write::Put { record, replaces }], apply).await?;
@@ -122,13 +130,13 @@ impl Local {
         let ordinals = self.take_ordinals(documents.len())?;
         let mut writes = Vec::with_capacity(documents.len());
         let mut durable = Vec::with_capacity(documents.len());
-        for ((record, (prepared, times)), ordinal) in
+        for (((record, blocks), (prepared, times)), ordinal) in
             records.into_iter().zip(documents).zip(ordinals)
         {
             let record = record.with_ordinal(ordinal);
             writes.push(Write::Put { record, replaces: None });
             let expires_at_ms = times.expires_at_ms;
-            durable.push(DurableDocument { ordinal, prepared, expires_at_ms });
+            durable.push(DurableDocument { ordinal, prepared, expires_at_ms, blocks });
         }
         // Kept here as well, so that the committing thread does not have to free them.
         let durable = Arc::new(durable);

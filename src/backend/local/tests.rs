@@ -21,6 +21,7 @@ fn open(dir: &Path) -> Local {
         exact_from: None,
         ttl_ms: None,
         clusters_bytes_max: None,
+        passages: None,
         clock: Clock::system(),
     };
     let sketch = SketchSettings::default();

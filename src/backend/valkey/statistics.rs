@@ -43,6 +43,7 @@ impl Shared {
             postings,
             postings_longest: 0,
             index_bytes: 0,
+            passages: None,
             ids_bytes: 0,
             database_bytes: 0,
             wal_bytes: 0,

@@ -42,11 +42,11 @@ impl Corpus {
         };
         each_text(&plan.corpus, plan.threads, &meter, &mut uncompared, cut, |item, document| {
             let (id, text, blocks) = document;
-            if blocks.words().is_empty() {
+            if blocks.words() == 0 {
                 empty += 1;
                 return Ok(());
             }
-            let postings = blocks.words().len() / plan.settings.run_words() * 2 + 1;
+            let postings = blocks.words() / plan.settings.run_words() * 2 + 1;
             bytes += text.len() + id.as_str().len() + DOCUMENT_BYTES + postings * POSTING_BYTES;
             if bytes > plan.memory_max {
                 return Err(too_large(documents.len(), plan.memory_max));

@@ -48,6 +48,9 @@ impl Collections {
         if settings.clusters.threshold.is_some() {
             return Err(Capability::StoredClusters.unsupported().into());
         }
+        if !settings.passages.is_off() {
+            return Err(Capability::Passages.unsupported().into());
+        }
         let others = shared.list()?;
         let there = others.into_iter().find(|listed| listed.name == name.as_str());
         let (standing, creation) = match &there {

@@ -12,7 +12,7 @@ use crate::engine::{Engine, EngineError, Filter};
 use crate::storage::DocumentDetails;
 
 /// Documents that are examined before the number of matches is compared with the limit.
-pub(super) const READ_AT_ONCE: usize = 128;
+pub(crate) const READ_AT_ONCE: usize = 128;
 
 /// Evaluating a filter on more bytes of metadata than this leaves the runtime's thread.
 const METADATA_INLINE_BYTES_MAX: usize = 65_536;
@@ -131,7 +131,7 @@ impl Engine {
 
     /// The documents for which the conditions hold. A document removed in the meantime does not
     /// match.
-    async fn versions_matching(
+    pub(crate) async fn versions_matching(
         &self,
         conditions: &Conditions,
         versions: &[Version],
@@ -160,6 +160,6 @@ impl Engine {
     }
 }
 
-pub(super) fn metadata_bytes(of: &DocumentDetails) -> usize {
+pub(crate) fn metadata_bytes(of: &DocumentDetails) -> usize {
     of.metadata.as_ref().map_or(0, |metadata| metadata.as_json().len())
 }

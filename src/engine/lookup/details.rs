@@ -33,7 +33,7 @@ impl Engine {
     }
 
     /// How many documents' metadata is read at once.
-    pub(super) fn metadata_at_once(&self) -> usize {
+    pub(crate) fn metadata_at_once(&self) -> usize {
         let longest = self.settings.limits.metadata_bytes_max.max(1);
         (BYTES_AT_ONCE_MAX / longest).clamp(1, MATCHES_AT_ONCE_MAX)
     }

@@ -12,6 +12,7 @@ pub mod fetch;
 pub mod health;
 pub mod metrics;
 pub mod openapi;
+pub mod passages;
 pub mod recall;
 pub mod reindex;
 pub mod removal;

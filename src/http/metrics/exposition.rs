@@ -7,6 +7,7 @@ use std::sync::Arc;
 use crate::budget::{Budget, Purpose};
 use crate::engine::ClustersState;
 use crate::engine::{ClusterCounts, ClusterFigures, Collection, CollectionName, Recall, Stats};
+use akin_core::passages::BlockIndexStats;
 
 /// The statistics of each collection that can give them.
 pub async fn figures(collections: &[Arc<Collection>]) -> Vec<(CollectionName, Stats)> {
@@ -68,6 +69,14 @@ const STORED_CLUSTER_GAUGES: [(&str, &str, ClusterCount); 4] = [
     }),
 ];
 
+type PassageFigure = fn(&BlockIndexStats) -> u64;
+
+/// Of a collection with an index of passages.
+const PASSAGE_GAUGES: [(&str, &str, PassageFigure); 2] = [
+    ("akin_passage_index_bytes", "Memory of the index of passages.", |stats| stats.bytes),
+    ("akin_passage_postings", "Postings in the index of passages.", |stats| stats.postings),
+];
+
 type Share = fn(&Recall) -> Option<f64>;
 
 /// Of a collection with a measurement of recall.
@@ -123,6 +132,12 @@ pub fn gauges(figures: &[(CollectionName, Stats)], now_ms: i64) -> String {
         let values = figures
             .iter()
             .filter_map(|(name, stats)| Some((name, count(stats.clusters.as_ref()?) as f64)));
+        write_gauge(&mut text, (gauge, help), values);
+    }
+    for (gauge, help, figure) in PASSAGE_GAUGES {
+        let values = figures.iter().filter_map(|(name, stats)| {
+            Some((name, figure(stats.backend.passages.as_ref()?) as f64))
+        });
         write_gauge(&mut text, (gauge, help), values);
     }
     for (gauge, help, share) in MEASURED {

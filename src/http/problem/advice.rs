@@ -77,6 +77,9 @@ const ADVICE: &[(Code, &str)] = &[
         "Send fewer probes at a time, or lower `limit`, raise `threshold` or narrow `filter`; or \
          raise server.request_cost_max or, for the memory of an answer, server.memory_max."),
     (Code::UnsupportedMode, "Use the mode that the detail names, or a collection of another kind."),
+    (Code::PassagesOff,
+        "Set passages.words of the collection, 32 for most texts, at its creation or by a reindex; \
+         of `default` in the configuration."),
     (Code::TextRequired, "Compare texts: this measure is not defined for tokens."),
     (Code::TextsTooLong, "Compare shorter texts, or raise limits.edit_product_max."),
     (Code::TooManyRequests,

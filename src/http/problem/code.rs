@@ -62,6 +62,7 @@ codes! {
     UnknownField "unknown_field" 422 "No such field";
     FieldTooLarge "field_too_large" 422 "A field is too large";
     UnsupportedMode "unsupported_mode" 422 "The collection does not have this mode";
+    PassagesOff "passages_off" 422 "The collection has no index of passages";
     RequestTooCostly "request_too_costly" 422 "The request costs too much";
     TextRequired "text_required" 422 "The measure needs texts";
     TextsTooLong "texts_too_long" 422 "The texts are too long for the measure";

@@ -244,6 +244,7 @@ impl From<EngineError> for Problem {
             | EngineError::Curve { .. } => Code::InvalidParameter,
             EngineError::UnsupportedMode { .. } => Code::UnsupportedMode,
             EngineError::UnsupportedByBackend { .. } => Code::UnsupportedByBackend,
+            EngineError::PassagesOff => Code::PassagesOff,
             EngineError::ChangesGone => Code::ChangesGone,
             EngineError::NoConditions => Code::InvalidRequest,
             EngineError::AlreadyExpired { .. } => {

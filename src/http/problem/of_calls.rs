@@ -52,6 +52,8 @@ const COUNTED: &[Code] = &[Code::RequestTooCostly];
 
 const MEASURES: &[Code] = &[Code::TextRequired, Code::TextsTooLong];
 
+const PASSAGES: &[Code] = &[Code::PassagesOff, Code::WrongContent, Code::EmptyDocument];
+
 /// Of calls that only the local backend has.
 const ONLY_LOCAL: &[Code] = &[Code::UnsupportedByBackend];
 
@@ -82,6 +84,13 @@ problems! {
     OfStored: [BY_ID, COUNTED, &[Code::WrongContent]];
     /// Of a call that takes probes.
     Probing: [BODY, BY_ID, POSTED, COUNTED];
+    /// Of a search for the passages of a stored document.
+    PassagesOfStored: [ONLY_LOCAL, BY_ID, COUNTED, PASSAGES];
+    /// Of a search for the passages of a text.
+    PassagesOfPosted: [ONLY_LOCAL, JSON_BODY, BY_ID, COUNTED, PASSAGES, &[
+        Code::MalformedText,
+        Code::DocumentTooLarge,
+    ]];
     /// Of a comparison of stored documents.
     ComparingStored: [BY_ID, MEASURES, COUNTED, &[Code::TooManyShingles, Code::WrongContent]];
     /// Of a comparison of posted documents.

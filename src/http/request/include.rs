@@ -28,6 +28,10 @@ impl Include {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MatchInclude(pub MatchDetails);
 
+/// The optional part of a document with passages: its metadata.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PassageInclude;
+
 /// The further measures of a comparison.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Measures(pub MeasureSelection);
@@ -76,6 +80,18 @@ impl Names for MatchInclude {
     }
 }
 
+impl Names for PassageInclude {
+    const EXPECTED: &'static str = "must be metadata";
+
+    fn none() -> Self {
+        Self
+    }
+
+    fn add(&mut self, name: &str) -> bool {
+        name == "metadata"
+    }
+}
+
 impl Names for Measures {
     const EXPECTED: &'static str = UnknownMeasure::MESSAGE;
 
@@ -95,6 +111,12 @@ impl<'de> Deserialize<'de> for Include {
 }
 
 impl<'de> Deserialize<'de> for MatchInclude {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(NamesVisitor(Self::none()))
+    }
+}
+
+impl<'de> Deserialize<'de> for PassageInclude {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_any(NamesVisitor(Self::none()))
     }

@@ -98,7 +98,7 @@ pub fn limit(given: Option<NonZeroUsize>, settings: &ServerSettings) -> Result<u
 
 /// # Errors
 /// An offset that together with `limit` is over `limit_max`.
-fn offset(
+pub fn offset(
     given: Option<u32>,
     limit: usize,
     settings: &ServerSettings,
@@ -127,6 +127,16 @@ impl LookupParameters {
 }
 
 impl ConditionParameters {
+    /// Takes the conditions of the call where there are none of the probe's own.
+    ///
+    /// # Errors
+    /// A condition that both give with different values.
+    pub fn inherit(&mut self, call: &Self) -> Result<(), WrongOption> {
+        inherit("filter", &mut self.filter, &call.filter)?;
+        inherit("stored_after", &mut self.stored_after, &call.stored_after)?;
+        inherit("stored_before", &mut self.stored_before, &call.stored_before)
+    }
+
     pub fn conditions(&self) -> Result<Conditions, WrongOption> {
         let filter = self.filter.as_deref();
         let filter = filter.map(|text| Filter::parse(text, FILTER_BYTES_MAX)).transpose();
@@ -173,9 +183,7 @@ impl LookupOptions {
         inherit("offset", &mut lookup.offset, &call.lookup.offset)?;
         inherit("mode", &mut lookup.mode, &call.lookup.mode)?;
         inherit("include", &mut lookup.include, &call.lookup.include)?;
-        inherit("filter", &mut conditions.filter, &call.conditions.filter)?;
-        inherit("stored_after", &mut conditions.stored_after, &call.conditions.stored_after)?;
-        inherit("stored_before", &mut conditions.stored_before, &call.conditions.stored_before)?;
+        conditions.inherit(&call.conditions)?;
         Ok(self)
     }
 }

@@ -8,6 +8,7 @@ pub mod json;
 pub mod lookup;
 pub mod options;
 pub mod parameters;
+pub mod passages;
 pub mod probes;
 pub mod query;
 pub mod reading;

@@ -12,6 +12,7 @@ use crate::engine::{
 use crate::http::response::found::DiscoveryReply;
 use crate::http::response::json::Bounded;
 use crate::http::time::Time;
+use akin_core::passages::BlockIndexStats;
 
 #[derive(Serialize, ToSchema)]
 #[schema(as = Status)]
@@ -141,6 +142,26 @@ impl CollectionReply {
     }
 }
 
+/// The size of an index of passages.
+#[derive(Serialize, ToSchema)]
+#[schema(as = PassageIndex)]
+pub struct PassageIndexReply {
+    /// Distinct sequences of words: equal texts, and equal blocks of long texts, are indexed once.
+    sequences: u64,
+    postings: u64,
+    /// The postings of the key that has most.
+    postings_longest: u64,
+    /// Its memory, which is a part of `index_bytes`.
+    bytes: u64,
+}
+
+impl From<BlockIndexStats> for PassageIndexReply {
+    fn from(stats: BlockIndexStats) -> Self {
+        let BlockIndexStats { entries, postings, postings_longest, bytes } = stats;
+        Self { sequences: entries, postings, postings_longest, bytes }
+    }
+}
+
 /// Statistics of the collection and the process.
 #[derive(Serialize, ToSchema)]
 #[schema(as = Stats)]
@@ -160,6 +181,9 @@ pub struct StatsReply {
     /// `index_bytes` divided by `documents`; absent while there are none, and over Valkey.
     #[serde(skip_serializing_if = "Option::is_none")]
     bytes_per_document: Option<f64>,
+    /// The index of passages, in a collection that has one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    passages: Option<PassageIndexReply>,
     database_bytes: u64,
     wal_bytes: u64,
     /// Operations in the log that no snapshot covers yet.
@@ -196,6 +220,7 @@ impl StatsReply {
             index_bytes: stats.index_bytes,
             ids_bytes: stats.ids_bytes,
             bytes_per_document,
+            passages: stats.passages.map(PassageIndexReply::from),
             database_bytes: stats.database_bytes,
             wal_bytes: stats.wal_bytes,
             log_rows: stats.log_rows,

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use dashmap::DashMap;
 
-use super::blocks::{BlockPlace, TextBlocks};
+use super::blocks::{BlockPlace, Sequence, TextBlocks};
 use super::candidates::{Candidate, CandidateEntry, candidate_entries};
 use super::entries::{Change, Entries, Member, ONLY_BLOCK};
 use super::search::{PassageLimits, PassageSearch};
@@ -69,30 +69,30 @@ impl BlockIndex {
         if text.blocks().len() > 1 {
             self.places.insert(ordinal, text.blocks().into());
         }
-        for (member, (fingerprint, words)) in members(ordinal, text).zip(text.sequences()) {
+        for (member, sequence) in members(ordinal, text).zip(text.sequences()) {
+            let &Sequence { fingerprint, words, ref keys } = sequence;
             let _lock = self.entries.lock(fingerprint);
-            if let Change::Entry(number) = self.entries.add(fingerprint, words.len() as u32, member)
-            {
-                if let Some(short) = self.short.get(words.len()) {
+            if let Change::Entry(number) = self.entries.add(fingerprint, words, member) {
+                if let Some(short) = self.short.get(words as usize) {
                     short.fetch_add(1, Ordering::Relaxed);
                 }
-                let keys = self.settings.keys(words);
-                for key in &keys {
+                for key in keys {
                     self.postings.prefetch_lock(*key);
                 }
-                self.postings.insert(number, keys.into_iter().map(|key| (key, ())));
+                self.postings.insert(number, keys.iter().map(|key| (*key, ())));
             }
         }
     }
 
     /// Removes a document: `text` is the text with which it was inserted.
     pub fn remove(&self, ordinal: Ordinal, text: &TextBlocks) {
-        for (member, (fingerprint, words)) in members(ordinal, text).zip(text.sequences()) {
+        for (member, sequence) in members(ordinal, text).zip(text.sequences()) {
+            let &Sequence { fingerprint, words, ref keys } = sequence;
             let _lock = self.entries.lock(fingerprint);
             if let Change::Entry(number) = self.entries.remove(fingerprint, member) {
-                self.postings.remove(number, self.settings.keys(words));
+                self.postings.remove(number, keys.iter().copied());
                 self.entries.give_back(number);
-                if let Some(short) = self.short.get(words.len()) {
+                if let Some(short) = self.short.get(words as usize) {
                     short.fetch_sub(1, Ordering::Relaxed);
                 }
             }

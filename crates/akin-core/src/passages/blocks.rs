@@ -4,6 +4,7 @@ use std::cell::LazyCell;
 use std::ops::Range;
 
 use super::settings::PassageSettings;
+use crate::scheme::Key;
 use crate::text::{CharOffsets, WordSequence, sequence_fingerprint};
 
 /// Where a block is in its text. Blocks overlap by the guaranteed length of a run less one word, so
@@ -45,13 +46,21 @@ impl BlockPlace {
     }
 }
 
-/// The words of a text, in blocks: all that the index needs of a text to add or remove it.
+/// The blocks of a text with their keys: all that the index needs of a text to add or remove it. It
+/// has no words, so it takes about a tenth of the memory of a text.
 #[derive(Clone, Debug)]
 pub struct TextBlocks {
-    words: Vec<u64>,
     blocks: Vec<BlockPlace>,
-    /// The fingerprint of each block's sequence of words.
-    fingerprints: Vec<u64>,
+    sequences: Vec<Sequence>,
+}
+
+/// The words of a block, for the index.
+#[derive(Clone, Debug)]
+pub(super) struct Sequence {
+    pub fingerprint: u64,
+    /// The number of words.
+    pub words: u32,
+    pub keys: Vec<Key>,
 }
 
 impl TextBlocks {
@@ -59,15 +68,21 @@ impl TextBlocks {
     /// the text. A text of up to 4,096 words is one block.
     pub fn new(settings: PassageSettings, text: &str, words: &WordSequence) -> Self {
         let blocks = places(settings, text, words);
-        let hashes = words.hashes().to_vec();
-        let fingerprint = |block: &BlockPlace| sequence_fingerprint(&hashes[block.words()]);
-        let fingerprints = blocks.iter().map(fingerprint).collect();
-        Self { words: hashes, blocks, fingerprints }
+        let sequence = |block: &BlockPlace| {
+            let hashes = &words.hashes()[block.words()];
+            Sequence {
+                fingerprint: sequence_fingerprint(hashes),
+                words: block.words,
+                keys: settings.keys(hashes),
+            }
+        };
+        let sequences = blocks.iter().map(sequence).collect();
+        Self { blocks, sequences }
     }
 
-    /// The hashes of all words.
-    pub fn words(&self) -> &[u64] {
-        &self.words
+    /// The number of words of the text.
+    pub fn words(&self) -> usize {
+        self.blocks.last().map_or(0, |block| block.words().end)
     }
 
     /// The blocks in the order of the text.
@@ -75,10 +90,9 @@ impl TextBlocks {
         &self.blocks
     }
 
-    /// The fingerprint and the words of each block.
-    pub(super) fn sequences(&self) -> impl Iterator<Item = (u64, &[u64])> {
-        let blocks = self.fingerprints.iter().zip(&self.blocks);
-        blocks.map(|(fingerprint, block)| (*fingerprint, &self.words[block.words()]))
+    /// The sequence of each block.
+    pub(super) fn sequences(&self) -> &[Sequence] {
+        &self.sequences
     }
 }
 

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::ops::Range;
 
 use super::coverage::Coverage;
-use super::runs::Run;
+use super::runs::{Run, Seeds};
 
 /// The maximum number of words of a sequence between two neighbouring runs of a passage.
 const GAP_WORDS_MAX: usize = 12;
@@ -69,6 +69,20 @@ struct Link {
 }
 
 impl Comparison {
+    /// Compares two sequences of words without an index: the passages of at least `words_min` equal
+    /// words, or of the whole of either. `pairs_max` limits the pairs of equal seeds and the words
+    /// of runs. Returns false if more pairs had been needed: then passages may be missing.
+    pub fn of_words(
+        probe: &[u64],
+        matched: &[u64],
+        words_min: usize,
+        mut pairs_max: usize,
+    ) -> (Self, bool) {
+        let mut runs = Vec::new();
+        let is_complete = Seeds::new(probe).runs(matched, &mut pairs_max, &mut runs);
+        (Self::new(&runs, [probe.len(), matched.len()], words_min), is_complete)
+    }
+
     /// The passages of at least `words_min` equal words, or of the whole probe or match. `runs`: in
     /// the order of the match, then of the probe. Time and memory grow with the number of runs and
     /// their words.

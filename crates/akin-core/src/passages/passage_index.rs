@@ -136,7 +136,7 @@ impl<Id: Eq + Hash + Clone> PassageIndex<Id> {
         text: &str,
         blocks: &TextBlocks,
     ) -> Result<bool, ShingleError> {
-        if blocks.words().is_empty() {
+        if blocks.words() == 0 {
             return Err(ShingleError::Empty);
         }
         // The lock of the entry makes concurrent calls for the same id take turns.

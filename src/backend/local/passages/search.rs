@@ -1,0 +1,334 @@
+//! Searches for passages. A search reads the index, then the texts of its candidates one by one,
+//! and compares them, on a blocking thread.
+//!
+//! A document that is replaced meanwhile may be missed in both versions, as the search reads the
+//! index key by key and the texts afterwards. Therefore the documents that [replaced other
+//! documents](super::super::replacements) since the search began are looked for again, if they
+//! share a gram with the probe.
+
+use std::collections::HashSet;
+use std::ops::Range;
+use std::sync::Arc;
+
+use akin_core::passages::{
+    BlockPlace, Candidate, Comparison, PassageLimits, SearchMatch, Span, block_words, locate,
+};
+
+use super::{Passages, blocking};
+use crate::backend::local::Local;
+use crate::backend::local::memory_state::MemoryState;
+use crate::backend::{BackendError, Member};
+use crate::budget::{Reservation, cost};
+use crate::document::{Content, DocumentId, Ordinal};
+use crate::storage::{Detail, StorageError, Store};
+
+/// Candidates that are taken from a search at a time.
+const GROUP: usize = 16;
+
+/// How often documents that were replaced meanwhile are looked for.
+const ATTEMPTS: usize = 8;
+
+/// Bytes of memory of a search for each word of the probe: hashes, grams, seeds and reaches.
+const PROBE_WORD_BYTES: usize = 240;
+
+/// Bytes of memory of a search for postings and runs, up to their limits.
+const SEARCH_BYTES: usize = 16 << 20;
+
+/// Bytes of memory for each byte of a text that is cut: its normalised form, words and places.
+const CUT_BYTES: usize = 8;
+
+/// Bytes reserved for each document that is found.
+const MATCH_BYTES: usize = 256;
+
+/// Bytes reserved for each passage, with its places.
+const PASSAGE_BYTES: usize = 256;
+
+/// A search for passages.
+#[derive(Clone)]
+pub struct PassageRequest {
+    /// The words of the probe.
+    pub words: Arc<[u64]>,
+    pub limits: PassageLimits,
+    /// A document that is not returned: the probe itself.
+    pub own_id: Option<DocumentId>,
+    /// Where memory and work are counted; `None` if nothing but limits bounds them.
+    pub memory: Option<Arc<Reservation>>,
+}
+
+/// Documents that share passages with a probe: the documents that share the most words first, then
+/// by their longest run and by their age.
+#[derive(Clone, Debug, Default)]
+pub struct FoundPassages {
+    pub matches: Vec<SharedPassages>,
+    /// Documents or passages may be missing.
+    pub truncated: bool,
+}
+
+/// A document that shares passages with the probe.
+#[derive(Clone, Debug)]
+pub struct SharedPassages {
+    pub member: Member,
+    pub comparison: Arc<Comparison>,
+}
+
+/// The places of a document's passages in its text, in the order of its comparison; `None` if the
+/// document was replaced or removed since.
+pub type LocatedPassages = Option<Vec<Span>>;
+
+/// A search that has read the index.
+struct Searching {
+    state: Arc<MemoryState>,
+    store: Arc<Store>,
+    request: PassageRequest,
+    now_ms: i64,
+    /// The replacements that were considered.
+    since: u64,
+    found: FoundPassages,
+    /// Documents of the index without a row: they are being replaced or removed, or damaged.
+    gone: Vec<Ordinal>,
+    /// The text that was read last: several blocks of it may be candidates.
+    last_text: Option<(Ordinal, String)>,
+}
+
+impl Local {
+    /// The documents that share passages with the words of a probe. A document that is replaced at
+    /// the same time is found in one of the two versions.
+    ///
+    /// # Errors
+    /// [`BackendError::PassagesOff`] without an index, [`BackendError::OverBudget`],
+    /// [`BackendError::Storage`].
+    pub async fn passages(&self, request: PassageRequest) -> Result<FoundPassages, BackendError> {
+        if self.memory.passages.is_none() {
+            return Err(BackendError::PassagesOff);
+        }
+        let turn = self.passage_searches.take().await;
+        let mut searching = Searching {
+            state: Arc::clone(&self.memory),
+            store: Arc::clone(&self.store),
+            request,
+            now_ms: self.now_ms(),
+            since: self.memory.replacements.count(),
+            found: FoundPassages::default(),
+            gone: Vec::new(),
+            last_text: None,
+        };
+        let search = move || searching.search().map(|()| (searching, turn));
+        let (mut searching, mut turn) = blocking(search).await?;
+        for _ in 0..ATTEMPTS {
+            if !searching.gone.is_empty() {
+                self.check_gone(std::mem::take(&mut searching.gone)).await?;
+            }
+            match self.memory.replacements.since(searching.since) {
+                Some(replaced) if replaced.is_empty() => return Ok(searching.found),
+                Some(replaced) => {
+                    searching.since += replaced.len() as u64;
+                    let add = move || searching.add(&replaced).map(|()| (searching, turn));
+                    (searching, turn) = blocking(add).await?;
+                }
+                None => break,
+            }
+        }
+        searching.found.truncated = true;
+        Ok(searching.found)
+    }
+
+    /// Returns once the documents are no longer listed.
+    ///
+    /// # Errors
+    /// [`StorageError::CorruptDocument`]: damage hides the row of a document.
+    async fn check_gone(&self, gone: Vec<Ordinal>) -> Result<(), BackendError> {
+        self.check_missing::<()>(&gone, &vec![None; gone.len()]).await
+    }
+
+    /// The places of passages in the texts of documents, in the order of `found`.
+    ///
+    /// # Errors
+    /// [`BackendError::OverBudget`], [`BackendError::Storage`]
+    pub async fn locate_passages(
+        &self,
+        found: Vec<SharedPassages>,
+        memory: Option<Arc<Reservation>>,
+    ) -> Result<Vec<LocatedPassages>, BackendError> {
+        let turn = self.passage_searches.take().await;
+        let (state, store) = (Arc::clone(&self.memory), Arc::clone(&self.store));
+        blocking(move || {
+            let _turn = turn;
+            let Some(passages) = &state.passages else { return Err(BackendError::PassagesOff) };
+            let memory = memory.as_deref();
+            let place = |shared: &SharedPassages| located(passages, &store, shared, memory);
+            found.iter().map(place).collect()
+        })
+        .await
+    }
+}
+
+impl Searching {
+    fn search(&mut self) -> Result<(), BackendError> {
+        let state = Arc::clone(&self.state);
+        let passages = state.passages.as_ref().expect("the caller has checked it");
+        let (words, limits) = (Arc::clone(&self.request.words), self.request.limits);
+        let _held = self.beside(SEARCH_BYTES + words.len() * PROBE_WORD_BYTES)?;
+        self.charge(1 + words.len() / cost::WORDS_SEARCHED)?;
+        let mut search = passages.index.search(&words, limits);
+        loop {
+            let group = search.next_group(GROUP);
+            if group.is_empty() {
+                break;
+            }
+            for candidate in &group {
+                for (ordinal, block) in candidate.blocks() {
+                    let words = self.words_of(passages, *ordinal, block.as_ref())?;
+                    if words.is_some_and(|words| search.compare(candidate, &words)) {
+                        break;
+                    }
+                }
+            }
+        }
+        let found = search.finish();
+        self.charge(found.postings_read / cost::SKETCHES)?;
+        self.found.truncated = found.truncated || !passages.is_complete();
+        for SearchMatch { ordinals, comparison } in found.matches {
+            self.grow(ordinals.len() * MATCH_BYTES + comparison.passages.len() * PASSAGE_BYTES)?;
+            let comparison = Arc::new(comparison);
+            for ordinal in ordinals {
+                self.push(ordinal, &comparison);
+            }
+        }
+        Ok(())
+    }
+
+    /// Compares documents that replaced others since the search began, if they may share passages,
+    /// and drops the versions that they replaced.
+    fn add(&mut self, replaced: &[Ordinal]) -> Result<(), BackendError> {
+        let state = Arc::clone(&self.state);
+        let passages = state.passages.as_ref().expect("the caller has checked it");
+        let listed = |ordinal: &Ordinal| state.member(*ordinal, self.now_ms);
+        let listed: Vec<Member> = replaced.iter().filter_map(listed).collect();
+        let is_replaced = |found: &Member| {
+            listed.iter().any(|new| new.id == found.id && new.ordinal != found.ordinal)
+        };
+        self.found.matches.retain(|found| !is_replaced(&found.member));
+        let mut new: HashSet<Ordinal> = listed.iter().map(|member| member.ordinal).collect();
+        for found in &self.found.matches {
+            new.remove(&found.member.ordinal);
+        }
+        let (words, limits) = (Arc::clone(&self.request.words), self.request.limits);
+        let words_min = limits.words_min.unwrap_or(passages.index.settings().run_words());
+        for ordinal in may_share(passages, &words, limits, &new) {
+            let Some(text_words) = self.words_of(passages, ordinal, None)? else { continue };
+            let pairs_max = limits.pairs_max;
+            let (comparison, is_complete) =
+                Comparison::of_words(&words, &text_words, words_min, pairs_max);
+            self.found.truncated |= !is_complete;
+            if !comparison.passages.is_empty() {
+                self.grow(MATCH_BYTES + comparison.passages.len() * PASSAGE_BYTES)?;
+                self.push(ordinal, &Arc::new(comparison));
+            }
+        }
+        self.found.matches.sort_by_key(SharedPassages::order);
+        Ok(())
+    }
+
+    /// Adds a match, unless the document was removed, has expired or is the probe.
+    fn push(&mut self, ordinal: Ordinal, comparison: &Arc<Comparison>) {
+        let Some(member) = self.state.member(ordinal, self.now_ms) else { return };
+        if self.request.own_id.as_ref() != Some(&member.id) {
+            let comparison = Arc::clone(comparison);
+            self.found.matches.push(SharedPassages { member, comparison });
+        }
+    }
+
+    /// The words of a block of a stored text, or of the whole text; `None` if it is not stored any
+    /// more.
+    fn words_of(
+        &mut self,
+        passages: &Passages,
+        ordinal: Ordinal,
+        block: Option<&BlockPlace>,
+    ) -> Result<Option<Vec<u64>>, BackendError> {
+        if self.last_text.as_ref().is_none_or(|(last, _)| *last != ordinal) {
+            self.last_text = text(&self.store, ordinal)?.map(|text| (ordinal, text));
+        }
+        let Some((_, text)) = &self.last_text else {
+            self.gone.push(ordinal);
+            return Ok(None);
+        };
+        let cut = block.map_or(text.len(), |block| block.bytes().len());
+        let _held = self.beside(text.len() + cut * CUT_BYTES)?;
+        self.charge(of_reading(text.len(), cut))?;
+        let words = block_words(&passages.shingler, text, block).ok().flatten();
+        Ok(words.map(|words| words.hashes().to_vec()))
+    }
+
+    fn beside(&self, bytes: usize) -> Result<Option<Reservation>, BackendError> {
+        beside(self.request.memory.as_deref(), bytes)
+    }
+
+    fn grow(&self, bytes: usize) -> Result<(), BackendError> {
+        Ok(self.request.memory.as_ref().map_or(Ok(()), |memory| memory.grow(bytes))?)
+    }
+
+    fn charge(&self, units: usize) -> Result<(), BackendError> {
+        Ok(self.request.memory.as_ref().map_or(Ok(()), |memory| memory.charge(units))?)
+    }
+}
+
+/// The documents of `new` that share a gram with the probe.
+fn may_share(
+    passages: &Passages,
+    words: &[u64],
+    limits: PassageLimits,
+    new: &HashSet<Ordinal>,
+) -> Vec<Ordinal> {
+    if new.is_empty() {
+        return Vec::new();
+    }
+    let all = PassageLimits { compared_max: usize::MAX, words_max: usize::MAX, ..limits };
+    let candidates = passages.index.search(words, all).next_group(usize::MAX);
+    let ordinals = candidates.iter().flat_map(Candidate::blocks);
+    let ordinals = ordinals.map(|(ordinal, _)| *ordinal).filter(|ordinal| new.contains(ordinal));
+    ordinals.collect::<HashSet<_>>().into_iter().collect()
+}
+
+fn located(
+    passages: &Passages,
+    store: &Store,
+    shared: &SharedPassages,
+    memory: Option<&Reservation>,
+) -> Result<LocatedPassages, BackendError> {
+    let ordinal = shared.member.ordinal;
+    let blocks = passages.index.blocks_of(ordinal);
+    let Some(text) = text(store, ordinal)? else { return Ok(None) };
+    let found = &shared.comparison.passages;
+    let ranges: Vec<Range<usize>> = found.iter().map(|passage| passage.matched.clone()).collect();
+    let _held = beside(memory, text.len() * (1 + CUT_BYTES))?;
+    if let Some(memory) = memory {
+        memory.charge(of_reading(text.len(), text.len()))?;
+    }
+    Ok(locate(&passages.shingler, &text, blocks.as_deref(), &ranges).ok().flatten())
+}
+
+/// `None` if the document is not stored any more, or is not a text.
+fn text(store: &Store, ordinal: Ordinal) -> Result<Option<String>, StorageError> {
+    let record = store.fetch_here(ordinal, Detail::Content)?;
+    match record.and_then(|record| record.content) {
+        Some(Content::Text(text)) => Ok(Some(text)),
+        _ => Ok(None),
+    }
+}
+
+/// The cost of reading a text, and of cutting a part of it.
+fn of_reading(text_bytes: usize, cut_bytes: usize) -> usize {
+    1 + text_bytes / cost::DETAIL_BYTES + cut_bytes / cost::TEXT_BYTES
+}
+
+fn beside(memory: Option<&Reservation>, bytes: usize) -> Result<Option<Reservation>, BackendError> {
+    Ok(memory.map(|memory| memory.beside(bytes)).transpose()?)
+}
+
+impl SharedPassages {
+    fn order(&self) -> impl Ord + use<> {
+        let Comparison { of_probe, longest, .. } = *self.comparison;
+        (std::cmp::Reverse(of_probe.shared), std::cmp::Reverse(longest), self.member.ordinal)
+    }
+}

@@ -1,0 +1,136 @@
+//! Passages: which stored documents contain a run of a text's words, where, and how much of it.
+//!
+//! The index and the comparison are those of [`akin_core::passages`], whose head has the promise.
+//! The backend reads and compares (`backend/local/passages`); this module makes the probe, selects
+//! a page of the matches, and finds the places of their passages in the texts.
+
+mod answer;
+mod page;
+mod settings;
+
+pub use answer::{
+    Chance, ContainedOf, Guarantee, PassageAnswer, PassageMatch, PassagePlace, PassageProbe,
+    PassageQuery, PassageShares, SharedPassage,
+};
+pub use settings::PassageIndexing;
+
+use std::sync::Arc;
+
+use akin_core::passages::{PassageLimits, PassageSettings};
+use akin_core::text::{ShingleError, WordSequence};
+
+use crate::backend::{Capability, FoundPassages, Local, PassageRequest};
+use crate::budget::Reservation;
+use crate::document::{Content, DocumentId};
+use crate::engine::analysis::CONTENT_INLINE_BYTES_MAX;
+use crate::engine::lookup::charging::{charge, of_content};
+use crate::engine::{Engine, EngineError, Probe, compute_if};
+
+/// How often a search is repeated because documents of its page were replaced or removed before
+/// their texts were read.
+const ATTEMPTS_MAX: usize = 4;
+
+/// The most documents that are returned of equal texts.
+const DOCUMENTS_MAX: usize = 1_000;
+
+/// The text of a probe, with its words.
+struct ProbeText {
+    text: Arc<str>,
+    words: Arc<WordSequence>,
+    own_id: Option<DocumentId>,
+}
+
+impl Engine {
+    /// The stored documents that share passages with a text or with a stored document, which is
+    /// itself left out.
+    ///
+    /// # Errors
+    /// `UnsupportedByBackend`, `PassagesOff`, `DocumentNotFound`, `WrongContent` for a content that
+    /// is not a text, `EmptyDocument` for a text without words, `DocumentTooLong`, `OverBudget`,
+    /// `OutOfService`, `Store`.
+    pub async fn passages(
+        &self,
+        probe: Probe,
+        query: &PassageQuery<'_>,
+    ) -> Result<PassageAnswer, EngineError> {
+        let local = self.require(Capability::Passages)?;
+        let settings = self.settings.passages.settings().ok_or(EngineError::PassagesOff)?;
+        let probe = self.probe_text(local, probe, query.memory).await?;
+        for attempt in 1.. {
+            let memory = query.memory.map(|memory| memory.beside(0)).transpose()?.map(Arc::new);
+            let found = self.search_passages(local, &probe, query, memory.clone()).await?;
+            let is_last = attempt == ATTEMPTS_MAX;
+            if let Some(page) = self.passage_page(local, &probe, found, query, is_last).await? {
+                return Ok(page.answer(settings, query.words_min(settings), probe.words.len()));
+            }
+        }
+        unreachable!("the last attempt returns");
+    }
+
+    async fn search_passages(
+        &self,
+        local: &Local,
+        probe: &ProbeText,
+        query: &PassageQuery<'_>,
+        memory: Option<Arc<Reservation>>,
+    ) -> Result<FoundPassages, EngineError> {
+        let limits = &self.settings.limits;
+        let request = PassageRequest {
+            words: probe.words.hashes().into(),
+            limits: PassageLimits {
+                words_min: query.words_min,
+                compared_max: limits.passage_texts_max,
+                words_max: limits.passage_words_max,
+                documents_max: DOCUMENTS_MAX,
+                ..PassageLimits::default()
+            },
+            own_id: probe.own_id.clone(),
+            memory,
+        };
+        Ok(local.passages(request).await?)
+    }
+
+    async fn probe_text(
+        &self,
+        local: &Local,
+        probe: Probe,
+        memory: Option<&Reservation>,
+    ) -> Result<ProbeText, EngineError> {
+        let (content, own_id) = match probe {
+            Probe::Content(content) => (content, None),
+            Probe::Stored(id) => {
+                let record = local.record_without_set(&id).await?;
+                let record = record.ok_or_else(|| EngineError::not_found(&id))?;
+                let not_kept = || EngineError::TextNotKept { id: id.clone() };
+                (record.content.ok_or_else(not_kept)?, Some(id))
+            }
+        };
+        charge(memory, of_content(&content))?;
+        let Content::Text(text) = content else {
+            let wanted = "only texts have passages: the probe has tokens".to_owned();
+            return Err(EngineError::WrongContent { wanted });
+        };
+        let (text, words) = self.cut_words(text).await?;
+        if words.is_empty() {
+            return Err(EngineError::EmptyDocument);
+        }
+        Ok(ProbeText { text, words: Arc::new(words), own_id })
+    }
+
+    async fn cut_words(&self, text: String) -> Result<(Arc<str>, WordSequence), EngineError> {
+        let (analyser, text) = (Arc::clone(&self.analyser), Arc::<str>::from(text));
+        compute_if(text.len() > CONTENT_INLINE_BYTES_MAX, move || {
+            let words = analyser.shingler.words(&text)?;
+            Ok::<_, ShingleError>((text, words))
+        })
+        .await?
+        .map_err(EngineError::from)
+    }
+}
+
+impl PassageQuery<'_> {
+    /// The fewest equal words of a passage.
+    fn words_min(&self, settings: PassageSettings) -> usize {
+        self.words_min.unwrap_or(settings.run_words())
+    }
+}

@@ -1,0 +1,174 @@
+//! A page of the matches of a search for passages, with the places of their passages.
+
+use std::sync::Arc;
+
+use akin_core::passages::PassageSettings;
+use akin_core::text::CharOffsets;
+
+use super::ProbeText;
+use super::answer::{
+    Chance, Guarantee, PassageAnswer, PassageMatch, PassagePlace, PassageProbe, PassageQuery,
+    PassageShares, SharedPassage,
+};
+use crate::backend::{FoundPassages, Local, LocatedPassages, SharedPassages, Version};
+use crate::engine::lookup::PageRange;
+use crate::engine::lookup::charging::{charge, reserve};
+use crate::engine::lookup::conditions::{READ_AT_ONCE, metadata_bytes};
+use crate::engine::{Engine, EngineError, compute_if};
+
+/// Bytes reserved for a match and for each of its passages, in memory and as JSON.
+const MATCH_BYTES: usize = 1_024;
+const PASSAGE_BYTES: usize = 512;
+
+/// Metadata, and its JSON in a vector that grows by doubling.
+const METADATA_COPIES: usize = 3;
+
+/// Matches that were selected and located.
+pub(super) struct PassagePage {
+    matches: Vec<PassageMatch>,
+    more: bool,
+    truncated: bool,
+}
+
+impl PassagePage {
+    pub fn answer(
+        self,
+        settings: PassageSettings,
+        words_min: usize,
+        words: usize,
+    ) -> PassageAnswer {
+        PassageAnswer {
+            matches: self.matches,
+            probe: PassageProbe { words },
+            guarantee: Guarantee::new(settings, words_min),
+            chances: Chance::of(settings, words_min),
+            more: self.more,
+            truncated: self.truncated,
+        }
+    }
+}
+
+impl Engine {
+    /// `None` if a document of the page was replaced or removed before its text was read;
+    /// `is_last`: such documents are left out.
+    pub(super) async fn passage_page(
+        &self,
+        local: &Local,
+        probe: &ProbeText,
+        found: FoundPassages,
+        query: &PassageQuery<'_>,
+        is_last: bool,
+    ) -> Result<Option<PassagePage>, EngineError> {
+        let range = PageRange { offset: query.offset, limit: query.limit };
+        let mut truncated = found.truncated;
+        let (mut selected, is_cut) = self.select(found.matches, query, range.end() + 1).await?;
+        truncated |= is_cut;
+        let more = selected.len() > range.end();
+        selected.truncate(range.end());
+        selected.drain(..range.offset.min(selected.len()));
+        let passages: usize = selected.iter().map(|it| it.comparison.passages.len()).sum();
+        reserve(query.memory, selected.len() * MATCH_BYTES + passages * PASSAGE_BYTES)?;
+        let memory = query.memory.map(|memory| memory.beside(0)).transpose()?.map(Arc::new);
+        let located = local.locate_passages(selected.clone(), memory).await?;
+        if located.iter().any(Option::is_none) {
+            if !is_last {
+                return Ok(None);
+            }
+            truncated = true;
+        }
+        let mut matches = located_matches(probe, selected, located).await?;
+        if query.metadata {
+            self.add_metadata(&mut matches, query).await?;
+        }
+        let matches = matches.into_iter().map(|(_, found)| found).collect();
+        Ok(Some(PassagePage { matches, more, truncated }))
+    }
+
+    /// The first `limit` matches that reach the containment and meet the conditions, and whether
+    /// `limits.filtered_max` cut the search short.
+    async fn select(
+        &self,
+        mut found: Vec<SharedPassages>,
+        query: &PassageQuery<'_>,
+        limit: usize,
+    ) -> Result<(Vec<SharedPassages>, bool), EngineError> {
+        let contains = |shared: &SharedPassages| {
+            query.of.share(&shared.comparison).containment() >= query.containment_min
+        };
+        found.retain(contains);
+        if query.conditions.is_empty() {
+            found.truncate(limit);
+            return Ok((found, false));
+        }
+        let filtered_max = self.settings.limits.filtered_max;
+        let is_cut = found.len() > filtered_max;
+        let mut rest = found.into_iter().take(filtered_max);
+        let mut selected = Vec::new();
+        while selected.len() < limit {
+            let next: Vec<SharedPassages> = rest.by_ref().take(READ_AT_ONCE).collect();
+            if next.is_empty() {
+                return Ok((selected, is_cut));
+            }
+            let versions: Vec<Version> = next.iter().map(|it| it.member.version()).collect();
+            let met = self.versions_matching(&query.conditions, &versions, query.memory).await?;
+            selected.extend(next.into_iter().filter(|it| met.contains(&it.member.ordinal)));
+        }
+        selected.truncate(limit);
+        Ok((selected, false))
+    }
+
+    async fn add_metadata(
+        &self,
+        matches: &mut [(Version, PassageMatch)],
+        query: &PassageQuery<'_>,
+    ) -> Result<(), EngineError> {
+        for block in matches.chunks_mut(self.metadata_at_once()) {
+            let versions: Vec<Version> = block.iter().map(|(version, _)| version.clone()).collect();
+            let details = self.backend.details(&versions).await?;
+            let bytes: usize = details.iter().flatten().map(metadata_bytes).sum();
+            charge(query.memory, bytes / crate::budget::cost::DETAIL_BYTES)?;
+            reserve(query.memory, bytes.saturating_mul(METADATA_COPIES))?;
+            for ((_, found), details) in block.iter_mut().zip(details) {
+                found.metadata = details.and_then(|details| details.metadata);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Matches with the places of their passages, without documents that are gone.
+async fn located_matches(
+    probe: &ProbeText,
+    selected: Vec<SharedPassages>,
+    located: Vec<LocatedPassages>,
+) -> Result<Vec<(Version, PassageMatch)>, EngineError> {
+    let (text, words) = (Arc::clone(&probe.text), Arc::clone(&probe.words));
+    let is_long = text.len() > crate::engine::analysis::CONTENT_INLINE_BYTES_MAX;
+    compute_if(is_long, move || {
+        let chars = CharOffsets::new(&text);
+        let place = |range: &std::ops::Range<usize>| {
+            let places = chars.range(words.bytes(range.clone()));
+            PassagePlace { start: places.start, end: places.end, words: range.len() }
+        };
+        let found = |(shared, spans): (SharedPassages, LocatedPassages)| {
+            let comparison = &shared.comparison;
+            let both = comparison.passages.iter().zip(spans?);
+            let passage = |(passage, span): (&akin_core::passages::Passage, _)| SharedPassage {
+                probe: place(&passage.probe),
+                r#match: PassagePlace::from(&span),
+                words_equal: passage.equal,
+            };
+            let found = PassageMatch {
+                id: shared.member.id.clone(),
+                words_shared: comparison.of_probe.shared,
+                longest: comparison.longest,
+                containment: PassageShares::from(&**comparison),
+                passages: both.map(passage).collect(),
+                metadata: None,
+            };
+            Some((shared.member.version(), found))
+        };
+        selected.into_iter().zip(located).filter_map(found).collect()
+    })
+    .await
+}

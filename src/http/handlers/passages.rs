@@ -1,0 +1,98 @@
+//! Passages that stored documents share with a probe.
+
+use axum::extract::State;
+
+use crate::budget::Reservation;
+use crate::engine::{Engine, PassageAnswer, PassageQuery, Probe};
+use crate::http::AppState;
+use crate::http::problem::Problem;
+use crate::http::problem::code::Code;
+use crate::http::problem::of_calls::{PassagesOfPosted, PassagesOfStored};
+use crate::http::request::extract::{AnswerMemory, Ready};
+use crate::http::request::lookup::ConditionParameters;
+use crate::http::request::parameters::StoredId;
+use crate::http::request::passages::{
+    PassageBody, PassageOptions, PassageParameters, PostedPassages,
+};
+use crate::http::request::query::Query;
+use crate::http::response::json::ReservedJson;
+use crate::http::response::timed::{Timed, timed_within};
+
+type PassagesReply = Timed<PassageAnswer>;
+
+/// Find the passages of a stored document
+///
+/// Returns the stored documents that share passages with a stored document, without the document
+/// itself, and where these passages are. The collection has an index of passages by its setting
+/// `passages.words`.
+#[utoipa::path(
+    get, path = "/passages", operation_id = "passages_of_stored", tag = "Looking up",
+    params(StoredId, PassageParameters, ConditionParameters),
+    responses(
+        (status = 200, description = "Documents with their passages.", body = PassagesReply),
+        PassagesOfStored,
+    ),
+)]
+pub async fn stored(
+    Query((stored, passages, conditions)): Query<(
+        StoredId,
+        PassageParameters,
+        ConditionParameters,
+    )>,
+    State(state): State<AppState>,
+    Ready(engine): Ready,
+    AnswerMemory(memory): AnswerMemory,
+) -> Result<ReservedJson<PassagesReply>, Problem> {
+    let query = PassageOptions { passages, conditions }.read(&state.settings)?;
+    find(&engine, Probe::Stored(stored.id), query, memory).await
+}
+
+/// Find the passages of a posted text
+///
+/// Returns the stored documents that share passages with a text, and where these passages are;
+/// nothing is stored. A passage is a run of equal words, or several runs with few words between.
+/// Every run of as many words as `guarantee` says is found unless the answer is `truncated`.
+#[utoipa::path(
+    post, path = "/passages", operation_id = "passages_of_posted", tag = "Looking up",
+    params(PassageParameters, ConditionParameters),
+    request_body(
+        content(
+            (PassageBody = "application/json",
+                example = json!({"text": "All human beings are born free and equal …"})),
+            (String = "text/plain", example = "All human beings are born free and equal …"),
+        ),
+        description = "A text, or the id of a stored document.",
+    ),
+    responses(
+        (status = 200, description = "Documents with their passages.", body = PassagesReply),
+        PassagesOfPosted,
+    ),
+)]
+pub async fn posted(
+    Query((passages, conditions)): Query<(PassageParameters, ConditionParameters)>,
+    State(state): State<AppState>,
+    Ready(engine): Ready,
+    AnswerMemory(memory): AnswerMemory,
+    PostedPassages { probe, own }: PostedPassages,
+) -> Result<ReservedJson<PassagesReply>, Problem> {
+    let given = PassageOptions { passages, conditions };
+    let in_body = own != PassageOptions::default();
+    let query = own.with(&given).and_then(|options| options.read(&state.settings));
+    let query = query.map_err(|wrong| match in_body {
+        true => wrong.in_body(Code::InvalidRequest),
+        false => wrong.into(),
+    })?;
+    find(&engine, probe, query, memory).await
+}
+
+async fn find(
+    engine: &Engine,
+    probe: Probe,
+    query: PassageQuery<'static>,
+    memory: Reservation,
+) -> Result<ReservedJson<PassagesReply>, Problem> {
+    let find = async |memory: &Reservation| {
+        engine.passages(probe, &PassageQuery { memory: Some(memory), ..query }).await
+    };
+    timed_within(memory, find).await
+}

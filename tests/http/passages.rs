@@ -1,0 +1,338 @@
+//! Passages over HTTP: `GET` and `POST /passages`.
+
+use akin::engine::{CollectionSettings, LimitSettings};
+use akin::http::ServerSettings;
+use serde_json::{Value, json};
+
+use crate::app::App;
+use crate::backends;
+
+const SENTENCE: &str = "Article 1. All human beings are born free and equal in dignity and rights. \
+    They are endowed with reason and conscience and should act towards one another in a spirit of \
+    brotherhood.";
+
+fn settings() -> CollectionSettings {
+    let mut settings = CollectionSettings::default();
+    settings.passages.words = 13;
+    settings
+}
+
+/// Words that no other text has.
+fn filler(name: &str, words: usize) -> String {
+    (0..words).map(|at| format!("{name}{at}")).collect::<Vec<_>>().join(" ")
+}
+
+fn essay() -> String {
+    format!("{} «{SENTENCE}» {}", filler("é", 40), filler("after", 30))
+}
+
+/// `None` over a backend without passages.
+async fn app_with_texts() -> Option<App> {
+    if backends::is_left_out("passages") {
+        return None;
+    }
+    let app = App::with_collection(settings()).await;
+    app.add(&[
+        json!({"id": "essay", "text": essay(), "metadata": {"year": 1950}}),
+        json!({"id": "act", "text": SENTENCE, "metadata": {"year": 1948}}),
+        json!({"id": "other", "text": filler("other", 60)}),
+        json!({"id": "bag", "tokens": ["all", "human", "beings"]}),
+    ])
+    .await;
+    Some(app)
+}
+
+async fn find(app: &App, body: Value) -> Value {
+    app.post_json("/passages", body).await.json()
+}
+
+fn ids(answer: &Value) -> Vec<&str> {
+    let matches = answer["matches"].as_array().unwrap();
+    matches.iter().map(|found| found["id"].as_str().unwrap()).collect()
+}
+
+/// A slice of a text as a client of Python makes it.
+fn slice(text: &str, place: &Value) -> String {
+    let [start, end] = ["start", "end"].map(|key| place[key].as_u64().unwrap() as usize);
+    text.chars().skip(start).take(end - start).collect()
+}
+
+#[tokio::test]
+async fn the_places_of_passages_are_slices_of_both_texts() {
+    let Some(app) = app_with_texts().await else { return };
+    let probe = format!("Ünd so: {}", SENTENCE.to_uppercase());
+    let answer = find(&app, json!({"text": probe, "include": ["metadata"]})).await;
+    assert_eq!(ids(&answer), ["essay", "act"], "{answer}");
+    assert_eq!((&answer["truncated"], &answer["more"]), (&json!(false), &json!(false)));
+    assert_eq!(answer["probe"], json!({"words": 34}));
+    assert_eq!(answer["guarantee"], json!({"words": 13}));
+    let kept: Vec<_> = answer["chances"].as_array().unwrap().iter().map(|it| &it["kept"]).collect();
+    assert_eq!(kept, [&json!(1.0), &json!(0.95), &json!(0.9), &json!(0.8)]);
+    assert_eq!(answer["chances"][0]["probability"], 1.0);
+
+    let [found, whole] = [&answer["matches"][0], &answer["matches"][1]];
+    assert_eq!(found["words_shared"], 32);
+    assert_eq!(found["longest"], 32);
+    assert_eq!(found["metadata"], json!({"year": 1950}));
+    assert_eq!(found["containment"], json!({"of_probe": 32.0 / 34.0, "of_match": 32.0 / 102.0}));
+    assert_eq!(whole["containment"]["of_match"], 1.0);
+    let passage = &found["passages"][0];
+    assert_eq!(passage["words_equal"], 32);
+    assert_eq!(passage["probe"]["words"], 32);
+    let without_dot = SENTENCE.trim_end_matches('.');
+    assert_eq!(slice(&probe, &passage["probe"]), without_dot.to_uppercase());
+    assert_eq!(slice(&essay(), &passage["match"]), without_dot);
+}
+
+#[tokio::test]
+async fn a_stored_document_is_a_probe_and_no_match_of_itself() {
+    let Some(app) = app_with_texts().await else { return };
+    let by_query = app.get("/passages?id=act").await.json();
+    assert_eq!(ids(&by_query), ["essay"], "{by_query}");
+    let by_body = find(&app, json!({"id": "act"})).await;
+    assert_eq!(by_body["matches"], by_query["matches"]);
+    let as_text = app.post("/passages", "text/plain", SENTENCE).await.json();
+    assert_eq!(ids(&as_text), ["essay", "act"], "{as_text}");
+    let other = find(&app, json!({"text": filler("new", 50)})).await;
+    assert_eq!(ids(&other), Vec::<&str>::new());
+}
+
+#[tokio::test]
+async fn options_select_matches() {
+    let Some(app) = app_with_texts().await else { return };
+    let with = async |options: Value| {
+        let mut body = json!({"text": SENTENCE});
+        body.as_object_mut().unwrap().extend(options.as_object().unwrap().clone());
+        let answer = find(&app, body).await;
+        ids(&answer).into_iter().map(str::to_owned).collect::<Vec<_>>()
+    };
+    assert_eq!(with(json!({"filter": "@.year < 1950"})).await, ["act"]);
+    assert_eq!(with(json!({"filter": "@.year == 1"})).await, Vec::<String>::new());
+    assert_eq!(with(json!({"containment_min": 1})).await, ["essay", "act"]);
+    assert_eq!(with(json!({"containment_min": 0.9, "of": "match"})).await, ["act"]);
+    assert_eq!(with(json!({"stored_before": "2000-01-01T00:00:00Z"})).await, Vec::<String>::new());
+    assert_eq!(with(json!({"words_min": 30})).await, ["essay", "act"]);
+    assert_eq!(with(json!({"words_min": 33})).await, ["essay", "act"], "of the whole probe");
+    let longer = format!("{SENTENCE} {}", filler("more", 20));
+    assert_eq!(with(json!({"text": longer, "words_min": 33})).await, ["act"], "the whole match");
+    let in_query =
+        app.post_json("/passages?filter=%40.year%20%3C%201950", json!({"text": SENTENCE})).await;
+    assert_eq!(ids(&in_query.json()), ["act"]);
+}
+
+#[tokio::test]
+async fn pages_are_slices_of_one_order() {
+    let Some(app) = app_with_texts().await else { return };
+    for number in 0..7 {
+        let text = format!("{} {SENTENCE}", filler(&format!("n{number}x"), 10 + number));
+        app.add(&[json!({"id": format!("n{number}"), "text": text})]).await;
+    }
+    let all = find(&app, json!({"text": SENTENCE})).await;
+    assert_eq!(ids(&all).len(), 9);
+    let mut paged = Vec::new();
+    for offset in (0..10).step_by(2) {
+        let page = find(&app, json!({"text": SENTENCE, "limit": 2, "offset": offset})).await;
+        assert_eq!(page["more"], offset + 2 < 9, "{offset}");
+        paged.extend(page["matches"].as_array().unwrap().clone());
+    }
+    assert_eq!(&json!(paged), &all["matches"]);
+}
+
+#[tokio::test]
+async fn below_the_guarantee_the_answer_promises_less() {
+    let Some(app) = app_with_texts().await else { return };
+    let answer = find(&app, json!({"text": SENTENCE, "words_min": 10})).await;
+    assert_eq!(answer["guarantee"], json!({"words": 13, "best_effort_from": 10}));
+    assert_eq!(answer["chances"][0], json!({"kept": 1.0, "probability": 0.5}));
+    let answer = find(&app, json!({"text": SENTENCE, "words_min": 20})).await;
+    assert_eq!(answer["guarantee"], json!({"words": 20}));
+}
+
+#[tokio::test]
+async fn replaced_and_removed_documents_are_not_found() {
+    let Some(app) = app_with_texts().await else { return };
+    app.put_json("/documents/essay", json!({"text": filler("rewritten", 50)})).await;
+    assert_eq!(ids(&find(&app, json!({"text": SENTENCE})).await), ["act"]);
+    let longer = format!("{SENTENCE} {}", filler("more", 20));
+    app.put_json("/documents/essay", json!({"text": longer})).await;
+    app.delete("/documents/act").await;
+    let answer = find(&app, json!({"text": SENTENCE})).await;
+    assert_eq!(ids(&answer), ["essay"]);
+    let found = app.patch_json("/documents/essay", json!({"metadata": {"x": 1}})).await;
+    assert_eq!(found.status, 200);
+    assert_eq!(ids(&find(&app, json!({"text": SENTENCE})).await), ["essay"]);
+    let ids_removed = app.post_json("/remove", json!({"ids": ["essay"]})).await;
+    assert_eq!(ids_removed.status, 200);
+    assert_eq!(ids(&find(&app, json!({"text": SENTENCE})).await), Vec::<&str>::new());
+}
+
+#[tokio::test]
+async fn invalid_requests_are_refused_by_name() {
+    let Some(app) = app_with_texts().await else { return };
+    let refused = async |body: Value, code: &str| {
+        let reply = app.post_json("/passages", body).await;
+        reply.problem(reply.status.as_u16(), code)["detail"].as_str().unwrap().to_owned()
+    };
+    assert!(refused(json!({}), "invalid_request").await.contains("a text or an id"));
+    assert!(
+        refused(json!({"id": "act", "text": "a"}), "invalid_request").await.contains("text or")
+    );
+    let detail = refused(json!({"text": "a", "words_min": 7}), "invalid_request").await;
+    assert!(detail.contains("8..=100000, not 7"), "{detail}");
+    let detail = refused(json!({"text": "a", "of": "match"}), "invalid_request").await;
+    assert!(detail.contains("containment_min"), "{detail}");
+    refused(json!({"text": "a", "containment_min": 1.5}), "invalid_request").await;
+    refused(json!({"text": "a", "include": ["text"]}), "invalid_request").await;
+    refused(json!({"text": "a", "tokens": ["a"]}), "invalid_request").await;
+    refused(json!({"text": "a", "limit": 10_001}), "invalid_request").await;
+    refused(json!({"text": " … "}), "empty_document").await;
+    refused(json!({"id": "bag"}), "wrong_content").await;
+    refused(json!({"id": "unheard of"}), "document_not_found").await;
+    app.get("/passages?id=act&words_min=7").await.problem(400, "invalid_parameter");
+    app.get("/passages?id=bag").await.problem(422, "wrong_content");
+    app.get("/passages").await.problem(400, "invalid_parameter");
+    app.post("/passages", "application/x-ndjson", "{}")
+        .await
+        .problem(415, "unsupported_media_type");
+    let both = json!({"text": SENTENCE, "words_min": 20});
+    app.post_json("/passages?words_min=21", both).await.problem(422, "invalid_request");
+}
+
+#[tokio::test]
+async fn collections_without_the_index_refuse() {
+    let app = App::new().await;
+    let reply = app.post_json("/passages", json!({"text": SENTENCE})).await;
+    match backends::is_valkey() {
+        true => reply.problem(501, "unsupported_by_backend"),
+        false => reply.problem(422, "passages_off"),
+    };
+    let with = async |settings: Value| app.put_json("/collections/made", settings).await;
+    if backends::is_valkey() {
+        let made = with(json!({"passages": {"words": 32}})).await;
+        made.problem(501, "unsupported_by_backend");
+        return;
+    }
+    for (settings, fault) in [
+        (json!({"passages": {"words": 5}}), "13..=100, not 5"),
+        (json!({"passages": {"words": 101}}), "13..=100, not 101"),
+        (json!({"passages": {"words": 32}, "store": {"text": false}}), "store.text is false"),
+        (json!({"passages": {"words": 32}, "sketch": {"method": "foreign"}}), "for signatures"),
+        (
+            json!({"passages": {"words": 32}, "shingles": {"unit": "field"},
+                "scheme": {"kind": "fields", "fields": ["name"]}}),
+            "for records",
+        ),
+    ] {
+        let problem = with(settings).await.problem(422, "invalid_request");
+        assert_eq!(problem["errors"][0]["pointer"], "/passages", "{problem}");
+        assert!(problem["detail"].as_str().unwrap().contains(fault), "{problem}");
+    }
+}
+
+#[tokio::test]
+async fn a_reindex_makes_the_index() {
+    if backends::is_left_out("reindexes") {
+        return;
+    }
+    let app = App::new().await;
+    assert_eq!(app.put_json("/collections/made", json!({})).await.status, 201);
+    let document = json!({"id": "act", "text": SENTENCE});
+    app.post_json("/collections/made/documents", document).await;
+    let passages = async || app.post("/collections/made/passages", "text/plain", SENTENCE).await;
+    passages().await.problem(422, "passages_off");
+    let settings = json!({"passages": {"words": 20}, "shingles": {"unit": "character", "size": 5}});
+    assert_eq!(app.post_json("/collections/made/reindex", settings).await.status, 202);
+    while app.get("/collections/made/reindex").await.json()["state"] == "running" {
+        tokio::task::yield_now().await;
+    }
+    let answer = passages().await.json();
+    assert_eq!(ids(&answer), ["act"], "words are cut whatever the unit of shingles");
+    assert_eq!(answer["guarantee"]["words"], 20);
+}
+
+async fn limited(limits: LimitSettings) -> Option<App> {
+    if backends::is_left_out("passages") {
+        return None;
+    }
+    let app = App::with_collection(CollectionSettings { limits, ..settings() }).await;
+    for number in 0..5 {
+        let text = format!("{} {SENTENCE}", filler(&format!("n{number}x"), 100));
+        app.add(&[json!({"id": format!("n{number}"), "text": text})]).await;
+    }
+    Some(app)
+}
+
+#[tokio::test]
+async fn a_search_beyond_its_limits_is_truncated() {
+    for limits in [
+        LimitSettings { passage_texts_max: 3, ..LimitSettings::default() },
+        LimitSettings { passage_words_max: 3 * 132, ..LimitSettings::default() },
+    ] {
+        let Some(app) = limited(limits).await else { return };
+        let answer = find(&app, json!({"text": SENTENCE})).await;
+        assert_eq!((ids(&answer).len(), &answer["truncated"]), (3, &json!(true)), "{answer}");
+    }
+    let Some(app) = limited(LimitSettings::default()).await else { return };
+    let answer = find(&app, json!({"text": SENTENCE})).await;
+    assert_eq!((ids(&answer).len(), &answer["truncated"]), (5, &json!(false)), "{answer}");
+}
+
+#[tokio::test]
+async fn a_filter_is_evaluated_on_so_many_documents() {
+    let limits = LimitSettings { filtered_max: 3, ..LimitSettings::default() };
+    let Some(app) = limited(limits).await else { return };
+    let answer = find(&app, json!({"text": SENTENCE, "filter": "@.x == 1"})).await;
+    assert_eq!((ids(&answer).len(), &answer["truncated"]), (0, &json!(true)), "{answer}");
+}
+
+#[tokio::test]
+async fn work_and_memory_are_counted() {
+    if backends::is_left_out("passages") {
+        return;
+    }
+    let text = filler("word", 50_000);
+    let server = ServerSettings { request_cost_max: 1_000, ..ServerSettings::default() };
+    let app = App::with_server(server).await;
+    let made = app.put_json("/collections/made", json!({"passages": {"words": 32}})).await;
+    assert_eq!(made.status, 201);
+    let costly = app.post("/collections/made/passages", "text/plain", text).await;
+    costly.problem(422, "request_too_costly");
+
+    let server = ServerSettings { memory_max: 64 << 20, ..ServerSettings::default() };
+    let app = App::with_server(server).await;
+    app.put_json("/collections/made", json!({"passages": {"words": 32}})).await;
+    let text = filler("w", 300_000);
+    let large = app.post("/collections/made/passages", "text/plain", text).await;
+    large.problem(422, "request_too_costly");
+}
+
+#[tokio::test]
+async fn a_damaged_text_is_not_found_and_said_to_be_missing() {
+    let Some(app) = app_with_texts().await else { return };
+    app.damage("essay");
+    app.post_json("/passages", json!({"text": SENTENCE})).await.problem(500, "document_damaged");
+    app.collections().close().await.unwrap();
+    let dir = app.dir;
+    let app = App { dir, ..App::starting(ServerSettings::default()) };
+    app.open(settings()).await;
+    let answer = find(&app, json!({"text": SENTENCE})).await;
+    assert_eq!((ids(&answer), &answer["truncated"]), (vec!["act"], &json!(true)), "{answer}");
+    assert_eq!(app.delete("/documents/essay").await.status, 204);
+    app.add(&[json!({"id": "essay", "text": essay()})]).await;
+    let answer = find(&app, json!({"text": SENTENCE})).await;
+    let expected = (vec!["act", "essay"], &json!(false));
+    assert_eq!((ids(&answer), &answer["truncated"]), expected, "{answer}");
+}
+
+#[tokio::test]
+async fn statistics_and_metrics_have_the_index() {
+    let Some(app) = app_with_texts().await else { return };
+    let stats = app.get("/stats").await.json();
+    let index = &stats["passages"];
+    assert_eq!(index["sequences"], 3, "{stats}");
+    assert!(index["bytes"].as_u64().unwrap() < stats["index_bytes"].as_u64().unwrap());
+    let metrics = app.get("/metrics").await.body;
+    let metrics = std::str::from_utf8(&metrics).unwrap();
+    let line = format!("akin_passage_postings{{collection=\"default\"}} {}", index["postings"]);
+    assert!(metrics.contains(&line), "{metrics}");
+}
