@@ -10,7 +10,10 @@ ID = "https://example.org/a"  # The example of an id in openapi.yaml.
 NDJSON = "application/x-ndjson"
 
 # Calls, by the ends of their paths, that need a document.
-NEEDY = ("similar", "resemblance", "reindex", "clusters", "stored")
+NEEDY = ("similar", "resemblance", "reindex", "clusters", "stored", "passages")
+
+# Only some collections keep their clusters or have an index of passages.
+SETTINGS = {"clusters": {"threshold": 0.8}, "passages": {"words": 32}}
 
 
 @schemathesis.serializer(NDJSON)
@@ -54,14 +57,13 @@ def before_call(context, case, kwargs):
     if "{collection}" in path:
         collection = "news"
         news = f"{url}/collections/news"
-        if last == "stored":  # Only some collections keep their clusters.
+        if last in ("stored", "passages"):
             requests.delete(news, headers=headers, timeout=10)
-        requests.put(news, json={"clusters": {"threshold": 0.8}}, headers=headers, timeout=10)
+        requests.put(news, json=SETTINGS, headers=headers, timeout=10)
     document = f"{url}/collections/{collection}/documents/{requests.utils.quote(ID, safe='')}"
     requests.put(document, json={"text": "the quick brown fox"}, headers=headers, timeout=10)
     if last == "reindex" and case.method != "POST":
-        settings = {"clusters": {"threshold": 0.8}}
-        requests.post(f"{url}{path.format(collection=collection)}", json=settings, headers=headers, timeout=10)
+        requests.post(f"{url}{path.format(collection=collection)}", json=SETTINGS, headers=headers, timeout=10)
 
 
 def operations_without_success(log, openapi):

@@ -32,8 +32,9 @@ trap stop EXIT
 # With keys, so that what may be done without one is tested too.
 key=$("$akin" keys create --data-dir "$scratch/data" --name tests \
     --actions read,write,admin,metrics 2> /dev/null)
-# Probes are logged at this level. Only collections with a threshold keep their clusters.
+# Probes are logged at this level. Clusters and passages are calls of collections with these settings.
 AKIN__LOG__LEVEL=info,akin::http=debug AKIN__COLLECTION__CLUSTERS__THRESHOLD=0.8 \
+    AKIN__COLLECTION__PASSAGES__WORDS=32 \
     "$akin" serve --listen 127.0.0.1:0 --data-dir "$scratch/data" 2> "$scratch/log" &
 server=$!
 address=
