@@ -102,11 +102,13 @@ fn check(server: &Server, writers: &mut [Writer]) -> bool {
     assert!(stored.is_empty(), "nobody wrote these: {stored:?}");
     for (id, text) in writers.iter().flat_map(Writer::recent) {
         assert!(server.finds(text, id), "{id} is stored but not found");
+        assert!(server.finds_passages(text, id), "{id} has no passages");
     }
     let stats = server.stats();
     assert_eq!(stats["documents"], documents);
     // Every text differs, so every document is one entry under each of the 32 bands.
     assert_eq!(stats["distinct_sets"], documents);
     assert_eq!(stats["postings"], documents * 32);
+    assert_eq!(stats["passages"]["sequences"], documents);
     stats["recovery"]["source"] == "snapshot"
 }

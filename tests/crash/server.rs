@@ -23,6 +23,7 @@ impl Server {
             .args(["serve", "--listen", "127.0.0.1:0", "--data-dir"])
             .arg(dir)
             .env("AKIN__LOG__FORMAT", "json")
+            .env("AKIN__COLLECTION__PASSAGES__WORDS", "13")
             .env("AKIN__STORAGE__EXPIRY_INTERVAL_S", "1");
         let mut process = Process::spawn(command).unwrap();
         process.await_ready().unwrap();
@@ -56,9 +57,18 @@ impl Server {
     }
 
     pub fn finds(&self, text: &str, id: &str) -> bool {
+        self.is_match("similar?threshold=1", text, id)
+    }
+
+    /// Whether the document is found by its whole text as a passage.
+    pub fn finds_passages(&self, text: &str, id: &str) -> bool {
+        self.is_match("passages", text, id)
+    }
+
+    fn is_match(&self, call: &str, text: &str, id: &str) -> bool {
         let mut answer = self
             .agent
-            .post(format!("{}/similar?threshold=1", self.url))
+            .post(format!("{}/{call}", self.url))
             .content_type("text/plain")
             .send(text)
             .unwrap();

@@ -17,6 +17,7 @@ mod measured;
 #[path = "../../crates/akin-core/benches/corpus/numbers.rs"]
 mod numbers;
 mod pages;
+mod passages;
 mod recall;
 mod records;
 mod restart;
