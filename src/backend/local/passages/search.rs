@@ -121,6 +121,10 @@ impl Local {
             match self.memory.replacements.since(searching.since) {
                 Some(replaced) if replaced.is_empty() => return Ok(searching.found),
                 Some(replaced) => {
+                    // A replacement is noted before it is listed, and found only if it is listed.
+                    if replaced.iter().any(|it| self.memory.catalog.listing(*it).is_none()) {
+                        self.store.sync().await?;
+                    }
                     searching.since += replaced.len() as u64;
                     let add = move || searching.add(&replaced).map(|()| (searching, turn));
                     (searching, turn) = blocking(add).await?;
