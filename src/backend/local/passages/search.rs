@@ -86,6 +86,8 @@ struct Searching {
     found: FoundPassages,
     /// Documents of the index without a row: they are being replaced or removed, or damaged.
     gone: Vec<Ordinal>,
+    /// Documents that share passages and are not listed: not yet, or not any more.
+    unlisted: Vec<Ordinal>,
     /// The text that was read last: several blocks of it may be candidates.
     last_text: Option<(Ordinal, String)>,
 }
@@ -110,6 +112,7 @@ impl Local {
             since: self.memory.replacements.count(),
             found: FoundPassages::default(),
             gone: Vec::new(),
+            unlisted: Vec::new(),
             last_text: None,
         };
         let search = move || searching.search().map(|()| (searching, turn));
@@ -119,13 +122,16 @@ impl Local {
                 self.check_gone(std::mem::take(&mut searching.gone)).await?;
             }
             match self.memory.replacements.since(searching.since) {
-                Some(replaced) if replaced.is_empty() => return Ok(searching.found),
-                Some(replaced) => {
+                Some(replaced) if replaced.is_empty() && searching.unlisted.is_empty() => {
+                    return Ok(searching.found);
+                }
+                Some(mut replaced) => {
+                    searching.since += replaced.len() as u64;
+                    replaced.append(&mut searching.unlisted);
                     // A replacement is noted before it is listed, and found only if it is listed.
                     if replaced.iter().any(|it| self.memory.catalog.listing(*it).is_none()) {
                         self.store.sync().await?;
                     }
-                    searching.since += replaced.len() as u64;
                     let add = move || searching.add(&replaced).map(|()| (searching, turn));
                     (searching, turn) = blocking(add).await?;
                 }
@@ -235,7 +241,12 @@ impl Searching {
 
     /// Adds a match, unless the document was removed, has expired or is the probe.
     fn push(&mut self, ordinal: Ordinal, comparison: &Arc<Comparison>) {
-        let Some(member) = self.state.member(ordinal, self.now_ms) else { return };
+        let Some(member) = self.state.member(ordinal, self.now_ms) else {
+            if self.state.catalog.listing(ordinal).is_none() {
+                self.unlisted.push(ordinal);
+            }
+            return;
+        };
         if self.request.own_id.as_ref() != Some(&member.id) {
             let comparison = Arc::clone(comparison);
             self.found.matches.push(SharedPassages { member, comparison });
