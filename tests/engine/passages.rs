@@ -152,7 +152,9 @@ fn covered(words: &[String], places: impl Iterator<Item = PassagePlace>) -> Vec<
         let inside: Vec<usize> =
             (0..words.len()).filter(|number| within(&starts[*number])).collect();
         assert_eq!(inside.len(), place.words, "a place begins and ends with words");
-        inside.into_iter().for_each(|number| covered[number] = true);
+        for number in inside {
+            covered[number] = true;
+        }
     }
     covered
 }
