@@ -6,7 +6,7 @@
 //! documents](super::super::replacements) since the search began are looked for again, if they
 //! share a gram with the probe.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -214,8 +214,10 @@ impl Searching {
         let passages = state.passages.as_ref().expect("the caller has checked it");
         let listed = |ordinal: &Ordinal| state.member(*ordinal, self.now_ms);
         let listed: Vec<Member> = replaced.iter().filter_map(listed).collect();
+        let current: HashMap<&DocumentId, Ordinal> =
+            listed.iter().map(|member| (&member.id, member.ordinal)).collect();
         let is_replaced = |found: &Member| {
-            listed.iter().any(|new| new.id == found.id && new.ordinal != found.ordinal)
+            current.get(&found.id).is_some_and(|ordinal| *ordinal != found.ordinal)
         };
         self.found.matches.retain(|found| !is_replaced(&found.member));
         let mut new: HashSet<Ordinal> = listed.iter().map(|member| member.ordinal).collect();
