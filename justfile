@@ -53,6 +53,10 @@ test-deb:
 archive:
     bash packaging/archive.sh
 
+# The Python wheel with that archive's binary, in target/wheels, and a new environment that uses it.
+wheel: archive
+    bash packaging/test-wheel.sh "$(bash packaging/wheel.sh)"
+
 # Runs that archive in a minimal root of Debian 11 (debootstrap).
 test-archive:
     sudo bash packaging/test-archive.sh

@@ -30,4 +30,8 @@ fi
 (cd clients/python && "$venv/bin/mypy" --cache-dir "$root/target/clients/mypy" &&
     PYTHONPYCACHEPREFIX="$root/target/clients/bytecode" "$venv/bin/python" -m pytest)
 
+# The wheel with the command, as a new user has it.
+rm -rf target/wheels
+bash packaging/test-wheel.sh "$(bash packaging/wheel.sh "$AKIN_BIN" linux_x86_64)"
+
 (cd clients/js && "$tools/node_modules/.bin/tsc" -p . && node --test test/*.test.js)

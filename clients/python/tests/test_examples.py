@@ -3,14 +3,14 @@ import subprocess
 import sys
 from pathlib import Path
 
-from server import Server
+from server import AKIN_BIN, Server
 
 CLIENT = Path(__file__).parents[1]
 
 
 def run(server: Server, program: str, *arguments: str) -> str:
     command = [sys.executable, program, *arguments]
-    environment = {"AKIN_URL": server.url}
+    environment = {"AKIN_URL": server.url, "PATH": str(Path(AKIN_BIN).parent)}
     done = subprocess.run(command, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return done.stdout

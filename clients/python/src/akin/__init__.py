@@ -4,15 +4,16 @@
     client.insert("news/1", "The night bus will stop at the old fish market instead of the pier.")
     client.query("The night bus will stop at the old fish market, not at the pier.", threshold=0.5)
 
-`AsyncClient` is the same for asyncio, and `akin.datasketch` takes the place of datasketch's
+`Server` starts a server on a free port. `AsyncClient` is the same for asyncio, and `akin.datasketch` takes the place of datasketch's
 `MinHash` and `MinHashLSH`.
 """
 
 from . import types
 from ._bulk import Progress
 from .client import AsyncClient, Client
-from .errors import AkinError, ConnectionFailed, IncompleteWarning, ProblemError
+from .errors import AkinError, ConnectionFailed, IncompleteWarning, ProblemError, ServerFailed
 from .rows import documents
+from .server import Server
 
 __all__ = [
     "AkinError",
@@ -22,6 +23,8 @@ __all__ = [
     "IncompleteWarning",
     "ProblemError",
     "Progress",
+    "Server",
+    "ServerFailed",
     "documents",
     "types",
 ]

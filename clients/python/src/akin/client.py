@@ -114,7 +114,7 @@ class _Settings(Generic[H]):
         return f"{type(self).__name__}({self.url!r}, collection={self.name!r})"
 
     def _headers(self) -> Dict[str, str]:
-        headers = {"user-agent": "akin-client-python"}
+        headers = {"user-agent": "akin-search-python"}
         if self._key:
             headers["authorization"] = f"Bearer {self._key}"
         return headers

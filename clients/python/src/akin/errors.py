@@ -16,6 +16,10 @@ class ConnectionFailed(AkinError):
     """The server was not reached, or the connection ended before the answer did."""
 
 
+class ServerFailed(AkinError):
+    """`akin.Server` did not start: the command is not installed, or it ended with an error."""
+
+
 class IncompleteWarning(UserWarning):
     """Some documents were not compared with all candidates, so pairs or clusters may be missing.
 
