@@ -92,6 +92,32 @@ export interface Answer {
   took_us: number;
 }
 
+/** A part of a text in code points: `[...text].slice(start, end).join("")`. */
+export interface PassagePlace {
+  start: number;
+  end: number;
+  words: number;
+}
+
+export interface PassageMatch {
+  id: string;
+  words_shared: number;
+  longest: number;
+  containment: { of_probe: number; of_match: number };
+  passages: { probe: PassagePlace; match: PassagePlace; words_equal: number }[];
+  metadata?: Metadata;
+}
+
+export interface PassageAnswer {
+  matches: PassageMatch[];
+  probe: { words: number };
+  guarantee: { words: number; best_effort_from?: number };
+  chances: { kept: number; probability: number }[];
+  more: boolean;
+  truncated: boolean;
+  took_us: number;
+}
+
 export interface StoredDocument extends Content {
   id: string;
   metadata?: Metadata;
@@ -189,6 +215,21 @@ export interface LookupOptions extends Conditions {
   include?: ("text" | "metadata")[];
 }
 
+/** Which passages and documents are found. */
+export interface PassageSearch extends Conditions {
+  wordsMin?: number;
+  /** The least share of the probe's words in passages, or with `of: "match"` of the match's. */
+  containmentMin?: number;
+  of?: "probe" | "match";
+  include?: "metadata"[];
+}
+
+export interface PassageOptions extends PassageSearch {
+  limit?: number;
+  /** Matches to leave out before the first. */
+  offset?: number;
+}
+
 export interface BulkOptions extends CheckOptions {
   /** Called after each request. */
   progress?: (progress: Progress) => void;
@@ -232,6 +273,25 @@ export class Client {
     probes: Probe[],
     options?: LookupOptions & CallOptions,
   ): Promise<(Answer | { error: Problem })[]>;
+
+  /**
+   * Finds the stored documents that share passages with a text, or with the stored document `id`,
+   * in a collection with `passages.words`.
+   */
+  passages(
+    probe: string | { id: string } | { text: string },
+    options?: PassageOptions & CallOptions,
+  ): Promise<PassageAnswer>;
+
+  /** All matches of `passages`, `page` of them a request. */
+  passageMatches(
+    probe: string | { id: string } | { text: string },
+    options?: PassageSearch & {
+      page?: number;
+      /** Called if a limit ended the search early; by default a warning on the console. */
+      onIncomplete?: (incomplete: { truncated: true }) => void;
+    } & CallOptions,
+  ): AsyncGenerator<PassageMatch, void, undefined>;
 
   get(id: string, options?: { include?: string[] } & CallOptions): Promise<StoredDocument>;
 

@@ -49,6 +49,28 @@ export class Client {
     return this.#call("POST", "/similar", { query, body: probes, signal });
   }
 
+  /** @param {string | Values} probe @param {Values} [options] */
+  passages(probe, { signal, ...query } = {}) {
+    const body = typeof probe === "string" ? { text: probe } : probe;
+    return this.#call("POST", "/passages", { query, body, signal });
+  }
+
+  /**
+   * @param {string | Values} probe
+   * @param {Values} [options]
+   * @returns {AsyncGenerator<any, void, undefined>}
+   */
+  async *passageMatches(probe, { onIncomplete = warn, page = 1000, ...options } = {}) {
+    for (let offset = 0; ; ) {
+      const answer = await this.passages(probe, { ...options, limit: page, offset });
+      yield* answer.matches;
+      offset += answer.matches.length;
+      if (answer.more) continue;
+      if (answer.truncated) onIncomplete({ truncated: true });
+      return;
+    }
+  }
+
   /** @param {string} id @param {Values} [options] */
   get(id, { signal, include } = {}) {
     return this.#call("GET", documentPath(id), { query: { include }, signal });
@@ -247,9 +269,9 @@ function search(query) {
 
 /** @param {Values} incomplete */
 function warn(incomplete) {
-  console.warn(
-    `akin: ${incomplete.documents} documents were not compared with all candidates: ` +
-      'mode "exact" compares them',
-    incomplete,
-  );
+  const what = incomplete.truncated
+    ? "a limit ended the search early: passages may be missing"
+    : `${incomplete.documents} documents were not compared with all candidates: ` +
+      'mode "exact" compares them';
+  console.warn(`akin: ${what}`, incomplete);
 }

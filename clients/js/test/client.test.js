@@ -74,6 +74,32 @@ test("documents come, are found, and go", async () => {
   await assert.rejects(client.stats(), { code: "collection_not_found" });
 });
 
+test("passages are found page by page, and their places are slices", async () => {
+  const root = new Client({ url: server.url });
+  await root.createCollection("passages", { passages: { words: 13 } });
+  const client = root.collection("passages");
+  for (const i of [1, 2, 3]) await client.insert({ id: `p/${i}`, text: `${"𝄞é ".repeat(i)}. ${BUS}` });
+  const probe = `𝄞 so: ${BUS}`;
+  const answer = await client.passages(probe, { limit: 2, containmentMin: 0.5, of: "probe" });
+  assert.deepEqual([answer.matches.length, answer.more, answer.guarantee.words], [2, true, 13]);
+  const [{ probe: place }] = answer.matches[0].passages;
+  assert.equal([...probe].slice(place.start, place.end).join(""), BUS.slice(0, -1));
+  const found = await all(client.passageMatches(probe, { page: 2 }));
+  assert.deepEqual(found.map(({ id }) => id), ["p/1", "p/2", "p/3"]);
+  const ofStored = await all(client.passageMatches({ id: "p/2" }, { page: 1 }));
+  assert.deepEqual(ofStored.map(({ id }) => id).sort(), ["p/1", "p/3"]);
+  await root.removeCollection("passages");
+});
+
+test("a search for passages that was cut short is reported", async () => {
+  const fake = await script({ status: 200, body: '{"matches": [], "more": false, "truncated": true}' });
+  const reported = [];
+  const matches = new Client({ url: fake.url }).passageMatches("a", { onIncomplete: (it) => reported.push(it) });
+  assert.deepEqual(await all(matches), []);
+  assert.deepEqual(reported, [{ truncated: true }]);
+  fake.stop();
+});
+
 test("bulk answers each document once, in requests of bounded size", async () => {
   const client = await collection("bulk");
   const seen = [];

@@ -11,6 +11,9 @@ export async function use(client: Client, signal: AbortSignal): Promise<string[]
   const answer = await client.query("one two", { threshold: 0.5, storedAfter: new Date() });
   const [first] = await client.queryMany([{ id: "a" }, { tokens: ["x", ["y", 2]] }]);
   if (first !== undefined && "error" in first) failed.push(first.error.code);
+  for await (const { id } of client.passageMatches({ id: "a" }, { of: "match", page: 9 })) failed.push(id);
+  const { guarantee } = await client.passages("one two", { containmentMin: 0.5, include: ["metadata"] });
+  failed.push(String(guarantee.best_effort_from ?? guarantee.words));
   // @ts-expect-error there is no such option
   await client.query("one", { treshold: 0.5 });
   // @ts-expect-error a document is no text

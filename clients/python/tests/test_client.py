@@ -63,6 +63,35 @@ def test_lookups(client: akin.Client) -> None:
     assert [(c["representative"], c["size"]) for c in clusters] == [("en", 2)]
 
 
+def test_passages(server: Server) -> None:
+    with akin.Client(server.url) as root:
+        root.create_collection("passages", {"passages": {"words": 13}})
+        client = root.collection("passages")
+        for i in (1, 2, 3):
+            client.insert(f"p/{i}", f"{'𝄞é ' * i}. {BUS}", metadata={"i": i})
+        probe = f"𝄞 so: {BUS}"
+        answer = client.passages(probe, limit=2, containment_min=0.5, of="probe")
+        assert (len(answer["matches"]), answer["more"]) == (2, True)
+        assert answer["guarantee"] == {"words": 13}
+        place = answer["matches"][0]["passages"][0]["probe"]
+        assert probe[place["start"] : place["end"]] == BUS[:-1]
+        assert [m["id"] for m in client.passage_matches(probe, page=2)] == ["p/1", "p/2", "p/3"]
+        found = client.passage_matches(id="p/2", page=1, filter="@.i > 1", include=["metadata"])
+        assert [(m["id"], m["metadata"]) for m in found] == [("p/3", {"i": 3})]
+        with pytest.raises(TypeError, match="exactly one of id, text is needed, not none"):
+            client.passages()
+        with pytest.raises(akin.ProblemError, match="passages_off"):
+            root.passages(probe)
+        root.remove_collection("passages")
+
+
+def test_a_search_for_passages_that_was_cut_short_is_a_warning() -> None:
+    answer = b'{"matches": [], "more": false, "truncated": true}'
+    with Script((200, {}, answer)) as script, akin.Client(script.url) as client:
+        with pytest.warns(akin.IncompleteWarning, match="a limit ended the search early"):
+            assert list(client.passage_matches("a")) == []
+
+
 def test_tokens_and_records(client: akin.Client) -> None:
     client.insert("basket", tokens={"bread", "milk", "beer"})
     client.insert("counted", tokens=["bread", ("milk", 2), "beer"])

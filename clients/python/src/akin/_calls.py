@@ -7,10 +7,12 @@ from datetime import datetime
 from typing import Any, Collection, Dict, Iterable, List, Mapping, Optional, Sequence, Union
 from urllib.parse import quote
 from uuid import uuid4
+from warnings import warn
 
 from . import types
 from ._bulk import Bulk, OnProgress
 from ._exchange import NDJSON, Call, Exchange, Give, Request, Stream, encode, params, timestamp
+from .errors import IncompleteWarning
 
 Time = Union[str, datetime]
 
@@ -98,6 +100,91 @@ def query_many(
     """
     options = params(threshold=threshold, limit=limit, mode=mode, filter=filter, include=include)
     return Call(Request("POST", "/similar", options, encode(list(probes))), json.loads)
+
+
+def passages(
+    text: Optional[str] = None,
+    *,
+    id: Optional[str] = None,
+    words_min: Optional[int] = None,
+    containment_min: Optional[float] = None,
+    of: Optional[types.ContainedOf] = None,
+    limit: Optional[int] = None,
+    offset: Optional[int] = None,
+    filter: Optional[str] = None,
+    stored_after: Optional[Time] = None,
+    stored_before: Optional[Time] = None,
+    include: Optional[Sequence[str]] = None,
+) -> Call[types.PassageAnswer]:
+    """Finds the stored documents that share passages with a text, or with the stored document `id`.
+
+    The collection needs the setting `passages.words`. The places of passages are slices of the
+    texts: `text[start:end]`. `containment_min` is the least share of the probe's words in passages,
+    or with `of="match"` of the match's words; `include=["metadata"]` adds the metadata of matches.
+    """
+    options = params(
+        words_min=words_min,
+        containment_min=containment_min,
+        of=of,
+        limit=limit,
+        offset=offset,
+        filter=filter,
+        stored_after=stored_after,
+        stored_before=stored_before,
+        include=include,
+    )
+    body = encode(_content(id=id, text=text))
+    return Call(Request("POST", "/passages", options, body), json.loads)
+
+
+class PassageMatches(Stream[types.PassageMatch]):
+    """Matches of a search for passages, a page at a time."""
+
+    def exchange(self, patience_s: float) -> Exchange[None]:
+        query, offset = dict(self.request.params), 0
+        while True:
+            request = Request("POST", "/passages", {**query, "offset": str(offset)}, self.request.body)
+            answer = yield from Call(request, json.loads).result(patience_s)
+            for match in answer["matches"]:
+                yield Give(match)
+            if not answer["more"]:
+                break
+            offset += len(answer["matches"])
+        if answer["truncated"]:
+            warn(IncompleteWarning({"truncated": True}), stacklevel=2)
+
+
+def passage_matches(
+    text: Optional[str] = None,
+    *,
+    id: Optional[str] = None,
+    words_min: Optional[int] = None,
+    containment_min: Optional[float] = None,
+    of: Optional[types.ContainedOf] = None,
+    filter: Optional[str] = None,
+    stored_after: Optional[Time] = None,
+    stored_before: Optional[Time] = None,
+    include: Optional[Sequence[str]] = None,
+    page: int = 1000,
+) -> Stream[types.PassageMatch]:
+    """All matches of `passages`, `page` of them a request.
+
+    A search that was truncated ends with an `IncompleteWarning`. The server returns the first
+    10,000 matches (`limit_max`) and refuses to go on beyond them.
+    """
+    call = passages(
+        text,
+        id=id,
+        words_min=words_min,
+        containment_min=containment_min,
+        of=of,
+        limit=page,
+        filter=filter,
+        stored_after=stored_after,
+        stored_before=stored_before,
+        include=include,
+    )
+    return PassageMatches(call.request)
 
 
 def remove(id: str) -> Call[None]:

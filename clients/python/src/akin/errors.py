@@ -21,13 +21,17 @@ class ServerFailed(AkinError):
 
 
 class IncompleteWarning(UserWarning):
-    """Some documents were not compared with all candidates, so pairs or clusters may be missing.
+    """Some documents were not compared with all candidates, so results may be missing.
 
-    `incomplete` has their number, some of their ids and an example, as in docs/http-api.md.
+    Of pairs and clusters, `incomplete` has the number of these documents, some of their ids and an
+    example, as in docs/http-api.md. Of a search for passages it is `{"truncated": True}`.
     """
 
     def __init__(self, incomplete: Dict[str, Any]) -> None:
         self.incomplete = incomplete
+        if incomplete.get("truncated"):
+            super().__init__("a limit ended the search early: passages may be missing")
+            return
         super().__init__(
             f"{incomplete.get('documents')} documents were not compared with all candidates: "
             f"mode='exact' compares them ({incomplete.get('ids')})"

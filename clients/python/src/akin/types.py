@@ -15,6 +15,7 @@ Mode: TypeAlias = Literal["verified", "estimated", "exact"]
 Linkage: TypeAlias = Literal["single", "representative"]
 Order: TypeAlias = Literal["stored", "id"]
 OnDuplicate: TypeAlias = Literal["keep", "skip"]
+ContainedOf: TypeAlias = Literal["probe", "match"]
 Token: TypeAlias = Union[str, Tuple[str, int], List[Any]]
 """An element of a ready-made set, or one with how often it occurs."""
 
@@ -122,6 +123,39 @@ class Answer(TypedDict):
 
 class FailedProbe(TypedDict):
     error: Problem
+
+
+class PassagePlace(TypedDict):
+    """A part of a text: `text[start:end]`."""
+
+    start: int
+    end: int
+    words: int
+
+
+class SharedPassage(TypedDict):
+    probe: PassagePlace
+    match: PassagePlace
+    words_equal: int
+
+
+class PassageMatch(TypedDict):
+    id: str
+    words_shared: int
+    longest: int
+    containment: Dict[str, float]
+    passages: List[SharedPassage]
+    metadata: NotRequired[Dict[str, Any]]
+
+
+class PassageAnswer(TypedDict):
+    matches: List[PassageMatch]
+    probe: Dict[str, int]
+    guarantee: Dict[str, int]
+    chances: List[Dict[str, float]]
+    more: bool
+    truncated: bool
+    took_us: int
 
 
 class StoredDocument(TypedDict):
