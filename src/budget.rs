@@ -312,6 +312,17 @@ impl Reservation {
         beside.grow(bytes).map(|()| beside)
     }
 
+    /// Another reservation, empty, that may hold as much as one request, even if this one may hold
+    /// more. Its work is not limited.
+    #[must_use]
+    pub fn of_one_request(&self) -> Self {
+        let mut of_request = self.budget.reservation(self.purpose);
+        of_request.client.clone_from(&self.client);
+        let client = self.client.clone().unwrap_or_else(|| ClientShare::new(usize::MAX, 0));
+        of_request.share = Some(Share::new(self.budget.max, 0, client));
+        of_request
+    }
+
     fn leave_share(&self, bytes: usize) {
         if let Some(share) = &self.share {
             share.give_back(bytes);

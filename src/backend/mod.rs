@@ -37,6 +37,7 @@ use crate::document::{Content, Document, DocumentId, Ordinal};
 use crate::storage::{Detail, DocumentDetails, Order, Record};
 use akin_core::index::{self, ExactSearch, Search};
 use akin_core::measure::Overlap;
+use akin_core::passages::TextBlocks;
 use akin_core::scheme::Key;
 use akin_core::sketch::Sketch;
 use akin_core::text::ShingleSet;
@@ -72,6 +73,8 @@ pub struct PreparedDocument {
     pub whole_document: bool,
     /// The document is stored only if its id still has the version with this ordinal.
     pub only_over: Option<Ordinal>,
+    /// The blocks of the text, for the index of passages if there is one.
+    pub blocks: Option<TextBlocks>,
 }
 
 /// A document copied from another backend, with its ordinal and times.

@@ -7,6 +7,7 @@ use tokio::sync::watch;
 
 use crate::backend::PreparedDocument;
 use crate::backend::in_flight::{Arrival, Outcome};
+use crate::backend::local::ArrivingText;
 use akin_core::index::SearchLimits;
 use akin_core::scheme::{Key, Threshold};
 
@@ -23,6 +24,8 @@ pub struct Registered {
     pub(crate) arrival: Arrival,
     /// The note of its backend that other processes can read.
     pub(crate) announced: Option<Announcement>,
+    /// Where later searches for passages find it.
+    pub(crate) text: Option<ArrivingText>,
 }
 
 /// A type that only the backend knows.

@@ -67,8 +67,9 @@ pub use offline::{
 pub use operations::ListedIds;
 pub use operations::backup::{Restored, Restoring, check_backup, restore};
 pub use passages::{
-    Chance, ContainedOf, Guarantee, PassageAnswer, PassageIndexing, PassageMatch, PassagePlace,
-    PassageProbe, PassageQuery, PassageShares, SharedPassage,
+    AddedPassages, Chance, ContainedOf, ContainmentCheck, Guarantee, PassageAnswer,
+    PassageIndexing, PassageMatch, PassagePlace, PassageProbe, PassageQuery, PassageShares,
+    SharedPassage,
 };
 pub use quality::{CurveAnswer, CurveOf, curve_of};
 pub use quality::{Recall, Sample, Tally};

@@ -10,7 +10,10 @@ use utoipa::ToSchema;
 use crate::backend::{BackendStats, Registered};
 use crate::budget::Reservation;
 use crate::document::{Content, DocumentId, Metadata, Ordinal, Token};
-use crate::engine::{ClusterCounts, ClusterFigures, Conditions, DiscoveryStats, Recall};
+use crate::engine::{
+    AddedPassages, ClusterCounts, ClusterFigures, Conditions, ContainmentCheck, DiscoveryStats,
+    Recall,
+};
 use akin_core::measure::Overlap;
 use akin_core::scheme::Threshold;
 
@@ -26,6 +29,8 @@ pub struct AddOptions {
     /// Of records, the fewest points of a near-duplicate; by default the collection's. Other
     /// documents have a `threshold` instead.
     pub points: Option<u32>,
+    /// Look for stored documents that share passages with each document.
+    pub passages: Option<ContainmentCheck>,
     /// Where the memory of the near-duplicates is counted: without room for them the document is
     /// refused with `OverBudget`, and not stored.
     pub memory: Option<Arc<Reservation>>,
@@ -38,12 +43,13 @@ impl Default for AddOptions {
             on_duplicate: OnDuplicate::Keep,
             threshold: None,
             points: None,
+            passages: None,
             memory: None,
         }
     }
 }
 
-/// What to do with a document that has a near-duplicate.
+/// What to do with a document that has a near-duplicate, or that is contained.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema, ValueEnum,
 )]
@@ -86,6 +92,10 @@ pub struct Added {
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     #[schema(required = false)]
     pub truncated: bool,
+    /// By `passages`: the documents that share passages with it. Absent of a document that was
+    /// skipped for its near-duplicates.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub passages: Option<AddedPassages>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
@@ -95,7 +105,8 @@ pub enum AddStatus {
     Replaced,
     /// The same content and metadata were stored under this id already, to expire at the same time.
     Unchanged,
-    /// Not stored, since it has a near-duplicate. An older document of its id stays as it is.
+    /// Not stored, since it has a near-duplicate (`on_duplicate`) or shares its words with a stored
+    /// document (`on_contained`). An older document of its id stays as it is.
     Skipped,
 }
 

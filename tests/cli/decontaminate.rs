@@ -5,67 +5,36 @@ use std::fs::{self, File};
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::RowAccessor;
 use serde_json::{Value, json};
-use tempfile::TempDir;
 
+use crate::beside::{Beside, lines};
 use crate::crawls::fine_web;
 use crate::inputs::put;
-use crate::{Ended, akin, akin_with_stdin};
+use crate::{akin, akin_with_stdin};
 
 /// A question of 21 words.
 const QUESTION: &str = "A farmer sells 12 eggs a day at the market of Ulm, and keeps three for \
                         her breakfast: how many remain?";
 
-/// A directory with an evaluation set of the question and of a short text.
-struct Corpus {
-    dir: TempDir,
-    evaluation: String,
+/// Beside an evaluation set of the question and of a short text.
+fn corpus() -> Beside {
+    let short = json!({"id": "short", "text": "Too few words"});
+    let lines = format!("{}\n{short}\n", json!({"id": "q1", "text": QUESTION}));
+    Beside::new("decontaminate", "--against", lines)
 }
 
-impl Corpus {
-    fn new() -> Self {
-        let dir = tempfile::tempdir().unwrap();
-        let short = json!({"id": "short", "text": "Too few words"});
-        let lines = format!("{}\n{short}\n", json!({"id": "q1", "text": QUESTION}));
-        let evaluation = put(dir.path(), "test.jsonl", lines);
-        Self { dir, evaluation }
-    }
-
-    fn at(&self, name: &str) -> String {
-        self.dir.path().join(name).to_str().unwrap().to_owned()
-    }
-
-    fn train(&self, documents: &[(&str, &str)]) -> String {
-        let line =
-            |(id, text): &(&str, &str)| format!("{}\n", json!({"id": id, "text": text, "n": 1.50}));
-        put(self.dir.path(), "train.jsonl", documents.iter().map(line).collect::<String>())
-    }
-
-    fn run(&self, arguments: &[&str]) -> Ended {
-        akin(&[&["decontaminate"], arguments, &["--against", &self.evaluation]].concat())
-    }
-
-    /// The output of a run that goes well.
-    #[track_caller]
-    fn done(&self, arguments: &[&str]) -> Ended {
-        let ended = self.run(arguments);
-        assert_eq!(ended.code, Some(0), "{arguments:?}: {}", ended.stderr);
-        ended
-    }
-
-    #[track_caller]
-    fn refused(&self, arguments: &[&str], why: &str) {
-        let ended = self.run(arguments);
-        assert_eq!((ended.code, ended.stdout.as_str()), (Some(1), ""), "{arguments:?}");
-        assert!(ended.stderr.contains(why), "{arguments:?}: {}", ended.stderr);
-    }
-
-    fn report(&self) -> Vec<Value> {
-        lines(&fs::read_to_string(self.at("report.jsonl")).unwrap())
-    }
+fn train(corpus: &Beside, documents: &[(&str, &str)]) -> String {
+    let line =
+        |(id, text): &(&str, &str)| format!("{}\n", json!({"id": id, "text": text, "n": 1.50}));
+    corpus.put("train.jsonl", &documents.iter().map(line).collect::<String>())
 }
 
-fn lines(text: &str) -> Vec<Value> {
-    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+#[track_caller]
+fn refused(corpus: &Beside, arguments: &[&str], why: &str) {
+    refused(&corpus, arguments, 1, why);
+}
+
+fn report(corpus: &Beside) -> Vec<Value> {
+    lines(&corpus.read("report.jsonl"))
 }
 
 fn ids(text: &str) -> Vec<String> {
@@ -80,7 +49,7 @@ fn chars(text: &str, span: &Value) -> String {
 
 #[test]
 fn passages_are_found_verbatim_rewrapped_and_embedded() {
-    let corpus = Corpus::new();
+    let corpus = self::corpus();
     let rewrapped = QUESTION.replace(' ', "\n  ").to_uppercase();
     let embedded = format!("Übung 7 — “{QUESTION}” Nine eggs. 𝒜 nd so on.");
     let words: Vec<&str> = QUESTION.split(' ').collect();
@@ -93,16 +62,16 @@ fn passages_are_found_verbatim_rewrapped_and_embedded() {
         ("twelve", &twelve),
         ("thirteen", &thirteen),
     ];
-    let file = corpus.train(&documents);
+    let file = train(&corpus, &documents);
     let ended = corpus.done(&[&file, "--report", &corpus.at("report.jsonl")]);
     let kept: Vec<&str> = ended.stdout.lines().collect();
     assert_eq!(ids(&ended.stdout), ["clean", "twelve"]);
     let whole = fs::read_to_string(&file).unwrap();
     assert!(kept.iter().all(|line| whole.lines().any(|known| known == *line)), "{kept:?}");
 
-    let mut report = corpus.report();
+    let mut report = report(&corpus);
     let evaluation = report.pop().unwrap();
-    let expected = json!({"evaluation_id": "q1", "file": corpus.evaluation, "share": 1.0,
+    let expected = json!({"evaluation_id": "q1", "file": corpus.corpus, "share": 1.0,
         "grams": 9, "grams_seen": 9});
     assert_eq!(evaluation, expected);
     let found: Vec<&str> = report.iter().map(|line| line["id"].as_str().unwrap()).collect();
@@ -118,7 +87,7 @@ fn passages_are_found_verbatim_rewrapped_and_embedded() {
         let spans = line["spans"].as_array().unwrap();
         assert_eq!(spans.len(), 1);
         assert_eq!(chars(text, &spans[0]), cut);
-        assert_eq!(line["evaluation"], json!([{"id": "q1", "file": corpus.evaluation}]));
+        assert_eq!(line["evaluation"], json!([{"id": "q1", "file": corpus.corpus}]));
         assert_eq!(line["longest"], spans[0]["words"]);
         let share = line["words_covered"].as_f64().unwrap() / line["words"].as_f64().unwrap();
         assert_eq!(line["share"], share);
@@ -129,9 +98,9 @@ fn passages_are_found_verbatim_rewrapped_and_embedded() {
 
 #[test]
 fn contaminated_documents_are_dropped_cut_or_reported() {
-    let corpus = Corpus::new();
+    let corpus = self::corpus();
     let embedded = format!("Before it. {QUESTION} After \"it\".");
-    let file = corpus.train(&[("a", "Clean words."), ("b", &embedded), ("c", QUESTION)]);
+    let file = train(&corpus, &[("a", "Clean words."), ("b", &embedded), ("c", QUESTION)]);
     assert_eq!(ids(&corpus.done(&[&file]).stdout), ["a"]);
     let cut = corpus.done(&[&file, "--action", "cut"]).stdout;
     let expected = [
@@ -145,8 +114,8 @@ fn contaminated_documents_are_dropped_cut_or_reported() {
     let reported = corpus.done(&[&file, "--action", "report", "--report", "-"]);
     let found = lines(&reported.stdout);
     assert_eq!((&found[0]["id"], &found[1]["id"], found.len()), (&json!("b"), &json!("c"), 3));
-    corpus.refused(&[&file, "--action", "report", "-o", &corpus.at("x")], "writes no documents");
-    corpus.refused(&[&file, "--report", "-"], "mixed with other output");
+    refused(&corpus, &[&file, "--action", "report", "-o", &corpus.at("x")], "writes no documents");
+    refused(&corpus, &[&file, "--report", "-"], "mixed with other output");
 
     let out = corpus.at("out.jsonl.gz");
     let summary = corpus.done(&[&file, "--json", "-o", &out]);
@@ -156,7 +125,7 @@ fn contaminated_documents_are_dropped_cut_or_reported() {
         "words_covered": 42, "empty": 0, "short": 0, "failed": 0, "files_skipped": 0,
         "evaluation": {
             "documents": 2, "too_short": 1, "gram_words": 13, "grams": 9, "seen": 1,
-            "most_seen": [{"evaluation_id": "q1", "file": corpus.evaluation, "share": 1.0,
+            "most_seen": [{"evaluation_id": "q1", "file": corpus.corpus, "share": 1.0,
                 "grams": 9, "grams_seen": 9}],
         },
     });
@@ -166,44 +135,44 @@ fn contaminated_documents_are_dropped_cut_or_reported() {
 
 #[test]
 fn criteria_decide_which_documents_are_contaminated() {
-    let corpus = Corpus::new();
+    let corpus = self::corpus();
     let long = format!("{QUESTION} {}", "word ".repeat(63));
-    let file = corpus.train(&[("whole", QUESTION), ("quarter", &long)]);
+    let file = train(&corpus, &[("whole", QUESTION), ("quarter", &long)]);
     let kept = |options: &[&str]| ids(&corpus.done(&[&[file.as_str()], options].concat()).stdout);
     assert_eq!(kept(&["--threshold", "0.25"]), Vec::<String>::new());
     assert_eq!(kept(&["--threshold", "0.26"]), ["quarter"]);
     assert_eq!(kept(&["--threshold", "0.26", "--longest", "21"]), Vec::<String>::new());
     assert_eq!(kept(&["--longest", "22"]), ["whole", "quarter"]);
-    corpus.refused(&[&file, "--words", "22"], "evaluation documents has 22 words");
+    refused(&corpus, &[&file, "--words", "22"], "evaluation documents has 22 words");
 }
 
 #[test]
 fn frequent_runs_are_ignored_on_request() {
-    let corpus = Corpus::new();
+    let corpus = self::corpus();
     let own = |n: usize| format!("{QUESTION} and text {n}");
     let texts: Vec<String> = (0..4).map(own).collect();
     let names = ["0", "1", "2", "3"];
     let documents: Vec<_> = names.into_iter().zip(texts.iter().map(String::as_str)).collect();
-    let file = corpus.train(&documents);
+    let file = train(&corpus, &documents);
     assert_eq!(corpus.done(&[&file, "--frequent", "4"]).stdout, "");
     let ignored = corpus.done(&[&file, "--frequent", "3"]);
     assert_eq!(ids(&ignored.stdout), names);
     let line = "runs of words ignored, which more than 3 documents have: 9";
     assert!(ignored.stderr.contains(line), "{}", ignored.stderr);
     assert!(ignored.stderr.contains("seen in the training documents: 0"), "{}", ignored.stderr);
-    corpus.refused(&["-", "--frequent", "3"], "stdin is a pipe");
+    refused(&corpus, &["-", "--frequent", "3"], "stdin is a pipe");
     let piped = fs::read(&file).unwrap();
-    let arguments = ["decontaminate", "-", "--against", &corpus.evaluation];
+    let arguments = ["decontaminate", "-", "--against", &corpus.corpus];
     assert_eq!(akin_with_stdin(&arguments, &piped).stdout, "");
-    corpus.refused(&["-", "--against", "-"], "stdin has either");
-    let listed = ["decontaminate", "--files-from", "-", "--against", &corpus.evaluation];
+    refused(&corpus, &["-", "--against", "-"], "stdin has either");
+    let listed = ["decontaminate", "--files-from", "-", "--against", &corpus.corpus];
     let ended = akin_with_stdin(&listed, format!("{file}\n").as_bytes());
     assert!(ended.stderr.starts_with("documents: 4; contaminated: 4"), "{}", ended.stderr);
 }
 
 #[test]
 fn invalid_records_leave_no_decontaminated_file() {
-    let corpus = Corpus::new();
+    let corpus = self::corpus();
     let good = json!({"id": "a", "text": "Clean words."}).to_string();
     let tokens = json!({"id": "t", "tokens": ["a"]}).to_string();
     let all = format!("{good}\n{{broken\n{tokens}\n{good}\n");
@@ -227,7 +196,7 @@ fn invalid_records_leave_no_decontaminated_file() {
 
 #[test]
 fn rows_of_parquet_are_dropped_or_cut() {
-    let corpus = Corpus::new();
+    let corpus = self::corpus();
     let crawl = fine_web(40);
     let file = put(corpus.dir.path(), "crawl", &crawl);
     let rows = |path: &str| {
@@ -271,7 +240,7 @@ fn rows_of_parquet_are_dropped_or_cut() {
 
 #[test]
 fn texts_in_nested_members_and_tables_are_cut() {
-    let corpus = Corpus::new();
+    let corpus = self::corpus();
     let nested =
         json!({"meta": {"id": 7}, "doc": {"body": format!("Yes. {QUESTION} No."), "n": [1]}});
     let file = put(corpus.dir.path(), "nested.jsonl", nested.to_string());

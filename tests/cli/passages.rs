@@ -4,11 +4,11 @@ use std::fs;
 use std::ops::Range;
 
 use serde_json::{Value, json};
-use tempfile::TempDir;
 
+use crate::beside::{Beside, lines};
 use crate::inputs::put;
 use crate::numbers::Numbers;
-use crate::{Ended, akin, akin_with_stdin};
+use crate::{akin, akin_with_stdin};
 
 /// Words from one number to another.
 fn words(range: Range<usize>) -> String {
@@ -19,67 +19,28 @@ fn line(id: &str, text: &str) -> String {
     json!({"id": id, "text": text}).to_string() + "\n"
 }
 
-fn lines(text: &str) -> Vec<Value> {
-    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+/// A corpus of a long document, a short document, and a document that has neither.
+fn files() -> Beside {
+    let lines = [
+        line("long", &format!("Ünder the sea. {}", words(0..200))),
+        line("short", &words(100..140)),
+        line("other", &words(900..990)),
+        line("empty", "..."),
+    ];
+    Beside::new("passages", "--in", lines.concat())
 }
 
-struct Files {
-    dir: TempDir,
-    corpus: String,
-}
-
-impl Files {
-    /// A corpus of a long document, a short document, and a document that has neither.
-    fn new() -> Self {
-        let dir = tempfile::tempdir().unwrap();
-        let lines = [
-            line("long", &format!("Ünder the sea. {}", words(0..200))),
-            line("short", &words(100..140)),
-            line("other", &words(900..990)),
-            line("empty", "..."),
-        ];
-        let corpus = put(dir.path(), "corpus.jsonl", lines.concat());
-        Self { dir, corpus }
-    }
-
-    fn at(&self, name: &str) -> String {
-        self.dir.path().join(name).to_str().unwrap().to_owned()
-    }
-
-    fn put(&self, name: &str, data: &str) -> String {
-        put(self.dir.path(), name, data)
-    }
-
-    fn run(&self, arguments: &[&str]) -> Ended {
-        akin(&[&["passages"], arguments, &["--in", &self.corpus]].concat())
-    }
-
-    #[track_caller]
-    fn done(&self, arguments: &[&str]) -> Ended {
-        let ended = self.run(arguments);
-        assert_eq!(ended.code, Some(0), "{arguments:?}: {}", ended.stderr);
-        ended
-    }
-
-    /// The ids of the matches of the only document.
-    #[track_caller]
-    fn found(&self, arguments: &[&str]) -> Vec<String> {
-        let line = &lines(&self.done(&[arguments, &["--json"]].concat()).stdout)[0];
-        let matches = line["matches"].as_array().unwrap().iter();
-        matches.map(|found| found["id"].as_str().unwrap().to_owned()).collect()
-    }
-
-    #[track_caller]
-    fn refused(&self, arguments: &[&str], code: i32, why: &str) {
-        let ended = self.run(arguments);
-        assert_eq!((ended.code, ended.stdout.as_str()), (Some(code), ""), "{arguments:?}");
-        assert!(ended.stderr.contains(why), "{arguments:?}: {}", ended.stderr);
-    }
+/// The ids of the matches of the only document.
+#[track_caller]
+fn found(files: &Beside, arguments: &[&str]) -> Vec<String> {
+    let line = &lines(&files.done(&[arguments, &["--json"]].concat()).stdout)[0];
+    let matches = line["matches"].as_array().unwrap().iter();
+    matches.map(|found| found["id"].as_str().unwrap().to_owned()).collect()
 }
 
 #[test]
 fn passages_are_listed_with_their_places() {
-    let files = Files::new();
+    let files = files();
     let essay = format!("«Ä» as it says: {}; and so on", words(95..145).to_uppercase());
     let probe = files.put("essay.txt", &essay);
     let before = "«Ä» as it says: ".chars().count();
@@ -127,18 +88,18 @@ fn passages_are_listed_with_their_places() {
 
 #[test]
 fn options_decide_what_is_listed() {
-    let files = Files::new();
+    let files = files();
     let probe = files.put("probe.jsonl", &line("p", &format!("{} x y z", words(95..145))));
-    assert_eq!(files.found(&[&probe]), ["long", "short"]);
-    assert_eq!(files.found(&[&probe, "--limit", "1"]), ["long"]);
-    assert_eq!(files.found(&[&probe, "--containment-min", "0.8"]), ["long"]);
-    assert_eq!(files.found(&[&probe, "--containment-min", "0.8", "--of", "match"]), ["short"]);
-    assert_eq!(files.found(&[&probe, "--words-min", "45"]), ["long", "short"], "short as a whole");
-    assert_eq!(files.found(&[&probe, "--words-min", "51"]), ["short"]);
+    assert_eq!(found(&files, &[&probe]), ["long", "short"]);
+    assert_eq!(found(&files, &[&probe, "--limit", "1"]), ["long"]);
+    assert_eq!(found(&files, &[&probe, "--containment-min", "0.8"]), ["long"]);
+    assert_eq!(found(&files, &[&probe, "--containment-min", "0.8", "--of", "match"]), ["short"]);
+    assert_eq!(found(&files, &[&probe, "--words-min", "45"]), ["long", "short"], "short as a whole");
+    assert_eq!(found(&files, &[&probe, "--words-min", "51"]), ["short"]);
     let twenty = files
         .put("twenty.jsonl", &line("p", &format!("x {} y {}", words(20..40), words(2_000..2_030))));
-    assert_eq!(files.found(&[&twenty]), Vec::<String>::new());
-    assert_eq!(files.found(&[&twenty, "--words", "20"]), ["long"]);
+    assert_eq!(found(&files, &[&twenty]), Vec::<String>::new());
+    assert_eq!(found(&files, &[&twenty, "--words", "20"]), ["long"]);
     // Without matches a document has a line of JSON, and no text.
     assert_eq!(files.done(&[&twenty]).stdout, "");
     // A document is not compared with itself.
@@ -153,7 +114,7 @@ fn options_decide_what_is_listed() {
     let renamed = files.put("renamed.jsonl", &renamed);
     let columns = ["--id-column", "n", "--text-column", "body"];
     let of_corpus = ["--in-id-column", "id", "--in-text-column", "text"];
-    assert_eq!(files.found(&[&[&*renamed], &columns[..], &of_corpus].concat()), ["long", "short"]);
+    assert_eq!(found(&files, &[&[&*renamed], &columns[..], &of_corpus].concat()), ["long", "short"]);
     let stdin = ["passages", "-", "--in", &files.corpus, "--limit", "1", "--threads", "1"];
     let piped = akin_with_stdin(&stdin, line("p", &words(95..145)).as_bytes());
     assert!(piped.stdout.starts_with("p  50 words\n  long"), "{} {}", piped.stdout, piped.stderr);
@@ -212,7 +173,7 @@ fn no_shared_run_is_missing() {
 
 #[test]
 fn what_does_not_fit_or_cannot_be_read_is_refused() {
-    let files = Files::new();
+    let files = files();
     let probe = files.put("probe.jsonl", &line("p", &words(95..145)));
     files.refused(&[&probe, "--memory-max-mib", "0"], 1, "allow more by --memory-max-mib");
     for (option, value) in [
@@ -243,4 +204,29 @@ fn what_does_not_fit_or_cannot_be_read_is_refused() {
     let empty = files.put("empty.jsonl", &line("a", ""));
     assert_eq!(akin(&["passages", &probe, "--in", &empty]).code, Some(1));
     files.refused(&[&empty], 1, "there is no document");
+}
+
+/// Searches end early: the matches are the first of all matches all the same.
+#[test]
+fn the_first_matches_are_those_of_a_search_without_a_limit() {
+    let boilerplate = words(0..60);
+    let page = |n: usize| format!("{boilerplate} {} x{n}", words(1_000 + n * 50..1_040 + n * 50));
+    let pages: Vec<String> = (0..300).map(page).collect();
+    let corpus: String =
+        pages.iter().enumerate().map(|(n, text)| line(&n.to_string(), text)).collect();
+    let files = Beside::new("passages", "--in", corpus);
+    let probe = files.put("p.jsonl", &line("p", &format!("{} {}", pages[7], words(9..50))));
+    let all = found(&files, &[&probe, "--limit", "1000"]);
+    assert_eq!((all.len(), &*all[0]), (300, "7"));
+    for limit in [1, 2, 100] {
+        let first = found(&files, &[&probe, "--limit", &limit.to_string()]);
+        assert_eq!(first, all[..limit], "{limit}");
+    }
+    assert_eq!(found(&files, &[&probe, "--containment-min", "0.9"]), ["7"]);
+    assert_eq!(found(&files, &[&probe, "--containment-min", "0.7", "--limit", "3"]), all[..3]);
+    let line = &lines(&files.done(&[&probe, "--limit", "1", "--json"]).stdout)[0];
+    assert_eq!(line["truncated"], false, "no other match can be the first");
+    // In the least memory, searches have less room.
+    assert_eq!(found(&files, &[&probe, "--limit", "1000", "--memory-max-mib", "64"]), all);
+    files.refused(&[&probe, "--memory-max-mib", "32"], 1, "the searches may take 32.00 MiB");
 }

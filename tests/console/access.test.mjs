@@ -17,6 +17,7 @@ const PAGES = {
   lookup: ["#/lookup?id=article-12", ".match[open] mark"],
   documents: ["#/documents?id=article-12", ".documents li"],
   compare: ["#/compare?a=article-12&b=article-12/copy-5", "main mark"],
+  passages: ["#/passages?collection=essays&id=thesis", ".columns mark"],
   clusters: ["#/clusters", ".columns mark"],
   tuning: ["#/tuning", ".chart .column"],
   corpus: ["#/corpus", ".rate .sparkline polyline[points*=' ']"],
@@ -202,7 +203,7 @@ for (const [colorScheme, rules] of [
 }
 
 test("no page is wider than a phone", async () => {
-  for (const width of [320, 375]) {
+  for (const width of [320, 375, 400]) {
     const session = await withKey({ viewport: { width, height: 700 } });
     for (const name of Object.keys(PAGES)) {
       await whole(session, name);
@@ -218,7 +219,7 @@ test("no page is wider than a phone", async () => {
 test("pictures of the pages", { skip: !process.env.AKIN_PICTURES }, async () => {
   mkdirSync(IMAGES, { recursive: true });
   const session = await withKey({ viewport: { width: 1180, height: 860 } });
-  for (const name of ["lookup", "documents", "compare", "clusters", "tuning", "corpus"]) {
+  for (const name of ["lookup", "documents", "compare", "passages", "clusters", "tuning", "corpus"]) {
     await whole(session, name);
     await session.page.screenshot({ path: `${IMAGES}${name}.png` });
   }

@@ -79,6 +79,31 @@ function edited(text, share, next) {
 
 export const HOSTILE = '<img src=x onerror="window.hacked=1">';
 
+/** Documents that quote each other: a thesis with parts of three sources, and what quotes markup. */
+export function essays() {
+  const next = random(11);
+  const sentences = (n) => Array.from({ length: n }, () => `${sentence(next)}. `).join("");
+  const sources = ["report", "letter", "speech"].map((id) => ({ id, text: sentences(9) }));
+  const part = ({ text }, from, to) => text.split(". ").slice(from, to).join(". ");
+  const [report, letter, speech] = sources;
+  const harbour =
+    "The harbour was closed for repairs during a whole winter while fishermen waited on the quay for news.";
+  report.text += harbour;
+  const quoted = part(letter, 2, 5).replace(/ (\w+) (\w+)$/, " $1 indeed $2");
+  const thesis = [
+    "A thesis of its own begins without any source at all and says so.",
+    part(report, 1, 4),
+    "Then it argues for a while in words that nobody else has used before.",
+    quoted,
+    "Between two quotations there is one more remark of the author alone.",
+    part(speech, 0, 2),
+    part(report, 5, 8),
+    "It ends as it began.",
+  ].join(" ");
+  const markup = `${HOSTILE} ${harbour} <b>${HOSTILE}</b>`;
+  return [...sources, { id: "thesis", text: thesis }, { id: `${HOSTILE}3`, text: markup }];
+}
+
 export function corpus() {
   const next = random(7);
   const documents = [];

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { after, afterEach, before, test } from "node:test";
-import { corpus, HOSTILE } from "./corpus.mjs";
+import { corpus, essays, HOSTILE } from "./corpus.mjs";
 import { fill, launch, open, serve } from "./server.mjs";
 
 let server, browser, session, page, go;
@@ -108,7 +108,7 @@ test("a text is typed, and looked up without a mouse", async () => {
   await page.locator(".match mark").first().waitFor();
   assert.match(await page.locator(".match h3").first().textContent(), /your text/);
   await page.locator("h1").click();
-  await page.keyboard.press("4");
+  await page.keyboard.press("5");
   await page.getByRole("heading", { name: "Clusters", level: 1 }).waitFor();
 });
 
@@ -244,6 +244,54 @@ test("two texts are compared while they are typed", async () => {
   await areas.last().pressSequentially(" seven");
   await page.waitForFunction(() => document.querySelector(".figure dd")?.textContent === "0.800");
   assert.deepEqual(await textsOf("main .text ins"), ["seven"]);
+});
+
+test("the words of a text are coloured by the documents that have them", async () => {
+  const documents = new Map(essays().map(({ id, text }) => [id, text]));
+  await go("#/passages?collection=essays&id=thesis");
+  await page.locator(".columns mark").first().waitFor();
+  const { matches } = await server.call("GET", "/collections/essays/passages?id=thesis");
+  assert.deepEqual(await textsOf(".sources .id"), matches.map(({ id }) => id));
+  assert.ok(matches.length >= 3);
+  assert.equal(await page.locator(".sources .text").textContent(), documents.get("thesis"));
+  // Every word is of the first document that has it.
+  const painted = [...documents.get("thesis")].map(() => "");
+  [...matches.entries()].reverse().forEach(([at, { passages }]) =>
+    passages.forEach(({ probe: { start, end } }) => painted.fill(`source-${at}`, start, end)),
+  );
+  const shown = await page
+    .locator(".sources .text")
+    .evaluate((text) => [...text.childNodes].map((node) => [node.className ?? "", node.textContent]));
+  const letters = shown.flatMap(([kind, text]) => [...text].map(() => kind));
+  assert.deepEqual(letters, painted);
+
+  for (const { id, passages } of matches) {
+    await page.locator(".sources button", { has: page.locator(`.id:text-is(${JSON.stringify(id)})`) }).click();
+    await page.locator(`.columns h2:text-is(${JSON.stringify(id)})`).waitFor();
+    assert.deepEqual(await textsOf(".columns .text"), [documents.get("thesis"), documents.get(id)]);
+    const marked = (await textsOf(".columns section:last-child mark")).join("");
+    const isIn = (at) => passages.some(({ match: { start, end } }) => start <= at && at < end);
+    assert.equal(marked, [...documents.get(id)].filter((_, at) => isIn(at)).join(""));
+  }
+  await page.locator(".columns section:last-child mark").last().click();
+  await page.locator(".columns section:first-child mark.found").waitFor();
+});
+
+test("a text is pasted, and its passages are found with the options", async () => {
+  await go("#/passages?collection=essays");
+  const text = `𝄞𝄞 some words before, ${essays()[0].text}`;
+  await page.getByLabel("Text", { exact: true }).fill(text);
+  await page.getByLabel("Share, at least").fill("0.9");
+  await page.keyboard.press("Control+Enter");
+  await page.locator(".columns mark").first().waitFor();
+  assert.deepEqual(await textsOf(".sources .id"), ["report"]);
+  assert.ok(essays()[0].text.startsWith(await page.locator(".sources mark").first().textContent()));
+  await page.getByLabel("Words, at least").fill("7");
+  await page.getByLabel("Words, at least").evaluate((input) => (input.min = 0));
+  await page.getByRole("button", { name: "Find passages" }).click();
+  assert.match(await page.getByRole("alert").textContent(), /words_min/);
+  await go("#/passages");
+  await page.getByText("has no index of passages").waitFor();
 });
 
 test("clusters are counted and drawn, and any two members compared", async () => {
@@ -385,7 +433,7 @@ test("the corpus is followed while it grows", async () => {
     assert.match(route, /^[A-Z]+ \//);
   await page.getByRole("button", { name: "Take a snapshot" }).click();
   await page.getByRole("region", { name: "Complete snapshots" }).waitFor();
-  assert.deepEqual(await textsOf("section td a"), ["default", "people", "textless"]);
+  assert.deepEqual(await textsOf("section td a"), ["default", "essays", "people", "textless"]);
 });
 
 test("records have fields, and where no text is kept no passages are shown", async () => {
@@ -415,6 +463,10 @@ test("documents that are markup are shown as text, on every page", async () => {
   assert.ok((await page.locator(".metadata pre").first().textContent()).includes("onerror"));
   await go(`#/compare?${new URLSearchParams({ a: id, b: other })}`);
   await page.locator("main mark").first().waitFor();
+  await go("#/passages?collection=essays&id=report");
+  await page.locator(`.sources button:has-text('${HOSTILE}3')`).click();
+  await page.locator(`.columns h2:text-is('${HOSTILE}3')`).waitFor();
+  assert.ok((await textsOf(".columns .text"))[1].startsWith(HOSTILE));
   await go("#/clusters");
   await page.getByRole("button", { name: id }).click();
   await page.locator(`.columns h3:text-is('${other}')`).waitFor();

@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { chromium } from "playwright-core";
-import { corpus } from "./corpus.mjs";
+import { corpus, essays } from "./corpus.mjs";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 const BINARY = process.env.AKIN ?? join(ROOT, "target/debug/akin");
@@ -75,9 +75,11 @@ function caller(url, key) {
   };
 }
 
-/** The corpus in `default`, records in `people`, and a collection without texts. */
+/** The corpus in `default`, passages in `essays`, records in `people`, a collection without texts. */
 export async function fill({ call }) {
   await call("POST", "/documents", corpus());
+  await call("PUT", "/collections/essays", { passages: { words: 13 } });
+  await call("POST", "/collections/essays/documents", essays());
   await call("PUT", "/collections/people", {
     shingles: { unit: "field" },
     scheme: { kind: "fields", fields: ["name", "phone"] },

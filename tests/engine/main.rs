@@ -6,6 +6,7 @@ mod arrival;
 mod backends;
 mod collapse;
 mod conditions;
+mod contained;
 mod corpus;
 mod crowd;
 mod discovery;
@@ -21,6 +22,7 @@ mod passages;
 mod recall;
 mod records;
 mod restart;
+mod runs;
 #[cfg(feature = "valkey")]
 mod shared;
 mod shingles;

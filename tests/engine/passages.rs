@@ -15,6 +15,7 @@ use akin::storage::StorageSettings;
 use tempfile::tempdir;
 
 use crate::numbers::Numbers;
+use crate::runs::covered_by_runs;
 use crate::{CACHE_BYTES, add, backends, id, open_with, snapshot, text};
 
 /// The guaranteed length.
@@ -119,25 +120,6 @@ fn query() -> PassageQuery<'static> {
     PassageQuery { limit: 10_000, ..PassageQuery::default() }
 }
 
-/// Which words of `one` are in runs of at least `RUN` words that `other` has, too; and the longest.
-fn guaranteed(one: &[String], other: &[String]) -> (Vec<bool>, usize) {
-    let (mut covered, mut longest) = (vec![false; one.len()], 0);
-    for start in 0..one.len() {
-        for at in 0..other.len() {
-            if start > 0 && at > 0 && one[start - 1] == other[at - 1] {
-                continue;
-            }
-            let both = one[start..].iter().zip(&other[at..]);
-            let run = both.take_while(|(one, other)| one == other).count();
-            longest = longest.max(run);
-            if run >= RUN {
-                covered[start..start + run].fill(true);
-            }
-        }
-    }
-    (covered, longest)
-}
-
 /// The words that places cover, in a text of these words with ", " between.
 fn covered(words: &[String], places: impl Iterator<Item = PassagePlace>) -> Vec<bool> {
     let mut covered = vec![false; words.len()];
@@ -160,8 +142,8 @@ fn covered(words: &[String], places: impl Iterator<Item = PassagePlace>) -> Vec<
 }
 
 fn check_match(found: &PassageMatch, probe: &[String], words: &[String]) {
-    let (of_probe, longest) = guaranteed(probe, words);
-    let (of_match, _) = guaranteed(words, probe);
+    let (of_probe, longest) = covered_by_runs(probe, words, RUN);
+    let (of_match, _) = covered_by_runs(words, probe, RUN);
     let has = covered(probe, found.passages.iter().map(|it| it.probe));
     assert!(of_probe.iter().zip(&has).all(|(wanted, has)| !wanted || *has), "of the probe");
     let has = covered(words, found.passages.iter().map(|it| it.r#match));
@@ -186,7 +168,7 @@ fn check(world: &World, own: Option<&str>, probe: &[String], answer: &PassageAns
     let mut expected = 0;
     for (name, words) in world.alive().filter(|(name, _)| Some(name.as_str()) != own) {
         let is_whole = words.len() < RUN && probe.windows(words.len()).any(|part| part == words);
-        let is_shared = guaranteed(probe, words).1 >= RUN || is_whole;
+        let is_shared = covered_by_runs(probe, words, RUN).1 >= RUN || is_whole;
         let found = found.get(name.as_str());
         assert!(found.is_some() || !is_shared, "{name} is missing: {words:?} in {probe:?}");
         if let Some(found) = found {

@@ -15,6 +15,7 @@ const SKIP: AddOptions = AddOptions {
     on_duplicate: OnDuplicate::Skip,
     threshold: None,
     points: None,
+    passages: None,
     memory: None,
 };
 

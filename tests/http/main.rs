@@ -16,6 +16,7 @@ mod collections;
 mod conformance;
 mod connections;
 mod console;
+mod contained;
 mod contract;
 mod costs;
 mod curve;

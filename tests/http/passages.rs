@@ -336,3 +336,29 @@ async fn statistics_and_metrics_have_the_index() {
     let line = format!("akin_passage_postings{{collection=\"default\"}} {}", index["postings"]);
     assert!(metrics.contains(&line), "{metrics}");
 }
+
+#[tokio::test]
+async fn of_equal_documents_a_thousand_are_found() {
+    let Some(app) = app_with_texts().await else { return };
+    let line = |number| format!("{}\n", json!({"id": format!("copy{number}"), "text": SENTENCE}));
+    let copies: String = (0..1_000).map(line).collect();
+    let added = app.post("/documents?check=false", "application/x-ndjson", copies).await;
+    assert!(!added.has_failed_lines());
+    let page = find(&app, json!({"text": SENTENCE, "limit": 10_000})).await;
+    // A thousand of the 1,001 equal documents, and the document that has more words.
+    assert_eq!((ids(&page).len(), &page["truncated"]), (1_001, &json!(true)));
+    assert_eq!(app.delete("/documents/copy0").await.status, 204);
+    let page = find(&app, json!({"text": SENTENCE, "limit": 10_000})).await;
+    assert_eq!((ids(&page).len(), &page["truncated"]), (1_001, &json!(false)));
+}
+
+#[tokio::test]
+async fn a_word_that_is_repeated_is_compared_within_the_limits() {
+    let Some(app) = app_with_texts().await else { return };
+    let repeated = "again ".repeat(3_000);
+    app.add(&[json!({"id": "repeated", "text": repeated})]).await;
+    let answer = find(&app, json!({"text": repeated})).await;
+    assert_eq!(answer["truncated"], true, "nine million pairs");
+    let answer = find(&app, json!({"text": "again ".repeat(100)})).await;
+    assert_eq!((ids(&answer), &answer["truncated"]), (vec!["repeated"], &json!(false)));
+}

@@ -6,6 +6,7 @@ use akin::engine::{AddOptions, AddStatus, Added, Conditions, Filter, OnDuplicate
 use crate::answers::{Finds, check};
 use crate::backends;
 use crate::contents;
+use crate::passages;
 use crate::plain::{Model, Plain, owner};
 use crate::rule::Least;
 use crate::settings::{CLUSTERED_FROM, Setting};
@@ -54,6 +55,7 @@ pub async fn play(world: &mut World) {
         let name = world.any_id();
         world.check_get(&name).await;
         look_up(world, &name).await;
+        world.check_passages(Some(&name)).await;
     }
 }
 
@@ -103,6 +105,7 @@ async fn look_up_content(world: &mut World) {
             world.check_content(&probe, least, mode).await;
         }
     }
+    world.check_passages(None).await;
 }
 
 /// A new document, or one as it is stored, with another expiry now and then.
@@ -122,8 +125,10 @@ fn arriving(world: &mut World, name: &str) -> (Document, Option<usize>) {
 
 async fn add(world: &mut World, name: &str, skip: bool) {
     let (document, number) = arriving(world, name);
-    let added = world.engine().add(document.clone(), options(skip)).await.unwrap();
+    let options = passages::options(world.setting, skip);
+    let added = world.engine().add(document.clone(), options).await.unwrap();
     assert!(!added.truncated && !added.more);
+    world.check_passages_of(&document.content, &added);
     check_added(&world.model, &document, &added, skip, world.setting);
     if added.status != AddStatus::Skipped {
         let features = world.model.rule.features(&document.content);

@@ -18,8 +18,11 @@ mod contents;
 mod crowd;
 #[path = "../../crates/akin-core/benches/corpus/numbers.rs"]
 mod numbers;
+mod passages;
 mod plain;
 mod rule;
+#[path = "../engine/runs.rs"]
+mod runs;
 mod settings;
 mod world;
 
@@ -66,6 +69,13 @@ fn without_texts() {
 #[test]
 fn records() {
     play(Setting::Records);
+}
+
+#[test]
+fn passages_of_texts() {
+    if !backends::is_left_out("passages") {
+        play(Setting::Passages);
+    }
 }
 
 fn play(setting: Setting) {

@@ -15,7 +15,11 @@ pub enum Setting {
     Tokens,
     Textless,
     Records,
+    Passages,
 }
+
+/// The guaranteed lengths of runs of words, one after a reindex.
+pub const RUN_WORDS: [u32; 2] = [13, 20];
 
 pub const FIELDS: [&str; 3] = ["name", "address", "phone"];
 
@@ -53,6 +57,10 @@ impl Setting {
                 settings.scheme.fields = FIELDS.map(str::to_owned).to_vec();
                 settings.scheme.points = Some(200);
             }
+            Self::Passages => {
+                settings.passages.words = RUN_WORDS[0];
+                settings.limits.passage_texts_max = 1_000;
+            }
         }
         settings
     }
@@ -64,6 +72,7 @@ impl Setting {
             Self::Textless => return None,
             Self::Records => settings.scheme.field_sketches = true,
             Self::Tokens => settings.shingles.multiset = false,
+            Self::Passages => settings.passages.words = RUN_WORDS[1],
             Self::Bands | Self::Indexed | Self::Prefix | Self::Multiset => {
                 settings.shingles.size = 2;
                 settings.shingles.multiset ^= self == Self::Multiset;

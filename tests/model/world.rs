@@ -149,6 +149,9 @@ impl World {
             for mode in self.setting.modes() {
                 self.check_stored(&id, least, *mode).await;
             }
+            if id.ends_with('7') {
+                self.check_passages(Some(&id)).await;
+            }
         }
         self.check_discovery().await;
         self.check_stored_clusters().await;
@@ -255,6 +258,7 @@ async fn open(dir: &TempDir, now_ms: &Arc<AtomicI64>, sets_cache_bytes: u64) -> 
         limits_max: LimitSettings {
             checked_max: 1_000,
             duplicates_max: 1_000,
+            passage_texts_max: 1_000,
             ..LimitSettings::default()
         },
         clock: Clock::new(move || now_ms.load(Ordering::Relaxed)),

@@ -51,6 +51,8 @@ export interface Added {
   notes: string[];
   more?: boolean;
   truncated?: boolean;
+  /** By `passages` or `onContained`: the documents that share passages with it. */
+  passages?: Pick<PassageAnswer, "matches" | "guarantee" | "more" | "truncated">;
 }
 
 /** An error, as RFC 9457 has it. */
@@ -202,6 +204,12 @@ export interface CheckOptions {
   onDuplicate?: "keep" | "skip";
   threshold?: number;
   points?: number;
+  /** Tell which documents share passages with it, in a collection with `passages.words`. */
+  passages?: boolean;
+  /** `skip`: a document of which `containmentMin` is in passages is not stored. */
+  onContained?: "keep" | "skip";
+  containmentMin?: number;
+  of?: "probe" | "match";
 }
 
 export interface LookupOptions extends Conditions {

@@ -88,6 +88,9 @@ test("passages are found page by page, and their places are slices", async () =>
   assert.deepEqual(found.map(({ id }) => id), ["p/1", "p/2", "p/3"]);
   const ofStored = await all(client.passageMatches({ id: "p/2" }, { page: 1 }));
   assert.deepEqual(ofStored.map(({ id }) => id).sort(), ["p/1", "p/3"]);
+  const options = { onContained: "skip", containmentMin: 0.9, check: false };
+  const [skipped] = await all(client.bulk([{ id: "p/4", text: BUS }], options));
+  assert.deepEqual([skipped.status, skipped.passages.matches[0].id], ["skipped", "p/1"]);
   await root.removeCollection("passages");
 });
 

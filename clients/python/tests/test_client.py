@@ -78,6 +78,11 @@ def test_passages(server: Server) -> None:
         assert [m["id"] for m in client.passage_matches(probe, page=2)] == ["p/1", "p/2", "p/3"]
         found = client.passage_matches(id="p/2", page=1, filter="@.i > 1", include=["metadata"])
         assert [(m["id"], m["metadata"]) for m in found] == [("p/3", {"i": 3})]
+        skipped = client.insert("p/4", BUS, on_contained="skip", containment_min=0.9, check=False)
+        assert skipped["status"] == "skipped"
+        assert skipped["passages"]["matches"][0]["id"] == "p/1"
+        added = client.insert("p/5", f"{BUS} More.", passages=True, check=False)
+        assert len(added["passages"]["matches"]) == 3
         with pytest.raises(TypeError, match="exactly one of id, text is needed, not none"):
             client.passages()
         with pytest.raises(akin.ProblemError, match="passages_off"):

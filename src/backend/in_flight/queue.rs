@@ -8,7 +8,7 @@ use tokio::sync::watch;
 use super::sets::SetsInFlight;
 use super::{Mutex, MutexGuard, Outcome, PoisonError};
 use crate::backend::{PreparedDocument, Rival, RivalSearch, Rivals};
-use crate::document::DocumentId;
+use crate::document::{DocumentId, Ordinal};
 use akin_core::sketch::Estimator;
 
 /// Documents of one set that are examined for each rival requested: some may have the id of the
@@ -29,6 +29,7 @@ pub(super) struct Entry {
     previous: Option<u64>,
     next: Option<u64>,
     withdrawn: bool,
+    ticket: Option<Ordinal>,
 }
 
 #[derive(Debug)]
@@ -38,6 +39,8 @@ pub(super) struct Queue {
     /// The latest number of each id.
     pub(super) latest: HashMap<DocumentId, u64>,
     pub(super) sets: SetsInFlight,
+    /// The numbers of texts by their tickets.
+    texts: HashMap<Ordinal, u64>,
 }
 
 #[derive(Clone, Debug)]
@@ -62,6 +65,7 @@ impl InFlight {
             entries: BTreeMap::new(),
             latest: HashMap::new(),
             sets: SetsInFlight::new(estimator),
+            texts: HashMap::new(),
         };
         Self { queue: Arc::new(Mutex::new(queue)) }
     }
@@ -73,12 +77,27 @@ impl InFlight {
         tentative: bool,
         search: Option<&RivalSearch>,
     ) -> (Arrival, Rivals) {
+        self.enter_text(document, tentative, search, None)
+    }
+
+    /// [`Self::enter`], with a ticket by which [`Arrival::earlier_texts`] knows the document.
+    pub fn enter_text(
+        &self,
+        document: &Arc<PreparedDocument>,
+        tentative: bool,
+        search: Option<&RivalSearch>,
+        ticket: Option<Ordinal>,
+    ) -> (Arrival, Rivals) {
         let mut queue = self.lock();
         let number = queue.next_number;
         let rivals = search.map(|search| queue.rivals(number, document, tentative, search));
         let id = &document.document.id;
         let arrival = self.issue(&mut queue, id, Some(Arc::clone(document)), tentative);
         queue.sets.insert(number, document);
+        if let (Some(ticket), Some(entry)) = (ticket, queue.entries.get_mut(&number)) {
+            entry.ticket = Some(ticket);
+            queue.texts.insert(ticket, number);
+        }
         (arrival, rivals.unwrap_or_default())
     }
 
@@ -109,6 +128,7 @@ impl InFlight {
             previous,
             next: None,
             withdrawn: false,
+            ticket: None,
         };
         queue.entries.insert(number, entry);
         Arrival { number, in_flight: self.clone(), predecessor, returned: false }
@@ -158,6 +178,9 @@ impl Queue {
             let Some(leaving) = self.entries.remove(&number) else { break };
             if let Some(document) = &leaving.document {
                 self.sets.remove(number, document.fingerprint);
+            }
+            if let Some(ticket) = leaving.ticket {
+                self.texts.remove(&ticket);
             }
             if self.latest.get(&leaving.id) == Some(&number) {
                 self.latest.remove(&leaving.id);
@@ -229,6 +252,25 @@ impl Arrival {
         search: &RivalSearch,
     ) -> Rivals {
         self.in_flight.lock().rivals(self.number, document, tentative, search)
+    }
+
+    /// The outcomes of the documents with these tickets that arrived earlier, have other ids and
+    /// are undecided.
+    pub fn earlier_texts(
+        &self,
+        tickets: impl IntoIterator<Item = Ordinal>,
+    ) -> Vec<watch::Receiver<Outcome>> {
+        let mut queue = self.in_flight.lock();
+        let Queue { entries, texts, .. } = &mut *queue;
+        let Some(own_id) = entries.get(&self.number).map(|own| own.id.clone()) else {
+            return Vec::new();
+        };
+        let numbers = tickets.into_iter().filter_map(|ticket| texts.get(&ticket).copied());
+        let outcome = |number| {
+            let earlier = entries.get_mut(&number).filter(|it| !it.withdrawn && it.id != own_id);
+            earlier.map(Entry::subscribe)
+        };
+        numbers.filter(|number| *number < self.number).filter_map(outcome).collect()
     }
 
     /// Ends the arrival: the document is in the index now, or was removed from it.

@@ -22,8 +22,6 @@ pub(super) struct DurableDocument {
     pub ordinal: Ordinal,
     pub prepared: Arc<PreparedDocument>,
     pub expires_at_ms: Option<i64>,
-    /// The blocks of its text, for the index of passages if there is one.
-    pub blocks: Option<TextBlocks>,
 }
 
 /// What the indexes need of a document to remove it: nothing if they do not need it.
@@ -103,7 +101,7 @@ impl MemoryState {
 
     fn add_passages(&self, durable: &DurableDocument) {
         if let Some(passages) = &self.passages {
-            passages.add(durable.ordinal, durable.blocks.as_ref());
+            passages.add(durable.ordinal, durable.prepared.blocks.as_ref());
         }
     }
 
@@ -225,7 +223,6 @@ mod tests {
             ordinal: Ordinal::from(ordinal),
             prepared: Arc::clone(prepared),
             expires_at_ms: None,
-            blocks: None,
         }
     }
 

@@ -49,11 +49,13 @@ use akin_core::scheme::Scheme;
 use akin_core::sketch::{Estimator, SketchSettings};
 use akin_core::text::ShingleSet;
 use memory_state::MemoryState;
+use passages::ArrivingTexts;
 use threads::{blocking, long};
 
 pub use clusters::{ClusterCounts, ClusterWork, Clusters, ClustersState, Unfinished};
 pub use gate::PausedWrites;
 pub(crate) use gate::WriteGate;
+pub(crate) use passages::ArrivingText;
 pub use passages::{FoundPassages, LocatedPassages, PassageRequest, SharedPassages};
 pub use set_cache::SetCache;
 pub use settings::LocalSettings;
@@ -72,6 +74,8 @@ pub struct Local {
     scans: Arc<Turns>,
     /// Limits concurrent searches for passages.
     passage_searches: Arc<Turns>,
+    /// The texts in flight, in a collection with passages.
+    arriving_texts: Option<Arc<ArrivingTexts>>,
     next_ordinal: AtomicU64,
     /// The sequence of the newest usable snapshot; 0 if there is none.
     snapshot_sequence: AtomicU64,
@@ -121,6 +125,7 @@ impl Local {
             snapshotting: Arc::default(),
             scans: Turns::new(settings.store.scans_max as usize),
             passage_searches: Turns::new(cores()),
+            arriving_texts: settings.passages.map(ArrivingTexts::new),
             next_ordinal: AtomicU64::new(recovered.next_ordinal),
             snapshot_sequence: AtomicU64::new(recovered.recovery.snapshot_sequence.unwrap_or(0)),
             log_kept_after: AtomicU64::new(u64::MAX),
@@ -160,11 +165,15 @@ impl Backend for Local {
         search: Option<RivalSearch>,
     ) -> Result<Registered, BackendError> {
         let document = Arc::new(document);
-        let (arrival, rivals) = self.in_flight.enter(&document, tentative, search.as_ref());
+        let text = self.enter_text(&document).await?;
+        let ticket = text.as_ref().map(ArrivingText::ticket);
+        let (arrival, rivals) =
+            self.in_flight.enter_text(&document, tentative, search.as_ref(), ticket);
         // In this order: a document that is no longer in flight is in the catalog.
         let is_new = !arrival.has_predecessor()
             && self.memory.catalog.ordinal(&document.document.id).is_none();
-        Ok(Registered { document, rivals, is_new, tentative, search, arrival, announced: None })
+        let announced = None;
+        Ok(Registered { document, rivals, is_new, tentative, search, arrival, announced, text })
     }
 
     /// All documents in flight are in this process.

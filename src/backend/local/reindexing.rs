@@ -54,13 +54,13 @@ impl Local {
         let encoded = self.encode(documents.clone()).await?;
         let mut writes = Vec::with_capacity(encoded.len());
         let mut durable = Vec::with_capacity(encoded.len());
-        for (((record, blocks), (prepared, times)), ordinal) in
+        for ((record, (prepared, times)), ordinal) in
             encoded.into_iter().zip(documents).zip(ordinals)
         {
             let record = record.with_ordinal(ordinal);
             writes.push(Write::Put { record, replaces: None });
             let expires_at_ms = times.expires_at_ms;
-            durable.push(DurableDocument { ordinal, prepared, expires_at_ms, blocks });
+            durable.push(DurableDocument { ordinal, prepared, expires_at_ms });
             self.next_ordinal.fetch_max(ordinal.get() + 1, Ordering::Relaxed);
         }
         if let Some(clusters) = self.clusters() {

@@ -6,11 +6,9 @@ use std::sync::atomic::Ordering;
 
 use super::Local;
 use super::memory_state::DurableDocument;
-use crate::backend::in_flight::Arrival;
 use crate::backend::{Backend, BackendError, PreparedDocument, Registered, Stored, content_hash};
 use crate::document::{Document, Ordinal};
 use crate::storage::{EncodedRecord, Record, Write};
-use akin_core::passages::TextBlocks;
 
 /// The times of storage and expiry of a document, in milliseconds since the epoch.
 #[derive(Clone, Copy)]
@@ -21,9 +19,6 @@ pub(super) struct Times {
 
 /// Contents up to this weight are encoded on the runtime thread (about 1 ms).
 const INLINE_WEIGHT_MAX: usize = 256 << 10;
-
-/// Cutting a text into words takes this many times as long as encoding it.
-const CUTTING: usize = 4;
 
 impl Local {
     /// Reserves `count` consecutive ordinals.
@@ -50,24 +45,20 @@ impl Local {
         Times { stored_at_ms, expires_at_ms: document.expires_at_ms.or(by_ttl) }
     }
 
-    /// Encodes documents as records without ordinals, and cuts their texts for the index of
-    /// passages. Long texts are compressed and cut on a blocking thread.
+    /// Encodes documents as records without ordinals. Long texts are compressed on a blocking
+    /// thread.
     pub(super) async fn encode(
         &self,
         documents: Vec<(Arc<PreparedDocument>, Times)>,
-    ) -> Result<Vec<(EncodedRecord, Option<TextBlocks>)>, BackendError> {
+    ) -> Result<Vec<EncodedRecord>, BackendError> {
         let keep_content = self.settings.keep_content;
         let level = self.settings.store.compression_level;
         let weight = |(prepared, _): &(Arc<PreparedDocument>, Times)| {
             prepared.document.content.weight().max(prepared.set.count())
         };
-        let cuts = self.memory.passages.is_some();
-        let inline_max = if cuts { INLINE_WEIGHT_MAX / CUTTING } else { INLINE_WEIGHT_MAX };
-        let is_long = documents.iter().map(weight).sum::<usize>() > inline_max;
-        let memory = Arc::clone(&self.memory);
+        let is_long = documents.iter().map(weight).sum::<usize>() > INLINE_WEIGHT_MAX;
         let encode = move |(prepared, times): &(Arc<PreparedDocument>, Times)| {
-            let blocks = memory.passages.as_ref().map(|it| it.cut(&prepared.document.content));
-            (record(prepared, *times, keep_content).encode(level), blocks.flatten())
+            record(prepared, *times, keep_content).encode(level)
         };
         if !is_long {
             return Ok(documents.iter().map(encode).collect());
@@ -76,7 +67,7 @@ impl Local {
     }
 
     pub(super) async fn store_one(&self, registered: Registered) -> Result<Stored, BackendError> {
-        let Registered { document: prepared, mut arrival, .. } = registered;
+        let Registered { document: prepared, mut arrival, text, .. } = registered;
         arrival.wait_for_predecessor().await;
         let document = &prepared.document;
         let times = self.times_of(document);
@@ -95,17 +86,17 @@ impl Local {
         let replaces = self.memory.catalog.ordinal(&document.id);
         let leaving = self.leaving(replaces).await;
         let encoded = self.encode(vec![(Arc::clone(&prepared), times)]).await?;
-        let (record, blocks) = encoded.into_iter().next().expect("there is one of one document");
+        let record = encoded.into_iter().next().expect("there is one of one document");
         // Assigned last, so that documents reach the store in the order of their ordinals: only
         // rows appended to their table fill its pages.
         let ordinal = self.take_ordinals(1)?.next().expect("one is taken");
         let record = record.with_ordinal(ordinal);
-        let expires_at_ms = times.expires_at_ms;
-        let durable = DurableDocument { ordinal, prepared, expires_at_ms, blocks };
+        let durable = DurableDocument { ordinal, prepared, expires_at_ms: times.expires_at_ms };
         let memory = Arc::clone(&self.memory);
         let apply = move |_sequence| {
             memory.put(&durable, &leaving);
             arrival.stored();
+            drop(text);
         };
         self.write(vec![Write::Put { record, replaces }], apply).await?;
         Ok(if old.is_some() { Stored::Replaced } else { Stored::Created })
@@ -120,30 +111,32 @@ impl Local {
         }
         let mut documents = Vec::with_capacity(registered.len());
         let mut arrivals = Vec::with_capacity(registered.len());
-        for Registered { document, arrival, .. } in registered {
+        for Registered { document, arrival, text, .. } in registered {
             let times = self.times_of(&document.document);
             documents.push((document, times));
-            arrivals.push(arrival);
+            arrivals.push((arrival, text));
         }
         let records = self.encode(documents.clone()).await?;
         // Assigned last, as for a single document.
         let ordinals = self.take_ordinals(documents.len())?;
         let mut writes = Vec::with_capacity(documents.len());
         let mut durable = Vec::with_capacity(documents.len());
-        for (((record, blocks), (prepared, times)), ordinal) in
+        for ((record, (prepared, times)), ordinal) in
             records.into_iter().zip(documents).zip(ordinals)
         {
             let record = record.with_ordinal(ordinal);
             writes.push(Write::Put { record, replaces: None });
             let expires_at_ms = times.expires_at_ms;
-            durable.push(DurableDocument { ordinal, prepared, expires_at_ms, blocks });
+            durable.push(DurableDocument { ordinal, prepared, expires_at_ms });
         }
         // Kept here as well, so that the committing thread does not have to free them.
         let durable = Arc::new(durable);
         let (memory, committed) = (Arc::clone(&self.memory), Arc::clone(&durable));
         let apply = move |_sequence| {
             memory.put_new(&committed);
-            arrivals.into_iter().for_each(Arrival::stored);
+            for (arrival, _text) in arrivals {
+                arrival.stored();
+            }
         };
         self.write(writes, apply).await
     }

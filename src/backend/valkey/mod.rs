@@ -222,7 +222,8 @@ impl Backend for Valkey {
         // decide.
         let (arrival, _) = self.in_flight.enter(&document, tentative, None);
         let (rivals, is_new) = (Rivals::default(), false);
-        Ok(Registered { document, rivals, is_new, tentative, search, arrival, announced: None })
+        let (announced, text) = (None, None);
+        Ok(Registered { document, rivals, is_new, tentative, search, arrival, announced, text })
     }
 
     async fn announce(

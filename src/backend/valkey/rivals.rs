@@ -328,5 +328,6 @@ fn prepared(found: &PendingRival, content: Content, set: ShingleSet) -> Prepared
         keys: Vec::new(),
         whole_document: stored.has(flags::WHOLE_DOCUMENT),
         only_over: None,
+        blocks: None,
     }
 }

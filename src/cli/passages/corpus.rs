@@ -6,6 +6,7 @@ use indicatif::{HumanBytes, HumanCount};
 
 use super::Plan;
 use super::found::{Searched, Wanted};
+use super::room::Room;
 use crate::cli::corpus::{NoText, TextCutter, Uncompared, each_text};
 use crate::cli::failure::Failure;
 use crate::cli::input::{Item, Origin};
@@ -48,8 +49,8 @@ impl Corpus {
             }
             let postings = blocks.words() / plan.settings.run_words() * 2 + 1;
             bytes += text.len() + id.as_str().len() + DOCUMENT_BYTES + postings * POSTING_BYTES;
-            if bytes > plan.memory_max {
-                return Err(too_large(documents.len(), plan.memory_max));
+            if bytes > plan.room.corpus_bytes {
+                return Err(too_large(documents.len(), &plan.room));
             }
             let inserted = index.insert_blocks(documents.len() as u32, &text, &blocks);
             inserted.expect("the text has a word");
@@ -77,23 +78,26 @@ impl Corpus {
     /// The record has no text, or too short a text.
     pub fn search(&self, item: &Item, wanted: &Wanted) -> Result<Searched, NoText> {
         let text = self.cutter.cut(item)?;
-        let mut count = 0;
         let is_wanted = |number: &u32, comparison: &_| {
             let is_itself = self.documents[*number as usize].1 == item.origin;
-            let is_wanted = count < wanted.count_max && !is_itself && wanted.contains(comparison);
-            count += usize::from(is_wanted);
-            is_wanted
+            !is_itself && wanted.contains(comparison)
         };
-        let found = self.index.query_where(&text.text, wanted.limits, is_wanted);
+        let first = (wanted.count_max, wanted.shared_min(text.words.len()));
+        let found = self.index.query_first(&text.text, wanted.limits, first, is_wanted);
         let found = found.map_err(|error| NoText::Invalid(error.to_string()))?;
         Ok(Searched::new(text, found, wanted))
     }
 }
 
-fn too_large(documents: usize, memory_max: usize) -> Failure {
-    let (documents, allowed) = (HumanCount(documents as u64), HumanBytes(memory_max as u64));
+fn too_large(documents: usize, room: &Room) -> Failure {
+    let documents = HumanCount(documents as u64);
+    let [corpus, searches] =
+        [room.corpus_bytes, room.searches_bytes()].map(|bytes| HumanBytes(bytes as u64));
     Failure::with_hint(
-        format!("a corpus of more than {documents} documents takes more than {allowed} of memory"),
+        format!(
+            "a corpus of more than {documents} documents takes more than {corpus} of memory: the \
+             searches may take {searches} beside it"
+        ),
         "allow more by --memory-max-mib, or search parts of the corpus one after the other",
     )
 }

@@ -32,6 +32,14 @@ impl Wanted {
         };
         share.containment() >= self.containment_min
     }
+
+    /// The fewest words that a listed document shares with a document of so many words.
+    pub fn shared_min(&self, words: usize) -> usize {
+        match self.of {
+            Whose::Probe => (self.containment_min * words as f64).ceil() as usize,
+            Whose::Match => 0,
+        }
+    }
 }
 
 /// A document and its matches in the corpus, by their numbers there.
@@ -48,10 +56,7 @@ impl Searched {
         // The fewest words that a missing document needs in order to be listed.
         let last = matches.last().filter(|_| matches.len() == wanted.count_max);
         let by_count = last.map_or(0, |last| last.of_probe.shared + 1);
-        let by_containment = match wanted.of {
-            Whose::Probe => (wanted.containment_min * text.words.len() as f64).ceil() as usize,
-            Whose::Match => 0,
-        };
+        let by_containment = wanted.shared_min(text.words.len());
         let is_truncated = truncated && missing_max >= by_count.max(by_containment);
         Self { text, matches, is_truncated }
     }

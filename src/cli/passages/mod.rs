@@ -2,6 +2,7 @@
 
 mod corpus;
 mod found;
+mod room;
 
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
@@ -12,6 +13,7 @@ use indicatif::HumanCount;
 
 use self::corpus::Corpus;
 use self::found::{Found, Searched, Wanted};
+use self::room::Room;
 use super::corpus::{Uncompared, cores, each_text};
 use super::failure::Failure;
 use super::input::{InputOptions, Item, Screening, Selection, refuse_stdin_twice, refuse_url};
@@ -66,7 +68,8 @@ pub struct Arguments {
     /// Write a line of JSON for each document
     #[arg(long)]
     json: bool,
-    /// The most memory that the corpus may take, in MiB [default: half of the available memory]
+    /// The most memory that the corpus and the searches may take, in MiB [default: half of the
+    /// available memory]
     #[arg(long, value_name = "MIB")]
     memory_max_mib: Option<usize>,
     #[command(flatten)]
@@ -95,17 +98,6 @@ fn share(text: &str) -> Result<f64, String> {
         .ok_or_else(|| format!("{text} is not from 0 to 1"))
 }
 
-/// The work at which a search stops: ten to a hundred times the default, in some 300 MB of memory
-/// for each thread at most.
-const LIMITS: PassageLimits = PassageLimits {
-    words_min: None,
-    postings_max: 1_000_000,
-    compared_max: 10_000,
-    words_max: 100_000_000,
-    pairs_max: 10_000_000,
-    documents_max: 10_000,
-};
-
 pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     let plan = Plan::new(arguments)?;
     let corpus = Corpus::read(&plan)?;
@@ -114,7 +106,8 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     let mut uncompared = Uncompared::default();
     let meter = plan.meter("searching", &plan.probes);
     let search = |item: &Item| corpus.search(item, &plan.wanted);
-    each_text(&plan.probes, plan.threads, &meter, &mut uncompared, search, |item, searched| {
+    let threads = plan.room.threads;
+    each_text(&plan.probes, threads, &meter, &mut uncompared, search, |item, searched| {
         listing.take(&item, &searched)
     })?;
     uncompared.counts.empty = listing.counts.empty;
@@ -137,7 +130,7 @@ struct Plan {
     settings: PassageSettings,
     wanted: Wanted,
     json: bool,
-    memory_max: usize,
+    room: Room,
     screening: Screening,
     threads: usize,
     quiet: bool,
@@ -160,24 +153,27 @@ impl Plan {
         let settings = PassageSettings::new(arguments.words.into());
         let settings = settings.map_err(|error| Failure::new(error.to_string()))?;
         let words_min = arguments.words_min.map(NonZeroUsize::get);
+        let threads = arguments.threads.map_or_else(cores, NonZeroUsize::get);
+        let memory_max = match arguments.memory_max_mib {
+            Some(mib) => mib.saturating_mul(1 << 20),
+            None => available_memory() / 2,
+        };
+        let room = Room::new(memory_max, threads);
         Ok(Self {
             probes,
             corpus,
             destination,
             settings,
             wanted: Wanted {
-                limits: PassageLimits { words_min, ..LIMITS },
+                limits: PassageLimits { words_min, ..room.limits },
                 containment_min: arguments.containment_min,
                 of: arguments.of,
                 count_max: arguments.limit.get(),
             },
             json: arguments.json,
-            memory_max: match arguments.memory_max_mib {
-                Some(mib) => mib.saturating_mul(1 << 20),
-                None => available_memory() / 2,
-            },
+            room,
             screening: input.screening(),
-            threads: arguments.threads.map_or_else(cores, NonZeroUsize::get),
+            threads,
             quiet: arguments.quiet,
         })
     }

@@ -9,9 +9,7 @@ use crate::document::{Document, Ordinal};
 use crate::engine::analysis::{Analysis, CONTENT_INLINE_BYTES_MAX};
 use crate::engine::documents::duplicates::CheckedDocument;
 use crate::engine::documents::successor::Addition;
-use crate::engine::{
-    AddOptions, AddStatus, Added, Admitted, Engine, EngineError, OnDuplicate, compute_if,
-};
+use crate::engine::{AddOptions, AddStatus, Added, Admitted, Engine, EngineError, compute_if};
 
 /// Documents of a batch that are checked before the thread is yielded to other tasks: a few
 /// milliseconds' work among near-duplicates.
@@ -67,6 +65,7 @@ impl Engine {
 
     pub(crate) fn prepared(&self, document: Document, analysis: Analysis) -> PreparedDocument {
         PreparedDocument {
+            blocks: self.passage_blocks(&document.content),
             document,
             fingerprint: analysis.fingerprint,
             keys: self.analyser.scheme.arrival_keys(&analysis.set, &analysis.sketch),
@@ -82,14 +81,18 @@ impl Engine {
     /// is the earlier document. Fast.
     ///
     /// # Errors
-    /// `PointsWanted`, `NoPointsWanted`, `PointsOutOfRange`, `OutOfService`.
+    /// `PointsWanted`, `NoPointsWanted`, `PointsOutOfRange`, `OutOfService`; of a document that is
+    /// searched for passages `UnsupportedByBackend`, `PassagesOff`, `WrongContent`.
     pub async fn admit(
         &self,
         prepared: PreparedDocument,
         options: AddOptions,
     ) -> Result<Admitted, EngineError> {
         let search = self.rival_search(&prepared, &options)?;
-        let tentative = options.on_duplicate == OnDuplicate::Skip || prepared.only_over.is_some();
+        if options.passages.is_some() {
+            self.check_has_passages(&prepared.document.content)?;
+        }
+        let tentative = options.may_skip() || prepared.only_over.is_some();
         let registered = self.backend.register(prepared, tentative, search).await?;
         Ok(Admitted { registered, options })
     }
@@ -189,7 +192,8 @@ impl Admitted {
     /// Whether the document may replace a document, or has to wait for the outcome of a rival.
     fn is_completed_alone(&self) -> bool {
         let Registered { document, rivals, is_new, .. } = &self.registered;
-        !is_new || document.only_over.is_some() || rivals.found.iter().any(Rival::is_waited_for)
+        let waits = rivals.found.iter().any(Rival::is_waited_for);
+        !is_new || document.only_over.is_some() || waits || self.options.passages.is_some()
     }
 }
 

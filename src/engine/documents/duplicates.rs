@@ -18,7 +18,8 @@ const SCORED_MIN: usize = 4;
 /// A document after the search for its near-duplicates.
 pub(super) struct CheckedDocument {
     pub registered: Registered,
-    /// The document has a near-duplicate and is not to be stored, unless it is stored already.
+    /// The document has a near-duplicate, or is contained, and is not to be stored, unless it is
+    /// stored already.
     pub is_skipped: bool,
     /// The result if the document is not stored.
     pub added: Added,
@@ -69,9 +70,26 @@ impl Engine {
         is_ahead.then(|| self.query(&registered.document, options).ok()).flatten()
     }
 
-    /// Looks up the document's near-duplicates in the index and among its rivals. `looked_up`: the
-    /// candidates of [`query_ahead`](Self::query_ahead), if they were looked up.
+    /// Looks up what the options of the document ask for. `looked_up`: the candidates of
+    /// [`query_ahead`](Self::query_ahead), if they were looked up.
     pub(super) async fn check(
+        &self,
+        admitted: Admitted,
+        looked_up: Option<Candidates>,
+    ) -> Result<CheckedDocument, EngineError> {
+        let (passages, memory) = (admitted.options.passages, admitted.options.memory.clone());
+        let mut checked = self.check_duplicates(admitted, looked_up).await?;
+        if let Some(check) = passages.filter(|_| !checked.is_skipped) {
+            let found = self.passages_at_arrival(&checked.registered, check, memory).await?;
+            let is_contained = !found.matches.is_empty();
+            checked.is_skipped = check.on_contained == OnDuplicate::Skip && is_contained;
+            checked.added.passages = Some(found);
+        }
+        Ok(checked)
+    }
+
+    /// Looks up the document's near-duplicates in the index and among its rivals.
+    async fn check_duplicates(
         &self,
         admitted: Admitted,
         mut looked_up: Option<Candidates>,
@@ -87,6 +105,7 @@ impl Engine {
             cluster: None,
             more: false,
             truncated: false,
+            passages: None,
         };
         if !options.needs_search() {
             return Ok(CheckedDocument { registered, is_skipped: false, added });
@@ -218,5 +237,11 @@ impl AddOptions {
     /// Whether near-duplicates must be searched.
     fn needs_search(&self) -> bool {
         self.check || self.on_duplicate == OnDuplicate::Skip
+    }
+
+    /// Whether the document may be withdrawn because of another.
+    pub(super) fn may_skip(&self) -> bool {
+        let on_contained = self.passages.map(|check| check.on_contained);
+        self.on_duplicate == OnDuplicate::Skip || on_contained == Some(OnDuplicate::Skip)
     }
 }

@@ -5,7 +5,7 @@
 
 use crate::backend::{Member, Version};
 use crate::budget::{Reservation, cost};
-use crate::document::Content;
+use crate::document::{Content, Metadata};
 use crate::engine::lookup::charging::charge;
 use crate::engine::lookup::conditions::metadata_bytes;
 use crate::engine::types::StoredVersion;
@@ -70,13 +70,26 @@ impl Engine {
         if versions.is_empty() {
             return Ok(());
         }
-        let details = self.backend.details(&versions).await?;
-        let bytes = details.iter().flatten().map(metadata_bytes).sum();
-        grow(memory, bytes)?;
-        for (found, details) in having.into_iter().zip(details) {
-            found.metadata = details.and_then(|details| details.metadata);
+        let read = self.metadata_of(&versions, memory).await?;
+        for (found, metadata) in having.into_iter().zip(read) {
+            found.metadata = metadata;
         }
         Ok(())
+    }
+
+    /// The metadata of documents, `None` of those that have none or were removed. Its memory and
+    /// the memory of its JSON are reserved.
+    ///
+    /// # Errors
+    /// `OverBudget`, `OutOfService`, `Store`.
+    pub(crate) async fn metadata_of(
+        &self,
+        versions: &[Version],
+        memory: Option<&Reservation>,
+    ) -> Result<Vec<Option<Metadata>>, EngineError> {
+        let details = self.backend.details(versions).await?;
+        grow(memory, details.iter().flatten().map(metadata_bytes).sum())?;
+        Ok(details.into_iter().map(|details| details?.metadata).collect())
     }
 
     async fn read_contents(

@@ -5,8 +5,11 @@
 //! a page of the matches, and finds the places of their passages in the texts.
 
 mod answer;
+mod arrival;
 mod page;
 mod settings;
+
+pub use arrival::{AddedPassages, ContainmentCheck};
 
 pub use answer::{
     Chance, ContainedOf, Guarantee, PassageAnswer, PassageMatch, PassagePlace, PassageProbe,
@@ -19,12 +22,13 @@ use std::sync::Arc;
 use akin_core::passages::{PassageLimits, PassageSettings};
 use akin_core::text::{ShingleError, WordSequence};
 
-use crate::backend::{Capability, FoundPassages, Local, PassageRequest};
+use crate::backend::{Capability, Local, PassageRequest};
 use crate::budget::Reservation;
 use crate::document::{Content, DocumentId};
 use crate::engine::analysis::CONTENT_INLINE_BYTES_MAX;
 use crate::engine::lookup::charging::{charge, of_content};
 use crate::engine::{Engine, EngineError, Probe, compute_if};
+use page::PassagePage;
 
 /// How often a search is repeated because documents of its page were replaced or removed before
 /// their texts were read.
@@ -56,15 +60,9 @@ impl Engine {
         let local = self.require(Capability::Passages)?;
         let settings = self.settings.passages.settings().ok_or(EngineError::PassagesOff)?;
         let probe = self.probe_text(local, probe, query.memory).await?;
-        for attempt in 1.. {
-            let memory = query.memory.map(|memory| memory.beside(0)).transpose()?.map(Arc::new);
-            let found = self.search_passages(local, &probe, query, memory.clone()).await?;
-            let is_last = attempt == ATTEMPTS_MAX;
-            if let Some(page) = self.passage_page(local, &probe, found, query, is_last).await? {
-                return Ok(page.answer(settings, query.words_min(settings), probe.words.len()));
-            }
-        }
-        unreachable!("the last attempt returns");
+        let request = self.passage_request(&probe, query)?;
+        let page = self.search_passages(local, &probe, query, request).await?;
+        Ok(page.answer(settings, query.words_min(settings), probe.words.len()))
     }
 
     async fn search_passages(
@@ -72,10 +70,26 @@ impl Engine {
         local: &Local,
         probe: &ProbeText,
         query: &PassageQuery<'_>,
-        memory: Option<Arc<Reservation>>,
-    ) -> Result<FoundPassages, EngineError> {
+        request: PassageRequest,
+    ) -> Result<PassagePage, EngineError> {
+        for attempt in 1.. {
+            let memory = beside(query.memory)?;
+            let found = local.passages(PassageRequest { memory, ..request.clone() }).await?;
+            let is_last = attempt == ATTEMPTS_MAX;
+            if let Some(page) = self.passage_page(local, probe, found, query, is_last).await? {
+                return Ok(page);
+            }
+        }
+        unreachable!("the last attempt returns");
+    }
+
+    fn passage_request(
+        &self,
+        probe: &ProbeText,
+        query: &PassageQuery<'_>,
+    ) -> Result<PassageRequest, EngineError> {
         let limits = &self.settings.limits;
-        let request = PassageRequest {
+        Ok(PassageRequest {
             words: probe.words.hashes().into(),
             limits: PassageLimits {
                 words_min: query.words_min,
@@ -85,9 +99,8 @@ impl Engine {
                 ..PassageLimits::default()
             },
             own_id: probe.own_id.clone(),
-            memory,
-        };
-        Ok(local.passages(request).await?)
+            memory: beside(query.memory)?,
+        })
     }
 
     async fn probe_text(
@@ -106,10 +119,7 @@ impl Engine {
             }
         };
         charge(memory, of_content(&content))?;
-        let Content::Text(text) = content else {
-            let wanted = "only texts have passages: the probe has tokens".to_owned();
-            return Err(EngineError::WrongContent { wanted });
-        };
+        let Content::Text(text) = content else { return Err(no_text()) };
         let (text, words) = self.cut_words(text).await?;
         if words.is_empty() {
             return Err(EngineError::EmptyDocument);
@@ -126,6 +136,15 @@ impl Engine {
         .await?
         .map_err(EngineError::from)
     }
+}
+
+fn no_text() -> EngineError {
+    EngineError::WrongContent { wanted: "only texts have passages: these are tokens".to_owned() }
+}
+
+/// A reservation of the same request, for a search.
+fn beside(memory: Option<&Reservation>) -> Result<Option<Arc<Reservation>>, EngineError> {
+    Ok(memory.map(|memory| memory.beside(0)).transpose()?.map(Arc::new))
 }
 
 impl PassageQuery<'_> {

@@ -12,16 +12,13 @@ use super::answer::{
 };
 use crate::backend::{FoundPassages, Local, LocatedPassages, SharedPassages, Version};
 use crate::engine::lookup::PageRange;
-use crate::engine::lookup::charging::{charge, reserve};
-use crate::engine::lookup::conditions::{READ_AT_ONCE, metadata_bytes};
+use crate::engine::lookup::charging::reserve;
+use crate::engine::lookup::conditions::READ_AT_ONCE;
 use crate::engine::{Engine, EngineError, compute_if};
 
 /// Bytes reserved for a match and for each of its passages, in memory and as JSON.
 const MATCH_BYTES: usize = 1_024;
 const PASSAGE_BYTES: usize = 512;
-
-/// Metadata, and its JSON in a vector that grows by doubling.
-const METADATA_COPIES: usize = 3;
 
 /// Matches that were selected and located.
 pub(super) struct PassagePage {
@@ -31,6 +28,12 @@ pub(super) struct PassagePage {
 }
 
 impl PassagePage {
+    /// The memory of the matches and of their JSON.
+    pub fn bytes(&self) -> usize {
+        let passages: usize = self.matches.iter().map(|found| found.passages.len()).sum();
+        self.matches.len() * MATCH_BYTES + passages * PASSAGE_BYTES
+    }
+
     pub fn answer(
         self,
         settings: PassageSettings,
@@ -124,12 +127,9 @@ impl Engine {
     ) -> Result<(), EngineError> {
         for block in matches.chunks_mut(self.metadata_at_once()) {
             let versions: Vec<Version> = block.iter().map(|(version, _)| version.clone()).collect();
-            let details = self.backend.details(&versions).await?;
-            let bytes: usize = details.iter().flatten().map(metadata_bytes).sum();
-            charge(query.memory, bytes / crate::budget::cost::DETAIL_BYTES)?;
-            reserve(query.memory, bytes.saturating_mul(METADATA_COPIES))?;
-            for ((_, found), details) in block.iter_mut().zip(details) {
-                found.metadata = details.and_then(|details| details.metadata);
+            let read = self.metadata_of(&versions, query.memory).await?;
+            for ((_, found), metadata) in block.iter_mut().zip(read) {
+                found.metadata = metadata;
             }
         }
         Ok(())

@@ -74,8 +74,8 @@ static PAGES: LazyLock<Vec<Page>> = LazyLock::new(|| {
     let scripts = scripts!(
         "api.js" "app.js" "charts.js" "clusters.js" "compare.js" "comparison.js" "corpus.js"
         "docs.js" "documents.js" "dom.js" "format.js" "graph.js" "histogram.js" "interval.js"
-        "lookup.js" "markdown.js" "metrics.js" "probe.js" "problem.js" "route.js" "schema.js"
-        "snippet.js" "tryout.js" "tuning.js"
+        "lookup.js" "markdown.js" "metrics.js" "passages.js" "pieces.js" "probe.js" "problem.js"
+        "route.js" "schema.js" "snippet.js" "tryout.js" "tuning.js"
     );
     let scripts = scripts.map(|(path, text)| Page::new(path, SCRIPT, text));
     pages.into_iter().chain(scripts).collect()

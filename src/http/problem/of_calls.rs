@@ -114,7 +114,8 @@ problems! {
     /// Of a call that takes a list of ids to return.
     Fetching: [JSON_BODY, COUNTED, &[Code::WrongContent]];
     /// Of a call that takes documents.
-    Adding: [BODY, &[
+    Adding: [BODY, COUNTED, ONLY_LOCAL, &[
+        Code::PassagesOff,
         Code::InvalidDocument,
         Code::MetadataTooLarge,
         Code::InsufficientStorage,

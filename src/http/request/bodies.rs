@@ -13,7 +13,7 @@ use utoipa::ToSchema;
 use uuid::Uuid;
 
 use crate::document::{Content, Document, DocumentId, Metadata};
-use crate::engine::{AddOptions, DocumentChange, OnDuplicate};
+use crate::engine::{AddOptions, ContainedOf, DocumentChange, OnDuplicate};
 use crate::http::problem::Problem;
 use crate::http::problem::code::Code;
 use crate::http::request::json::{self, Object};
@@ -22,9 +22,8 @@ use crate::http::time::Time;
 use crate::http::token::WireToken;
 use akin_core::scheme::Threshold;
 
-/// A document: it has exactly one of `text`, `tokens`, `fields` and `signature`. The options
-/// `check`, `on_duplicate`, `threshold` and `points` are not stored; they may stand in the query
-/// instead.
+/// A document: it has exactly one of `text`, `tokens`, `fields` and `signature`. The options, from
+/// `check` on, are not stored; they may stand in the query instead.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = Document)]
@@ -55,6 +54,25 @@ pub struct DocumentBody<'a> {
     threshold: Option<Threshold>,
     #[schema(minimum = 1, maximum = 3_200)]
     points: Option<u32>,
+    passages: Option<bool>,
+    on_contained: Option<OnDuplicate>,
+    containment_min: Option<Threshold>,
+    of: Option<ContainedOf>,
+}
+
+impl DocumentBody<'_> {
+    fn options(&self) -> AddParameters {
+        AddParameters {
+            check: self.check,
+            on_duplicate: self.on_duplicate,
+            threshold: self.threshold,
+            points: self.points,
+            passages: self.passages,
+            on_contained: self.on_contained,
+            containment_min: self.containment_min,
+            of: self.of,
+        }
+    }
 }
 
 /// An id as a client may write it: an integer means its decimal digits. Answers have strings.
@@ -161,9 +179,7 @@ pub fn content(
 pub fn document(json: &[u8], call: &AddParameters) -> Result<(Document, AddOptions), Problem> {
     const CODE: Code = Code::InvalidDocument;
     let Object(body) = json::read::<Object<DocumentBody<'_>>>(json, CODE)?;
-    let DocumentBody { check, on_duplicate, threshold, points, .. } = body;
-    let own = AddParameters { check, on_duplicate, threshold, points };
-    let options = own.with(call).and_then(AddParameters::options);
+    let options = body.options().with(call).and_then(AddParameters::options);
     let options = options.map_err(|wrong| wrong.in_body(CODE))?;
     let Some(content) = content(body.text, body.tokens, body.fields, body.signature) else {
         let detail = "a document has exactly one of text, tokens, fields and signature";

@@ -4,7 +4,7 @@
 use serde::Deserialize;
 use utoipa::IntoParams;
 
-use crate::engine::{AddOptions, CompareOptions, OnDuplicate};
+use crate::engine::{AddOptions, CompareOptions, ContainedOf, ContainmentCheck, OnDuplicate};
 use crate::http::request::include::Measures;
 use crate::http::request::lookup::{WrongOption, inherit};
 use akin_core::scheme::Threshold;
@@ -24,6 +24,18 @@ pub struct AddParameters {
     /// documents have a `threshold` instead.
     #[param(minimum = 1, maximum = 3_200, example = 250)]
     pub points: Option<u32>,
+    /// Look for stored documents that share passages with each document, in a collection with
+    /// `passages.words`.
+    #[param(default = false)]
+    pub passages: Option<bool>,
+    /// `skip`: do not store a document that shares passages as `containment_min` says. By default
+    /// `keep`.
+    pub on_contained: Option<OnDuplicate>,
+    /// The least share of words in passages: of the document's words, or of the stored document's
+    /// (`of`).
+    pub containment_min: Option<Threshold>,
+    /// Whose words `containment_min` is a share of; by default `probe`, the document that is added.
+    pub of: Option<ContainedOf>,
 }
 
 impl AddParameters {
@@ -36,19 +48,49 @@ impl AddParameters {
         inherit("on_duplicate", &mut self.on_duplicate, &call.on_duplicate)?;
         inherit("threshold", &mut self.threshold, &call.threshold)?;
         inherit("points", &mut self.points, &call.points)?;
+        inherit("passages", &mut self.passages, &call.passages)?;
+        inherit("on_contained", &mut self.on_contained, &call.on_contained)?;
+        inherit("containment_min", &mut self.containment_min, &call.containment_min)?;
+        inherit("of", &mut self.of, &call.of)?;
         Ok(self)
     }
 
     /// # Errors
-    /// `skip` without a check: whether there is a near-duplicate would not be known.
+    /// `skip` without a check, and options without effect.
     pub fn options(self) -> Result<AddOptions, WrongOption> {
-        let Self { check, on_duplicate, threshold, points } = self;
+        let passages = self.containment()?;
+        let Self { check, on_duplicate, threshold, points, .. } = self;
         let (check, on_duplicate) = (check.unwrap_or(true), on_duplicate.unwrap_or_default());
         if on_duplicate == OnDuplicate::Skip && !check {
             let detail = "must be keep where 'check' is false".to_owned();
             return Err(WrongOption { name: "on_duplicate", detail });
         }
-        Ok(AddOptions { check, on_duplicate, threshold, points, memory: None })
+        Ok(AddOptions { check, on_duplicate, threshold, points, passages, memory: None })
+    }
+
+    /// The search for passages, which `skip` asks for, too.
+    fn containment(&self) -> Result<Option<ContainmentCheck>, WrongOption> {
+        let wrong = |name, detail: &str| Err(WrongOption { name, detail: detail.to_owned() });
+        let on_contained = self.on_contained.unwrap_or_default();
+        let skips = on_contained == OnDuplicate::Skip;
+        let is_wanted = self.passages.unwrap_or(skips);
+        if skips && !is_wanted {
+            return wrong("on_contained", "must be keep where 'passages' is false");
+        }
+        if skips && self.containment_min.is_none() {
+            return wrong("on_contained", "may be skip only with a 'containment_min'");
+        }
+        if self.containment_min.is_some() && !is_wanted {
+            return wrong("containment_min", "is only for 'passages' or 'on_contained'");
+        }
+        if self.of.is_some() && self.containment_min.is_none() {
+            return wrong("of", "is only for 'containment_min'");
+        }
+        Ok(is_wanted.then(|| ContainmentCheck {
+            on_contained,
+            containment_min: self.containment_min.map_or(0.0, Threshold::get),
+            of: self.of.unwrap_or_default(),
+        }))
     }
 }
 

@@ -30,12 +30,18 @@ def insert(
     on_duplicate: Optional[types.OnDuplicate] = None,
     threshold: Optional[float] = None,
     points: Optional[int] = None,
+    passages: Optional[bool] = None,
+    on_contained: Optional[types.OnDuplicate] = None,
+    containment_min: Optional[float] = None,
+    of: Optional[types.ContainedOf] = None,
 ) -> Call[types.Added]:
     """Adds a document, or replaces the one with this id. It is on disk when this returns.
 
     Give exactly one of `text`, `tokens` (a ready-made set), `fields` (a record) and `signature`.
     The answer lists the near-duplicates that were there before; with `on_duplicate="skip"` a
-    document that has one is not stored. Without an id it gets a random one.
+    document that has one is not stored. In a collection with `passages.words`, `passages=True` tells
+    which documents share passages with it, and `on_contained="skip"` does not store a document of
+    which at least `containment_min` is in one of them. Without an id it gets a random one.
     """
     document = {
         # Made here, so that a document whose answer was lost can be sent again.
@@ -44,7 +50,16 @@ def insert(
         "expires_at": None if expires_at is None else timestamp(expires_at),
         **_content(text=text, tokens=tokens, fields=fields, signature=signature),
     }
-    query = params(check=check, on_duplicate=on_duplicate, threshold=threshold, points=points)
+    query = params(
+        check=check,
+        on_duplicate=on_duplicate,
+        threshold=threshold,
+        points=points,
+        passages=passages,
+        on_contained=on_contained,
+        containment_min=containment_min,
+        of=of,
+    )
     return Call(Request("POST", "/documents", query, encode(_given(document))), json.loads)
 
 
@@ -313,6 +328,10 @@ def bulk(
     on_duplicate: Optional[types.OnDuplicate] = None,
     threshold: Optional[float] = None,
     points: Optional[int] = None,
+    passages: Optional[bool] = None,
+    on_contained: Optional[types.OnDuplicate] = None,
+    containment_min: Optional[float] = None,
+    of: Optional[types.ContainedOf] = None,
     progress: Optional[OnProgress] = None,
     patience_s: float = 60.0,
 ) -> Stream[types.BulkResult]:
@@ -326,7 +345,16 @@ def bulk(
     called after each request. `patience_s` is how long to wait, in sum and without progress,
     before tries of a request that was refused for the time being or whose connection failed.
     """
-    query = params(check=check, on_duplicate=on_duplicate, threshold=threshold, points=points)
+    query = params(
+        check=check,
+        on_duplicate=on_duplicate,
+        threshold=threshold,
+        points=points,
+        passages=passages,
+        on_contained=on_contained,
+        containment_min=containment_min,
+        of=of,
+    )
     return Bulk(Request("POST", "/documents", query, media=NDJSON), documents, progress, patience_s)
 
 

@@ -88,6 +88,7 @@ class Added(TypedDict):
     notes: List[str]
     more: NotRequired[bool]
     truncated: NotRequired[bool]
+    passages: NotRequired[AddedPassages]
 
 
 class AddedLine(Added):
@@ -146,6 +147,15 @@ class PassageMatch(TypedDict):
     containment: Dict[str, float]
     passages: List[SharedPassage]
     metadata: NotRequired[Dict[str, Any]]
+
+
+class AddedPassages(TypedDict):
+    """The documents that share passages with a document that is added, the `probe`."""
+
+    matches: List[PassageMatch]
+    guarantee: Dict[str, int]
+    more: bool
+    truncated: bool
 
 
 class PassageAnswer(TypedDict):

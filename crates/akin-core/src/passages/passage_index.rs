@@ -1,7 +1,8 @@
 //! An index of texts by id that finds passages.
 
 use std::borrow::Borrow;
-use std::collections::HashSet;
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashSet};
 use std::hash::Hash;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -12,7 +13,7 @@ use super::block_index::{BlockIndex, BlockIndexStats};
 use super::blocks::TextBlocks;
 use super::comparison::{Comparison, Share};
 use super::locate::{Span, block_words, locate};
-use super::search::{PassageLimits, SearchMatch, SearchResult};
+use super::search::{PassageLimits, PassageSearch, SearchMatch, SearchResult};
 use super::settings::PassageSettings;
 use crate::document::Ordinal;
 use crate::text::{ShingleError, ShingleSettings, Shingler};
@@ -97,6 +98,34 @@ pub struct MatchedPassage {
     pub equal: usize,
     /// The number of words between the runs of equal words.
     pub differing: usize,
+}
+
+/// The words that the first matches share, while a search goes on.
+struct First {
+    count: usize,
+    shared_min: usize,
+    /// The fewest words first.
+    most: BinaryHeap<Reverse<usize>>,
+    /// Matches of the search that were taken.
+    seen: usize,
+}
+
+impl First {
+    /// Takes matches that share so many words.
+    fn take(&mut self, shared: usize, matches: usize) {
+        for _ in 0..matches.min(self.count) {
+            self.most.push(Reverse(shared));
+            if self.most.len() > self.count {
+                self.most.pop();
+            }
+        }
+    }
+
+    /// A match is among the first only if it shares as many words.
+    fn least(&self) -> usize {
+        let last = self.most.peek().filter(|_| self.most.len() == self.count);
+        self.shared_min.max(last.map_or(0, |Reverse(shared)| *shared))
+    }
 }
 
 impl<Id: Eq + Hash + Clone> PassageIndex<Id> {
@@ -201,31 +230,43 @@ impl<Id: Eq + Hash + Clone> PassageIndex<Id> {
         text: &str,
         limits: PassageLimits,
     ) -> Result<PassageMatches<Id>, ShingleError> {
-        self.query_where(text, limits, |_, _| true)
+        self.query_first(text, limits, (usize::MAX, 0), |_, _| true)
     }
 
-    /// [`Self::query_within`], without the matches that are not wanted. `wanted` is called for the
-    /// matches in their order.
+    /// The first `count` matches of [`Self::query_within`] that are wanted. The search ends as soon
+    /// as no other text can have as many words of the query in runs of the guaranteed length as the
+    /// last of these matches shares, or as `shared_min`: `missing_max` tells.
     ///
     /// # Errors
     /// [`ShingleError::TooLong`]
-    pub fn query_where(
+    pub fn query_first(
         &self,
         text: &str,
         limits: PassageLimits,
-        mut wanted: impl FnMut(&Id, &Comparison) -> bool,
+        (count, shared_min): (usize, usize),
+        wanted: impl Fn(&Id, &Comparison) -> bool,
     ) -> Result<PassageMatches<Id>, ShingleError> {
+        let mut first = First { count, shared_min, most: BinaryHeap::new(), seen: 0 };
+        let is_enough = |search: &PassageSearch<'_>| {
+            for SearchMatch { ordinals, comparison } in &search.found()[first.seen..] {
+                let texts = ordinals.iter().filter_map(|ordinal| self.by_ordinal.get(ordinal));
+                let wanted = texts.filter(|text| wanted(&text.id, comparison)).count();
+                first.take(comparison.of_probe.shared, wanted);
+            }
+            first.seen = search.found().len();
+            search.is_left_below(first.least())
+        };
         let SearchResult { matches: found, truncated, missing_max, .. } =
-            self.search(text, limits)?;
+            self.search(text, limits, is_enough)?;
         let (mut matches, mut known) = (Vec::new(), HashSet::new());
         for SearchMatch { ordinals, comparison } in found {
             let mut probes = None;
             for ordinal in ordinals {
                 // The text may have been removed after the search.
                 let kept = self.by_ordinal.get(&ordinal).map(|kept| kept.clone());
-                let Some(kept) = kept.filter(|kept| wanted(&kept.id, &comparison)) else {
-                    continue;
-                };
+                let is_wanted =
+                    |kept: &KeptText<Id>| matches.len() < count && wanted(&kept.id, &comparison);
+                let Some(kept) = kept.filter(is_wanted) else { continue };
                 let probes = match &probes {
                     Some(probes) => probes,
                     None => probes.insert(self.probe_spans(text, &comparison)?),
@@ -238,11 +279,16 @@ impl<Id: Eq + Hash + Clone> PassageIndex<Id> {
         Ok(PassageMatches { matches, truncated, missing_max })
     }
 
-    fn search(&self, text: &str, limits: PassageLimits) -> Result<SearchResult, ShingleError> {
+    fn search(
+        &self,
+        text: &str,
+        limits: PassageLimits,
+        mut is_enough: impl FnMut(&PassageSearch<'_>) -> bool,
+    ) -> Result<SearchResult, ShingleError> {
         let probe = self.shingler.words(text)?;
         let mut search = self.index.search(probe.hashes(), limits);
         loop {
-            let group = search.next_group(GROUP);
+            let group = if is_enough(&search) { Vec::new() } else { search.next_group(GROUP) };
             if group.is_empty() {
                 return Ok(search.finish());
             }

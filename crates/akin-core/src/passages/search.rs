@@ -188,6 +188,20 @@ impl<'a> PassageSearch<'a> {
         }
     }
 
+    /// The documents of one block that were found, in the order of their comparison.
+    pub(super) fn found(&self) -> &[SearchMatch] {
+        &self.found.matches
+    }
+
+    /// Whether no document can have as many words of the probe in guaranteed runs, unless it was
+    /// found already.
+    pub(super) fn is_left_below(&self, words: usize) -> bool {
+        let left = self.entries.as_slice();
+        // The first may share the most.
+        let is_below = left.first().is_some_and(|entry| entry.shared_max < words);
+        is_below && self.missing_max(left).is_some_and(|missing_max| missing_max < words)
+    }
+
     /// An upper bound of the words of the probe that a document shares with sequences that were not
     /// compared; of a document that was found in part, with all its words that were found. `None`
     /// if computing the bound would take too long.

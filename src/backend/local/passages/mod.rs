@@ -1,6 +1,7 @@
 //! The index of passages of a collection, beside the index of sets. It is in memory only: a start
 //! makes it from the stored texts. Documents of tokens are not in it.
 
+mod arriving;
 mod search;
 
 use std::collections::HashSet;
@@ -14,6 +15,8 @@ use crate::backend::BackendError;
 use crate::document::{Content, Ordinal};
 use crate::storage::{Detail, StorageError};
 
+pub(crate) use arriving::ArrivingText;
+pub(super) use arriving::ArrivingTexts;
 pub use search::{FoundPassages, LocatedPassages, PassageRequest, SharedPassages};
 
 /// The index of passages, and what it takes to change it.

@@ -177,8 +177,7 @@ impl Searching {
         let state = Arc::clone(&self.state);
         let passages = state.passages.as_ref().expect("the caller has checked it");
         let (words, limits) = (Arc::clone(&self.request.words), self.request.limits);
-        let _held = self.beside(SEARCH_BYTES + words.len() * PROBE_WORD_BYTES)?;
-        self.charge(1 + words.len() / cost::WORDS_SEARCHED)?;
+        let _held = of_index(&self.request)?;
         let mut search = passages.index.search(&words, limits);
         loop {
             let group = search.next_group(GROUP);
@@ -288,6 +287,16 @@ impl Searching {
     fn charge(&self, units: usize) -> Result<(), BackendError> {
         Ok(self.request.memory.as_ref().map_or(Ok(()), |memory| memory.charge(units))?)
     }
+}
+
+/// The memory of reading the index, whose work is charged.
+pub(super) fn of_index(request: &PassageRequest) -> Result<Option<Reservation>, BackendError> {
+    let (words, memory) = (request.words.len(), request.memory.as_deref());
+    let held = beside(memory, SEARCH_BYTES + words * PROBE_WORD_BYTES)?;
+    if let Some(memory) = memory {
+        memory.charge(1 + words / cost::WORDS_SEARCHED)?;
+    }
+    Ok(held)
 }
 
 /// The documents of `new` that share a gram with the probe.

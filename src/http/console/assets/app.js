@@ -7,6 +7,7 @@ import { problem } from "./problem.js";
 import * as documents from "./documents.js";
 import * as lookup from "./lookup.js";
 import * as compare from "./compare.js";
+import * as passages from "./passages.js";
 import * as clusters from "./clusters.js";
 import * as tuning from "./tuning.js";
 import * as corpus from "./corpus.js";
@@ -15,6 +16,7 @@ const PAGES = {
   lookup: ["Look up", lookup],
   documents: ["Documents", documents],
   compare: ["Compare", compare],
+  passages: ["Passages", passages],
   clusters: ["Clusters", clusters],
   tuning: ["Tuning", tuning],
   corpus: ["Corpus", corpus],
@@ -116,7 +118,7 @@ function askForKey(reason) {
   });
 }
 
-/** 1 to 6 open the pages, and / leads to the first field, where nothing is being typed. */
+/** 1 to 7 open the pages, and / leads to the first field, where nothing is being typed. */
 function onKey(event) {
   const typing = event.target.closest("input, textarea, select, dialog");
   if (typing || event.ctrlKey || event.metaKey || event.altKey) return;

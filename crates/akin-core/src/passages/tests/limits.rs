@@ -163,3 +163,29 @@ fn the_bound_of_a_long_text_counts_all_its_blocks() {
     assert!((240..450).contains(&bound), "{bound}");
     assert!(missing_max(&words(3_000..9_000)) >= 6_000);
 }
+
+/// The first matches are those of a whole search, in which the search ended early if no other text
+/// can be among them.
+#[test]
+fn a_search_ends_once_no_other_text_can_be_among_the_first() {
+    let copies = (0..5).map(|copy| text(&(0..200 + copy).collect::<Vec<u32>>()));
+    let index = index(copies.chain(pages(400)));
+    let probe = text(&(0..300).collect::<Vec<u32>>());
+    let all = PassageLimits { compared_max: 1_000, ..PassageLimits::default() };
+    let whole = index.query_within(&probe, all).unwrap();
+    assert_eq!((whole.matches.len(), whole.truncated), (405, false));
+    for (count, shared_min, ends_early) in
+        [(1, 0, true), (5, 0, true), (6, 0, false), (405, 0, false), (500, 150, true), (0, 0, false)]
+    {
+        let first = index.query_first(&probe, all, (count, shared_min), |_, _| true).unwrap();
+        let wanted = whole.matches.iter().take(count);
+        let is_wanted = |found: &&PassageMatch<usize>| found.of_probe.shared >= shared_min;
+        let wanted: Vec<_> = wanted.filter(is_wanted).collect();
+        assert_eq!(first.matches.iter().take(wanted.len()).collect::<Vec<_>>(), wanted);
+        assert_eq!(first.truncated, ends_early, "{count} of at least {shared_min}");
+        let last = wanted.last().map_or(0, |found| found.of_probe.shared);
+        assert!(!first.truncated || first.missing_max < last.max(shared_min));
+    }
+    let others = index.query_first(&probe, all, (2, 0), |id, _| *id > 2).unwrap();
+    assert_eq!(others.matches.iter().map(|found| found.id).collect::<Vec<_>>(), [4, 3]);
+}

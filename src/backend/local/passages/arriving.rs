@@ -1,0 +1,146 @@
+//! The texts in flight, in an index of passages of their own. A document that is added with a
+//! search for passages waits for the earlier texts that share a gram with it: then it sees every
+//! document that arrived earlier, and documents wait for earlier documents only.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+
+use akin_core::passages::{BlockIndex, Candidate, PassageLimits, PassageSettings, TextBlocks};
+use tokio::runtime::Handle;
+use tokio::sync::watch;
+
+use super::blocking;
+use super::search::{PassageRequest, of_index};
+use crate::backend::in_flight::Outcome;
+use crate::backend::local::Local;
+use crate::backend::{BackendError, PreparedDocument, Registered};
+use crate::document::Ordinal;
+
+/// Longer texts are indexed on a blocking thread: shorter texts take less than a millisecond.
+const INLINE_WORDS_MAX: usize = 16_384;
+
+/// The texts in flight by their tickets. A text is in the index before its document arrives, and
+/// until its document is stored or withdrawn.
+pub(crate) struct ArrivingTexts {
+    index: BlockIndex,
+    count: AtomicUsize,
+    next_ticket: AtomicU64,
+}
+
+/// A text in flight. Dropping it ends that.
+pub(crate) struct ArrivingText {
+    texts: Arc<ArrivingTexts>,
+    ticket: Ordinal,
+    document: Option<Arc<PreparedDocument>>,
+}
+
+impl ArrivingTexts {
+    pub fn new(settings: PassageSettings) -> Arc<Self> {
+        let (count, next_ticket) = (AtomicUsize::new(0), AtomicU64::new(0));
+        Arc::new(Self { index: BlockIndex::new(settings), count, next_ticket })
+    }
+
+    fn enter(self: Arc<Self>, document: Arc<PreparedDocument>) -> ArrivingText {
+        let number = self.next_ticket.fetch_add(1, Ordering::Relaxed);
+        let ticket = Ordinal::try_from(number).expect("2^48 documents take years");
+        if let Some(blocks) = &document.blocks {
+            self.count.fetch_add(1, Ordering::Relaxed);
+            self.index.insert(ticket, blocks);
+        }
+        ArrivingText { texts: self, ticket, document: Some(document) }
+    }
+
+    /// The tickets of the texts that share a gram with the words, and whether these are all.
+    fn sharing(&self, words: &[u64]) -> (Vec<Ordinal>, bool) {
+        let limits = PassageLimits {
+            compared_max: usize::MAX,
+            words_max: usize::MAX,
+            documents_max: usize::MAX,
+            ..PassageLimits::default()
+        };
+        let mut search = self.index.search(words, limits);
+        let candidates = search.next_group(usize::MAX);
+        let tickets = candidates.iter().flat_map(Candidate::blocks).map(|(ticket, _)| *ticket);
+        (tickets.collect(), !search.finish().truncated)
+    }
+}
+
+impl ArrivingText {
+    pub fn ticket(&self) -> Ordinal {
+        self.ticket
+    }
+}
+
+impl Drop for ArrivingText {
+    fn drop(&mut self) {
+        let Some(document) = self.document.take() else { return };
+        let (texts, ticket) = (Arc::clone(&self.texts), self.ticket);
+        let is_long = words(&document) > INLINE_WORDS_MAX;
+        let remove = move || {
+            if let Some(blocks) = &document.blocks {
+                texts.index.remove(ticket, blocks);
+                texts.count.fetch_sub(1, Ordering::Relaxed);
+            }
+        };
+        match Handle::try_current() {
+            Ok(runtime) if is_long => drop(runtime.spawn_blocking(remove)),
+            _ => remove(),
+        }
+    }
+}
+
+fn words(document: &PreparedDocument) -> usize {
+    document.blocks.as_ref().map_or(0, TextBlocks::words)
+}
+
+impl Local {
+    /// `None` for a document without passages.
+    pub(in crate::backend::local) async fn enter_text(
+        &self,
+        document: &Arc<PreparedDocument>,
+    ) -> Result<Option<ArrivingText>, BackendError> {
+        let Some(texts) = self.arriving_texts.as_ref().filter(|_| document.blocks.is_some()) else {
+            return Ok(None);
+        };
+        let (texts, document) = (Arc::clone(texts), Arc::clone(document));
+        if words(&document) <= INLINE_WORDS_MAX {
+            return Ok(Some(texts.enter(document)));
+        }
+        blocking(move || Ok(Some(texts.enter(document)))).await
+    }
+
+    /// Waits until the documents that arrived before a document, and share a gram with it, are
+    /// stored or withdrawn. Returns false if a limit left some of them out.
+    ///
+    /// # Errors
+    /// [`BackendError::OverBudget`]
+    pub async fn wait_for_earlier_texts(
+        &self,
+        registered: &Registered,
+        request: &PassageRequest,
+    ) -> Result<bool, BackendError> {
+        let own = usize::from(registered.text.is_some());
+        let Some(texts) = self.arriving_texts.clone() else { return Ok(true) };
+        if texts.count.load(Ordering::SeqCst) <= own {
+            return Ok(true);
+        }
+        let turn = self.passage_searches.take().await;
+        let request = request.clone();
+        let search = move || {
+            let _turn = turn;
+            let _held = of_index(&request)?;
+            Ok(texts.sharing(&request.words))
+        };
+        let (tickets, is_complete) = blocking(search).await?;
+        // Without a turn, which an earlier document may need.
+        for outcome in registered.arrival.earlier_texts(tickets) {
+            decided(outcome).await;
+        }
+        Ok(is_complete)
+    }
+}
+
+/// An error means that the sender was dropped, so the outcome is decided.
+async fn decided(mut outcome: watch::Receiver<Outcome>) {
+    let _ = outcome.wait_for(|outcome| *outcome != Outcome::Undecided).await;
+}

@@ -1,0 +1,103 @@
+//! Passages of a document that is added.
+
+use std::sync::Arc;
+
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use akin_core::passages::TextBlocks;
+
+use super::{ContainedOf, Guarantee, PassageMatch, PassageQuery, ProbeText, no_text};
+use crate::backend::{Capability, Registered};
+use crate::budget::Reservation;
+use crate::document::Content;
+use crate::engine::lookup::charging::reserve;
+use crate::engine::{Engine, EngineError, OnDuplicate};
+
+/// Which stored documents are looked for when a document is added.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ContainmentCheck {
+    /// `skip`: do not store a document that shares passages with a document that is looked for.
+    pub on_contained: OnDuplicate,
+    /// The least share of words in passages.
+    pub containment_min: f64,
+    pub of: ContainedOf,
+}
+
+/// The documents that share passages with a document that is added: all that arrived before it, the
+/// documents that share the most words first, then by their longest run of equal words, then by
+/// their age.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct AddedPassages {
+    /// The document that is added is the `probe`.
+    pub matches: Vec<PassageMatch>,
+    pub guarantee: Guarantee,
+    /// There are more matches than `limits.duplicates_max`.
+    pub more: bool,
+    /// A limit was hit, or a damaged text is not in the index: documents or passages may be
+    /// missing.
+    pub truncated: bool,
+}
+
+impl Engine {
+    /// The blocks of a text, in a collection with passages.
+    pub(in crate::engine) fn passage_blocks(&self, content: &Content) -> Option<TextBlocks> {
+        let settings = self.settings.passages.settings()?;
+        let Content::Text(text) = content else { return None };
+        // A text that is too long to be cut into words has no shingles either, and is refused.
+        let words = self.analyser.shingler.words(text).ok()?;
+        Some(TextBlocks::new(settings, text, &words))
+    }
+
+    /// # Errors
+    /// `UnsupportedByBackend`, `PassagesOff`, `WrongContent`
+    pub(in crate::engine) fn check_has_passages(&self, of: &Content) -> Result<(), EngineError> {
+        self.require(Capability::Passages)?;
+        match of {
+            _ if self.settings.passages.is_off() => Err(EngineError::PassagesOff),
+            Content::Text(_) => Ok(()),
+            _ => Err(no_text()),
+        }
+    }
+
+    /// The stored documents that share passages with a document, after every earlier document that
+    /// may be one of these was stored or withdrawn. `memory`: of the answer.
+    ///
+    /// # Errors
+    /// `PassagesOff`, `OverBudget`, `OutOfService`, `Store`.
+    pub(in crate::engine) async fn passages_at_arrival(
+        &self,
+        registered: &Registered,
+        check: ContainmentCheck,
+        memory: Option<Arc<Reservation>>,
+    ) -> Result<AddedPassages, EngineError> {
+        let local = self.require(Capability::Passages)?;
+        let settings = self.settings.passages.settings().ok_or(EngineError::PassagesOff)?;
+        // A bulk import may hold more than the search for one of its documents may.
+        let of_search = memory.as_deref().map(Reservation::of_one_request);
+        let query = PassageQuery {
+            containment_min: check.containment_min,
+            of: check.of,
+            limit: self.settings.limits.duplicates_max,
+            memory: of_search.as_ref(),
+            ..PassageQuery::default()
+        };
+        let document = &registered.document.document;
+        let Content::Text(text) = &document.content else { return Err(no_text()) };
+        reserve(query.memory, text.len())?;
+        let (text, words) = self.cut_words(text.clone()).await?;
+        let words = Arc::new(words);
+        let probe = ProbeText { text, words, own_id: Some(document.id.clone()) };
+        let request = self.passage_request(&probe, &query)?;
+        let saw_all = local.wait_for_earlier_texts(registered, &request).await?;
+        let page = self.search_passages(local, &probe, &query, request).await?;
+        reserve(memory.as_deref(), page.bytes())?;
+        let answer = page.answer(settings, query.words_min(settings), probe.words.len());
+        Ok(AddedPassages {
+            matches: answer.matches,
+            guarantee: answer.guarantee,
+            more: answer.more,
+            truncated: answer.truncated || !saw_all,
+        })
+    }
+}
