@@ -30,7 +30,7 @@ fn train(corpus: &Beside, documents: &[(&str, &str)]) -> String {
 
 #[track_caller]
 fn refused(corpus: &Beside, arguments: &[&str], why: &str) {
-    refused(&corpus, arguments, 1, why);
+    corpus.refused(arguments, 1, why);
 }
 
 fn report(corpus: &Beside) -> Vec<Value> {

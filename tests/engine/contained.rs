@@ -39,7 +39,7 @@ fn texts(numbers: &mut Numbers) -> Vec<Vec<String>> {
     let text = |number: usize, numbers: &mut Numbers| {
         let own = |at| format!("own{number}x{at}");
         let mut words: Vec<String> = (0..numbers.below(60)).map(own).collect();
-        for _ in 0..1 + numbers.below(3) {
+        for _ in 0..=numbers.below(3) {
             let part = numbers.below(12);
             words.extend((0..PART_WORDS).map(|at| format!("part{part}x{at}")));
         }
