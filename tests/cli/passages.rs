@@ -94,7 +94,11 @@ fn options_decide_what_is_listed() {
     assert_eq!(found(&files, &[&probe, "--limit", "1"]), ["long"]);
     assert_eq!(found(&files, &[&probe, "--containment-min", "0.8"]), ["long"]);
     assert_eq!(found(&files, &[&probe, "--containment-min", "0.8", "--of", "match"]), ["short"]);
-    assert_eq!(found(&files, &[&probe, "--words-min", "45"]), ["long", "short"], "short as a whole");
+    assert_eq!(
+        found(&files, &[&probe, "--words-min", "45"]),
+        ["long", "short"],
+        "short as a whole"
+    );
     assert_eq!(found(&files, &[&probe, "--words-min", "51"]), ["short"]);
     let twenty = files
         .put("twenty.jsonl", &line("p", &format!("x {} y {}", words(20..40), words(2_000..2_030))));
@@ -114,7 +118,10 @@ fn options_decide_what_is_listed() {
     let renamed = files.put("renamed.jsonl", &renamed);
     let columns = ["--id-column", "n", "--text-column", "body"];
     let of_corpus = ["--in-id-column", "id", "--in-text-column", "text"];
-    assert_eq!(found(&files, &[&[&*renamed], &columns[..], &of_corpus].concat()), ["long", "short"]);
+    assert_eq!(
+        found(&files, &[&[&*renamed], &columns[..], &of_corpus].concat()),
+        ["long", "short"]
+    );
     let stdin = ["passages", "-", "--in", &files.corpus, "--limit", "1", "--threads", "1"];
     let piped = akin_with_stdin(&stdin, line("p", &words(95..145)).as_bytes());
     assert!(piped.stdout.starts_with("p  50 words\n  long"), "{} {}", piped.stdout, piped.stderr);

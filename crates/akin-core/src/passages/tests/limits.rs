@@ -174,9 +174,14 @@ fn a_search_ends_once_no_other_text_can_be_among_the_first() {
     let all = PassageLimits { compared_max: 1_000, ..PassageLimits::default() };
     let whole = index.query_within(&probe, all).unwrap();
     assert_eq!((whole.matches.len(), whole.truncated), (405, false));
-    for (count, shared_min, ends_early) in
-        [(1, 0, true), (5, 0, true), (6, 0, false), (405, 0, false), (500, 150, true), (0, 0, false)]
-    {
+    for (count, shared_min, ends_early) in [
+        (1, 0, true),
+        (5, 0, true),
+        (6, 0, false),
+        (405, 0, false),
+        (500, 150, true),
+        (0, 0, false),
+    ] {
         let first = index.query_first(&probe, all, (count, shared_min), |_, _| true).unwrap();
         let wanted = whole.matches.iter().take(count);
         let is_wanted = |found: &&PassageMatch<usize>| found.of_probe.shared >= shared_min;
