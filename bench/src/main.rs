@@ -6,7 +6,8 @@
 //!
 //! In reading order: [`corpus`] makes what everybody is given, [`truth`] joins it exactly without
 //! any of akin's code, [`participants`] are measured, [`run`] starts them and [`score`] holds what
-//! they found against the truth, [`report`] writes tables and plots.
+//! they found against the truth, [`report`] writes tables and plots. [`passages`] and [`spans`] are
+//! comparisons of their own.
 
 #[path = "../../benches/client/mod.rs"]
 mod client;
@@ -17,9 +18,11 @@ mod made;
 mod measured;
 mod outcome;
 mod participants;
+mod passages;
 mod report;
 mod run;
 mod score;
+mod spans;
 mod truth;
 
 use std::path::PathBuf;
@@ -57,6 +60,13 @@ enum Command {
         /// The folder with a folder for each corpus
         folder: PathBuf,
     },
+    /// Measure akin's search for repeated spans beside a suffix array, and write the table
+    Spans(spans::Arguments),
+    /// Measure the search for passages, and write its tables and plot
+    Passages(passages::Arguments),
+    /// Be the suffix array
+    #[command(hide = true)]
+    SuffixArray(spans::Job),
     /// Be one participant, or a bare server
     #[command(hide = true)]
     Take(Job),
@@ -67,6 +77,9 @@ fn main() {
         Command::Run(arguments) => run::run(&arguments),
         Command::Generate { documents, file } => corpus::generate(documents, &file),
         Command::Report { folder } => report::write_all(&folder),
+        Command::Spans(arguments) => spans::run(&arguments),
+        Command::Passages(arguments) => passages::run(&arguments),
+        Command::SuffixArray(job) => spans::take(&job),
         Command::Take(job) => participants::take(&job),
     }
 }

@@ -53,9 +53,19 @@ fn status_bytes(process: &str, name: &str) -> u64 {
 
 /// Processor time that a process has used, in seconds. Linux counts it in hundredths.
 pub fn processor_s(process: u32) -> f64 {
+    seconds(&process.to_string(), 11)
+}
+
+/// Processor time of the ended children of this process.
+pub fn children_s() -> f64 {
+    seconds("self", 13)
+}
+
+/// The sum of the user and system times from this field on, behind the name of the process.
+fn seconds(process: &str, field: usize) -> f64 {
     let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
-    // The name, in parentheses, may hold anything; user and system time are 12 and 13 behind it.
+    // The name, in parentheses, may hold anything.
     let behind = stat.rsplit(") ").next().unwrap_or_default();
-    let ticks = behind.split(' ').skip(11).take(2).filter_map(|field| field.parse::<f64>().ok());
+    let ticks = behind.split(' ').skip(field).take(2).filter_map(|field| field.parse::<f64>().ok());
     ticks.sum::<f64>() / 100.0
 }

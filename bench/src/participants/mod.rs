@@ -12,6 +12,7 @@ mod servers;
 mod text;
 
 pub use http::is_scored;
+pub use servers::Server;
 
 use std::path::PathBuf;
 

@@ -76,6 +76,9 @@ fn akin(job: &Job, dir: &Path) -> Command {
     command.args(["serve", "--listen", "127.0.0.1:0", "--data-dir"]).arg(dir.join("data"));
     let sync = if job.setting.contains("interval") { "interval" } else { "always" };
     command.env("AKIN__STORAGE__SYNC", sync);
+    if job.setting.contains("passages of 32 words") {
+        command.env("AKIN__COLLECTION__PASSAGES__WORDS", "32");
+    }
     // As the others, it does not log requests.
     command.env("AKIN__LOG__LEVEL", "warn,akin::app=info");
     command

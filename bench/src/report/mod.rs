@@ -10,6 +10,10 @@ mod readme;
 mod table;
 mod tables;
 
+pub use numbers::{short, thousands};
+pub use plots::{Axis, Draws, Series, lines};
+pub use readme::replace_section;
+
 use std::fs;
 use std::path::Path;
 

@@ -4,7 +4,8 @@ mod draw;
 
 use std::path::Path;
 
-use self::draw::{Axis, Bar, Series, bars, lines};
+pub use self::draw::{Axis, Draws, Series, lines};
+use self::draw::{Bar, bars};
 use super::growth::name;
 use super::numbers::short;
 use crate::outcome::{Outcome, Results};
@@ -64,7 +65,7 @@ fn memory(results: &Results) -> Vec<Bar> {
 fn s_curve(results: &Results) -> Vec<Series> {
     let line = |outcome: &Outcome, line: &str, name: String| {
         let points = outcome.lines.get(line).filter(|points| !points.is_empty())?;
-        Some(Series { name, points: points.clone() })
+        Some(Series { name, points: points.clone(), draws: Draws::Both })
     };
     let promised =
         common(results).find_map(|outcome| line(outcome, "promised", "akin's promise".to_owned()));
@@ -78,7 +79,7 @@ fn s_curve(results: &Results) -> Vec<Series> {
 fn tradeoff(results: &Results) -> Vec<Series> {
     let point = |outcome: &Outcome| {
         let points = vec![[outcome.get("recall_unequal")?, outcome.get("lookups_per_s")?]];
-        Some(Series { name: name(outcome), points })
+        Some(Series { name: name(outcome), points, draws: Draws::Both })
     };
     common(results).filter_map(point).collect()
 }
@@ -86,7 +87,7 @@ fn tradeoff(results: &Results) -> Vec<Series> {
 fn latency(results: &Results, line: &str) -> Vec<Series> {
     let series = |outcome: &Outcome| {
         let points = outcome.lines.get(line)?.clone();
-        Some(Series { name: name(outcome), points })
+        Some(Series { name: name(outcome), points, draws: Draws::Both })
     };
     results.of("http").filter_map(series).collect()
 }
@@ -98,7 +99,7 @@ fn growth(results: &Results, task: &str) -> Vec<Series> {
         let (name, point) = (name(outcome), [outcome.documents as f64, seconds]);
         match series.iter_mut().find(|series| series.name == name) {
             Some(known) => known.points.push(point),
-            None => series.push(Series { name, points: vec![point] }),
+            None => series.push(Series { name, points: vec![point], draws: Draws::Both }),
         }
     }
     series
@@ -108,7 +109,7 @@ fn filing(results: &Results) -> Vec<Series> {
     let line = |(name, figure): (&str, &str)| {
         let point = |outcome: &Outcome| Some([outcome.documents as f64, outcome.get(figure)?]);
         let points = results.of("filing").filter_map(point).collect();
-        Series { name: name.to_owned(), points }
+        Series { name: name.to_owned(), points, draws: Draws::Both }
     };
     let wanted = [
         ("insert, p50", "insert_p50_us"),

@@ -6,20 +6,24 @@ use std::path::Path;
 use super::numbers::{share, short, thousands};
 use crate::outcome::{Outcome, Results};
 
-const BEGIN: &str = "<!-- peers: written by bench/run.sh -->\n";
-const END: &str = "<!-- /peers -->\n";
-
 /// Of the largest corpus that somebody wrote. Changes nothing where there is no such page, no marks
 /// in it or no results.
 pub fn write(readme: &Path, all: &[Results]) {
-    let Ok(text) = fs::read_to_string(readme) else { return };
     let size = |results: &&Results| (!results.corpus.is_made_up(), results.corpus.documents);
     let Some(results) = all.iter().max_by_key(size) else { return };
-    let Some((before, rest)) = text.split_once(BEGIN) else { return };
-    let Some((_, after)) = rest.split_once(END) else { return };
-    let section = section(results);
-    fs::write(readme, [before, BEGIN, &section, END, after].concat())
-        .expect("the README can be written");
+    replace_section(readme, "peers", &section(results));
+}
+
+/// Writes a section of a page anew: what is between `<!-- NAME: … -->` and `<!-- /NAME -->`.
+/// Changes nothing if the page or the marks do not exist.
+pub fn replace_section(page: &Path, name: &str, section: &str) {
+    let Ok(text) = fs::read_to_string(page) else { return };
+    let (begin, end) = (format!("<!-- {name}: "), format!("<!-- /{name} -->\n"));
+    let Some(start) = text.find(&begin) else { return };
+    let Some(line) = text[start..].find('\n') else { return };
+    let (before, rest) = text.split_at(start + line + 1);
+    let Some((_, after)) = rest.split_once(&end) else { return };
+    fs::write(page, [before, section, &end, after].concat()).expect("the page can be written");
 }
 
 fn section(results: &Results) -> String {

@@ -129,6 +129,7 @@ fn http(documents: usize) -> Vec<Planned> {
     let who = [
         ("axum", "echo, not a peer but the limit"),
         ("akin", "durable: every answer synced"),
+        ("akin", "durable, passages of 32 words"),
         ("akin", "sync in an interval of 1 s"),
         ("FastAPI + rensa", "in memory, one worker"),
         ("FastAPI + datasketch", "in memory, one worker"),

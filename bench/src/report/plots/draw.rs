@@ -36,6 +36,15 @@ pub struct Axis {
 pub struct Series {
     pub name: String,
     pub points: Vec<[f64; 2]>,
+    pub draws: Draws,
+}
+
+/// How a series is drawn: with the colour of its place, or of that number.
+#[derive(Clone, Copy)]
+pub enum Draws {
+    Both,
+    Line(usize),
+    Points(usize),
 }
 
 pub struct Bar {
@@ -114,10 +123,22 @@ pub fn lines(file: &Path, title: &str, axes: &[Axis; 2], series: &[Series]) {
         .build_cartesian_2d(Scale::new(across, x), Scale::new(up, y))
         .expect("a plot can be drawn");
     mesh(&mut chart, axes);
-    for (number, series) in series.iter().enumerate() {
+    for (place, series) in series.iter().enumerate() {
+        let number = match series.draws {
+            Draws::Both => place,
+            Draws::Line(number) | Draws::Points(number) => number,
+        };
         draw_series(&mut chart, axes, series, number);
-        let height = 50 + 20 * number as i32;
-        right.draw(&Circle::new((8, height), 4, style(number))).expect("a plot can be drawn");
+        let height = 50 + 20 * place as i32;
+        match series.draws {
+            Draws::Line(_) => {
+                right.draw(&PathElement::new([(2, height), (14, height)], style(number)))
+            }
+            Draws::Both | Draws::Points(_) => {
+                right.draw(&Circle::new((8, height), 4, style(number)))
+            }
+        }
+        .expect("a plot can be drawn");
         right
             .draw(&Text::new(series.name.as_str(), (18, height - 7), ("sans-serif", 13)))
             .expect("a plot can be drawn");
@@ -180,10 +201,14 @@ fn style(number: usize) -> ShapeStyle {
 fn draw_series(chart: &mut Chart, [x, y]: &[Axis; 2], series: &Series, number: usize) {
     let colour = COLOURS[number % COLOURS.len()];
     let points = series.points.iter().map(|point| (x.place(point[0]), y.place(point[1])));
-    let line = LineSeries::new(points.clone(), colour.stroke_width(2));
-    chart.draw_series(line).expect("a plot can be drawn");
-    let points = points.map(|point| Circle::new(point, 4, style(number)));
-    chart.draw_series(points).expect("a plot can be drawn");
+    if !matches!(series.draws, Draws::Points(_)) {
+        let line = LineSeries::new(points.clone(), colour.stroke_width(2));
+        chart.draw_series(line).expect("a plot can be drawn");
+    }
+    if !matches!(series.draws, Draws::Line(_)) {
+        let points = points.map(|point| Circle::new(point, 4, style(number)));
+        chart.draw_series(points).expect("a plot can be drawn");
+    }
 }
 
 /// Bars across, longest figures to the right, on a scale from nothing.
