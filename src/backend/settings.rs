@@ -79,7 +79,7 @@ impl fmt::Debug for ValkeySettings {
 }
 
 /// Postings of a block: few enough for the engine's compact encoding.
-const POSTINGS_PER_BLOCK: u64 = 64;
+const POSTINGS_PER_BLOCK: u64 = 16;
 
 impl ValkeySettings {
     /// Every fault of the settings, each beginning with its key.

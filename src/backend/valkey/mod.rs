@@ -23,7 +23,7 @@
 //! | `bTABLE.PREFIX` | sorted set | a block of postings at score 0: key and fingerprint |
 //! | `r` | string | the process that repairs now |
 //!
-//! A block has the postings of all keys of a table that begin with the same bits: about 64, so that
+//! A block has the postings of all keys of a table that begin with the same bits: about 16, so that
 //! it stays in the engine's compact encoding (`zset-max-listpack-entries 256`). The postings of a
 //! key are a range of its members, read up to a limit. Equal sets share an entry, so that a page
 //! copied 100,000 times has a single posting under each key. Fingerprints are keyed hashes of sets.
