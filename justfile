@@ -97,7 +97,7 @@ valkey *ARGS:
     bash bench/valkey.sh {{ARGS}}
 
 # Fuzzes a target for so many seconds (`cargo install cargo-fuzz`): text, json, ndjson, query, filter, snapshot, record,
-# backup or formats. What it finds goes to target/corpus; what belongs to the tests is copied to fuzz/corpus by hand.
+# replies, backup or formats. What it finds goes to target/corpus; what belongs to the tests is copied to fuzz/corpus by hand.
 fuzz TARGET SECONDS="300":
     mkdir -p target/corpus/{{TARGET}}
     cargo +nightly fuzz run {{TARGET}} target/corpus/{{TARGET}} fuzz/corpus/{{TARGET}} -- \

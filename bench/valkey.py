@@ -7,9 +7,15 @@ the bands that it chooses, and 21 of 6 rows, with which it finds as much. Its st
 support a Redis Cluster, so it has one server without replicas and without files; akin has three with
 an append-only file, each with a replica. Memory is that of the masters without the buffers of
 replication.
+
+The CPU microseconds of an operation are those of all its servers: akin and the masters, or datasketch
+(which is this program) and its server. akin's clients, which are in this program, are not counted.
+
+With --write the tables replace the former ones in docs/scaling.md.
 """
 
 import argparse
+import collections
 import concurrent.futures
 import http.client
 import json
@@ -47,6 +53,20 @@ def program(*names: str) -> str:
     return next(path for path in found if path)
 
 
+PAGE = Path(__file__).parent.parent / "docs" / "scaling.md"
+
+
+def cpu_seconds(pid: int) -> float:
+    """Of all threads of a process, to the nanosecond."""
+    total = 0
+    for thread in os.listdir(f"/proc/{pid}/task"):
+        try:
+            total += int(Path(f"/proc/{pid}/task/{thread}/schedstat").read_text().split()[0])
+        except OSError:
+            pass  # the thread has ended
+    return total / 1e9
+
+
 # All that were started, so that each ends with this program.
 STARTED: list[subprocess.Popen] = []
 
@@ -71,7 +91,7 @@ class Node:
         options = ["--port", str(self.port), "--bind", "127.0.0.1", "--dir", str(directory)]
         options += ["--save", "", "--logfile", "log", *settings]
         name = os.path.basename(server).replace("check-rdb", "server")
-        start(name, *options, executable=server)
+        self.pid = start(name, *options, executable=server).pid
         self.client = redis.Redis(port=self.port)
         until(lambda: self.client.ping(), "a node answers")
 
@@ -141,7 +161,9 @@ class Akin:
             "AKIN__VALKEY__NODES": json.dumps(self.valkey.addresses),
             "AKIN__VALKEY__DOCUMENTS_EXPECTED": str(expected),
             "AKIN__COLLECTION__STORE__TEXT": "false",
-            "AKIN__LOG__LEVEL": "warn",
+            "AKIN__LOG__LEVEL": "error",
+            # All senders are one client.
+            "AKIN__SERVER__CLIENT_SHARE_PERCENT": "100",
             **dict(setting.split("=", 1) for setting in arguments.set),
         }
         serve = [arguments.akin, "serve", "--listen", f"127.0.0.1:{self.port}"]
@@ -152,6 +174,12 @@ class Akin:
         if server.returncode:
             sys.exit("akin did not start")
         self.empty = self.valkey.used_memory()
+        self.pid = server.pid
+
+    def cpu(self) -> tuple[float, float]:
+        """Of akin, and of the masters."""
+        masters = sum(cpu_seconds(node.pid) for node in self.valkey.masters())
+        return cpu_seconds(self.pid), masters
 
     def call(self, method: str, path: str, body: bytes) -> tuple[int, bytes]:
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=600)
@@ -203,6 +231,9 @@ class Datasketch:
         self.sketches: dict[str, MinHash] = {}
         self.empty = self.node.used_memory()
 
+    def cpu(self) -> tuple[float, float]:
+        return cpu_seconds(os.getpid()), cpu_seconds(self.node.pid)
+
     def insert(self, documents: list[dict]) -> None:
         with self.index.insertion_session() as session:
             for document in documents:
@@ -239,10 +270,16 @@ def made_up(count: int, chance: random.Random) -> list[dict]:
     return documents
 
 
-def seconds(work) -> tuple[float, object]:
-    began = time.perf_counter()
+def measured(peer, rates: dict, name: str, count: int, work):
+    """Notes the operations a second, and the CPU microseconds of each in the peer and its servers."""
+    before, began = peer.cpu(), time.perf_counter()
     result = work()
-    return time.perf_counter() - began, result
+    took, after = time.perf_counter() - began, peer.cpu()
+    rates[name].append(count / took)
+    used = [(now - then) / count * 1e6 for now, then in zip(after, before)]
+    rates[f"{name} client"].append(used[0])
+    rates[f"{name} nodes"].append(used[1])
+    return result
 
 
 def found_share(documents: list[dict], found: list[set[str]]) -> float:
@@ -258,7 +295,7 @@ def run(arguments: argparse.Namespace, directory: Path) -> None:
     peers = [akin, *others]
     chance = random.Random(17)
     rates: dict[str, dict[str, list[float]]] = {
-        peer.name: {"inserts": [], "lookups": [], "found": []} for peer in peers
+        peer.name: collections.defaultdict(list) for peer in peers
     }
     per_round = arguments.documents // arguments.rounds // 4 * 4
     for number in range(arguments.rounds):
@@ -269,43 +306,76 @@ def run(arguments: argparse.Namespace, directory: Path) -> None:
         for other in others:
             other.sketches = made
         for peer in peers:
-            took, _ = seconds(lambda: peer.insert(documents))
-            rates[peer.name]["inserts"].append(per_round / took)
+            of = rates[peer.name]
+            measured(peer, of, "inserts", per_round, lambda: peer.insert(documents))
         for peer in peers:
-            took, found = seconds(lambda: peer.look_up(documents))
-            rates[peer.name]["lookups"].append(per_round / took)
-            rates[peer.name]["found"].append(found_share(documents, found))
+            of = rates[peer.name]
+            found = measured(peer, of, "lookups", per_round, lambda: peer.look_up(documents))
+            of["found"].append(found_share(documents, found))
     stored = per_round * arguments.rounds
-    table(rates, {peer.name: peer.used_memory() / stored for peer in peers}, stored)
-    grow(akin, arguments.more, stored, chance)
+    memory = {peer.name: peer.used_memory() / stored for peer in peers}
+    lines = [*about(arguments, akin, stored), "", *table(rates, memory)]
+    print("\n".join(lines), flush=True)
+    lines += grow(akin, arguments.more, stored, chance)
+    if arguments.write:
+        write(lines)
 
 
-def table(rates: dict, memory: dict, stored: int) -> None:
-    print(f"{stored:,} documents of {WORDS} words, in {len(rates['akin']['inserts'])} turns\n")
-    print("| | inserts a second | lookups a second | bytes a document | editions found |")
-    print("|---|---|---|---|---|")
+def about(arguments: argparse.Namespace, akin: Akin, stored: int) -> list[str]:
+    server = akin.valkey.nodes[0].client.info("server")
+    program = "Valkey " + server["valkey_version"] if "valkey_version" in server else None
+    program = program or "Redis " + server["redis_version"]
+    nodes = "3 masters" if arguments.plain else "3 masters with a replica each"
+    checked = "each insert checked" if arguments.check else "without checks"
+    return [
+        f"{time.strftime('%Y-%m-%d')}, {program}, {nodes}, {checked}: {stored:,} documents of "
+        f"{WORDS} words in {arguments.rounds} turns."
+    ]
+
+
+def write(lines: list[str]) -> None:
+    begin, end = "<!-- bench/valkey.sh -->\n", "<!-- /bench/valkey.sh -->"
+    before, rest = PAGE.read_text().split(begin)
+    after = rest.split(end, 1)[1]
+    PAGE.write_text(before + begin + "\n".join(lines) + "\n" + end + after)
+
+
+def table(rates: dict, memory: dict) -> list[str]:
+    lines = [
+        "| | inserts/s | CPU µs an insert: client, nodes | lookups/s | CPU µs a lookup | B a document "
+        "| editions found |",
+        "|---|--:|--:|--:|--:|--:|--:|",
+    ]
     for name, of in rates.items():
-        inserts, lookups, found = (np.median(of[key]) for key in ("inserts", "lookups", "found"))
-        print(f"| {name} | {inserts:,.0f} | {lookups:,.0f} | {memory[name]:,.0f} | {found:.4f} |")
-    sys.stdout.flush()
+        middle = {key: np.median(values) for key, values in of.items()}
+        cells = [f"{middle['inserts']:,.0f}"]
+        cells += [f"{middle['inserts client']:,.0f}, {middle['inserts nodes']:,.0f}"]
+        cells += [f"{middle['lookups']:,.0f}"]
+        cells += [f"{middle['lookups client']:,.0f}, {middle['lookups nodes']:,.0f}"]
+        cells += [f"{memory[name]:,.0f}", f"{middle['found']:.4f}"]
+        lines.append(f"| {name} | {' | '.join(cells)} |")
+    return lines
 
 
-def grow(akin: Akin, more: int, stored: int, chance: random.Random) -> None:
+def grow(akin: Akin, more: int, stored: int, chance: random.Random) -> list[str]:
     """akin alone, further: what a document takes, and how many commands."""
     step = max(more // 10 // 4 * 4, 4)
+    lines = []
     for first in range(0, more, step):
         if first == 0:
-            print("\n| documents | inserts a second | bytes a document | commands an insert |")
-            print("|---|---|---|---|")
+            lines += ["", "| documents | inserts/s | B a document | commands an insert |"]
+            lines += ["|--:|--:|--:|--:|"]
         documents = made_up(step, chance)
         for document in documents:
             document["id"] = f"more-{first}-{document['id']}"
-        before = akin.valkey.commands()
-        took, _ = seconds(lambda: akin.insert(documents))
+        before, rates = akin.valkey.commands(), collections.defaultdict(list)
+        measured(akin, rates, "inserts", step, lambda: akin.insert(documents))
         commands = (akin.valkey.commands() - before) / step
         stored += step
-        bytes_each = akin.used_memory() / stored
-        print(f"| {stored:,} | {step / took:,.0f} | {bytes_each:,.0f} | {commands:.1f} |", flush=True)
+        rate, bytes_each = rates["inserts"][0], akin.used_memory() / stored
+        lines.append(f"| {stored:,} | {rate:,.0f} | {bytes_each:,.0f} | {commands:.1f} |")
+        print(lines[-1], flush=True)
+    return lines
 
 
 def main() -> None:
@@ -315,6 +385,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--more", type=int, default=0, help="for akin alone, afterwards")
     parser.add_argument("--plain", action="store_true", help="without replicas and append-only file")
+    parser.add_argument("--write", action="store_true", help="the tables into docs/scaling.md")
     parser.add_argument("--check", action=argparse.BooleanOptionalAction, default=True)
     parser.add_argument("--set", action="append", default=[], help="AKIN__… of akin's, as NAME=VALUE")
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))

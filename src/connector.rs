@@ -21,11 +21,11 @@ use tokio_rustls::rustls::crypto::{
     CryptoProvider, ring, verify_tls12_signature, verify_tls13_signature,
 };
 use tokio_rustls::rustls::pki_types::pem::{self, PemObject};
-use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use tokio_rustls::rustls::server::ParsedCertificate;
 use tokio_rustls::rustls::{
     self, CertificateError, ClientConfig, ConfigBuilder, DigitallySignedStruct, RootCertStore,
-    SignatureScheme, WantsVerifier,
+    SignatureScheme, WantsVerifier, client::WantsClientCert,
 };
 
 use crate::trusted_file::{self, FileError};
@@ -104,14 +104,39 @@ pub fn http_client(trust: &Trust, connect_timeout: Duration) -> Result<HttpClien
     http.set_nodelay(true);
     http.enforce_http(false);
     let https = HttpsConnectorBuilder::new()
-        .with_tls_config(tls(trust)?)
+        .with_tls_config(client_config(trust, None)?)
         .https_or_http()
         .enable_http1()
         .wrap_connector(http);
     Ok(legacy::Client::builder(TokioExecutor::new()).build(https))
 }
 
-fn tls(trust: &Trust) -> Result<ClientConfig, TrustError> {
+/// The certificate by which a client shows who it is, and its key.
+#[derive(Debug)]
+pub struct Identity {
+    path: PathBuf,
+    chain: Vec<CertificateDer<'static>>,
+    key: PrivateKeyDer<'static>,
+}
+
+impl Identity {
+    /// # Errors
+    /// A file has no certificate or no key.
+    pub fn new(certificate: &Pem, key: &Pem) -> Result<Self, TrustError> {
+        let damaged = |source| TrustError::Damaged { path: key.path.clone(), source };
+        let (path, chain) = (certificate.path.clone(), certificates(certificate)?);
+        Ok(Self { path, chain, key: PrivateKeyDer::from_pem_slice(&key.bytes).map_err(damaged)? })
+    }
+}
+
+/// TLS for a client.
+///
+/// # Errors
+/// The certificates to trust cannot be read, or the key is not that of the certificate.
+pub fn client_config(
+    trust: &Trust,
+    identity: Option<Identity>,
+) -> Result<ClientConfig, TrustError> {
     let provider = Arc::new(ring::default_provider());
     let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
         .with_safe_default_protocol_versions()
@@ -121,22 +146,33 @@ fn tls(trust: &Trust) -> Result<ClientConfig, TrustError> {
         Trust::Platform => platform()?,
         Trust::Authorities(pem) => {
             let verifier = Authorities::new(pem, provider)?;
-            return Ok(with_verifier(builder, verifier));
+            return with_identity(with_verifier(builder, verifier), identity);
         }
         Trust::Certificate(pem) => {
             let certificate = certificates(pem)?.swap_remove(0);
-            return Ok(with_verifier(builder, OnlyOne { certificate, provider }));
+            let verifier = OnlyOne { certificate, provider };
+            return with_identity(with_verifier(builder, verifier), identity);
         }
     };
-    Ok(builder.with_root_certificates(roots).with_no_client_auth())
+    with_identity(builder.with_root_certificates(roots), identity)
 }
 
 fn with_verifier(
     builder: ConfigBuilder<ClientConfig, WantsVerifier>,
     verifier: impl ServerCertVerifier + 'static,
-) -> ClientConfig {
-    let builder = builder.dangerous().with_custom_certificate_verifier(Arc::new(verifier));
-    builder.with_no_client_auth()
+) -> ConfigBuilder<ClientConfig, WantsClientCert> {
+    builder.dangerous().with_custom_certificate_verifier(Arc::new(verifier))
+}
+
+fn with_identity(
+    builder: ConfigBuilder<ClientConfig, WantsClientCert>,
+    identity: Option<Identity>,
+) -> Result<ClientConfig, TrustError> {
+    let Some(Identity { path, chain, key }) = identity else {
+        return Ok(builder.with_no_client_auth());
+    };
+    let unusable = |source| TrustError::Unusable { path, source };
+    builder.with_client_auth_cert(chain, key).map_err(unusable)
 }
 
 fn platform() -> Result<RootCertStore, TrustError> {

@@ -59,6 +59,8 @@ pub use shared::{
     connect_to_valkey,
 };
 pub use statistics::{BackendStats, Progress, Recovery, RecoverySource};
+#[cfg(all(feature = "valkey", any(test, fuzzing)))]
+pub use valkey::fuzzing;
 
 /// A document with its set, sketch and keys: everything needed to store and find it.
 #[derive(Debug)]

@@ -31,10 +31,13 @@ pub struct ValkeySettings {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub password_file: Option<PathBuf>,
     pub tls: bool,
+    /// What akin shows nodes that ask for a certificate: PEM files.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub client_certificate: Option<PathBuf>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub client_key: Option<PathBuf>,
     /// The prefix of all key names.
     pub prefix: String,
-    /// Connections to each node.
-    pub connections: usize,
     /// Replicas that must have a write before it is acknowledged.
     pub wait_replicas: u32,
     pub wait_timeout_ms: u64,
@@ -93,6 +96,12 @@ impl ValkeySettings {
         if self.password.is_some() && self.password_file.is_some() {
             faults.push("password and password_file exclude each other".to_owned());
         }
+        if self.client_certificate.is_some() != self.client_key.is_some() {
+            faults.push("client_certificate and client_key need each other".to_owned());
+        }
+        if self.client_certificate.is_some() && !self.tls {
+            faults.push("client_certificate is shown over TLS alone: set tls".to_owned());
+        }
         if let Some(url) = self.contents.as_ref().filter(|url| !is_place(url)) {
             faults.push(format!(
                 "contents must look like file:///srv/akin or s3://bucket/akin, not '{url}'"
@@ -104,7 +113,6 @@ impl ValkeySettings {
             faults.push(format!("prefix must be 1 to 64 letters, digits, - or _, not '{prefix}'"));
         }
         let ranges = [
-            ("connections", self.connections as u64, 1, 64),
             ("wait_replicas", u64::from(self.wait_replicas), 0, 16),
             ("wait_timeout_ms", self.wait_timeout_ms, 1, self.deadline_ms),
             ("deadline_ms", self.deadline_ms, 100, 600_000),

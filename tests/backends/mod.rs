@@ -36,7 +36,6 @@ pub fn in_valkey(dir: &Path) -> Arc<dyn SharedCollections> {
         "password": password,
         "tls": false,
         "prefix": user,
-        "connections": 1,
         "wait_replicas": 0,
         "wait_timeout_ms": 1_000,
         "deadline_ms": 20_000,

@@ -1,7 +1,8 @@
 //! Several clients at once, each with ids of its own, while snapshots, removals of expired
-//! documents, discoveries and a reindex go on. A client knows what became of its own documents and
+//! documents, discoveries and a reindex go on, or while Valkey closes all connections. A client knows what became of its own documents and
 //! of those that nobody changes; of the others it knows nothing.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -43,7 +44,7 @@ pub async fn play(world: &mut World) {
     let is_reindexed = next.is_some();
     let is_quiet = is_reindexed || backends::is_valkey();
     let around = [
-        tokio::spawn(maintain(world.collections().clone(), is_over.clone())),
+        tokio::spawn(maintain(world.collections().clone(), world.dir(), is_over.clone())),
         tokio::spawn(discover(world.collections().clone(), is_over.clone(), stable, is_quiet)),
     ];
     let playing: Vec<JoinHandle<Client>> =
@@ -80,12 +81,16 @@ fn gather(world: &mut World, clients: &[Client]) {
     }
 }
 
-async fn maintain(collections: Arc<Collections>, is_over: Arc<AtomicBool>) {
+async fn maintain(collections: Arc<Collections>, dir: PathBuf, is_over: Arc<AtomicBool>) {
     while !is_over.load(Ordering::Relaxed) {
         let engine = collections.get(&world::name()).unwrap();
         // The snapshot of a collection that is being replaced may be refused.
         let _ = engine.snapshot().await;
         let _ = engine.remove_expired().await;
+        if backends::is_valkey() {
+            // Replies are lost, of commands that are executed.
+            backends::close_connections(&dir);
+        }
         tokio::task::yield_now().await;
     }
 }

@@ -1,6 +1,7 @@
 //! A collection on disk, and the model beside it.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
@@ -115,6 +116,10 @@ impl World {
     /// Valkey closes the connections of this world. Only the backend in Valkey has them.
     pub fn close_connections(&self) {
         backends::close_connections(self.dir.path());
+    }
+
+    pub fn dir(&self) -> PathBuf {
+        self.dir.path().to_owned()
     }
 
     /// The settings that it is reindexed with next, if it can be.

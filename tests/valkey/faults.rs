@@ -194,6 +194,31 @@ fn a_server_waits_for_nodes_that_start_later() {
     });
 }
 
+fn tls_file(name: &str) -> String {
+    format!("{}/tests/valkey/tls/{name}", env!("CARGO_MANIFEST_DIR"))
+}
+
+/// The nodes have certificates, and ask for the certificate of a client.
+#[test]
+fn nodes_with_tls_are_shown_a_certificate() {
+    let password = Some("open sesame".to_owned());
+    let has_replicas = false;
+    let valkey =
+        Valkey::start(&Options { has_replicas, tls: true, password, ..Options::default() });
+    let dir = tempfile::tempdir().unwrap();
+    let (certificate, key) = (tls_file("client.cert.pem"), tls_file("client.key.pem"));
+    let shown = [("client_certificate", &*certificate), ("client_key", &*key)];
+    let reached = [("tls", "true"), ("password", "open sesame"), ("deadline_ms", "2000")];
+    let Err(_) = try_start(&valkey, &dir, 0, &reached) else { panic!("without a certificate") };
+    let settings = [&shown[..], &reached].concat();
+    let servers = Servers::start(&valkey, 2, &settings);
+    for id in ["one", "two"] {
+        assert_eq!(servers.add(0, id).status, 201);
+    }
+    assert_eq!(servers.add(1, "one").status, 200);
+    assert_eq!(servers.documents(), 2);
+}
+
 #[test]
 fn a_wrong_password_is_said_at_the_start() {
     let password = Some("open sesame".to_owned());

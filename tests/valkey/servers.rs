@@ -80,6 +80,9 @@ pub fn try_start(
     command.arg(dir.path().join(number.to_string()));
     command.env("AKIN__LOG__FORMAT", "json");
     command.env("AKIN__STORAGE__BACKEND", "valkey");
+    // Whom the server trusts, if the nodes have TLS.
+    let authority = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/valkey/tls/ca.cert.pem");
+    command.env("SSL_CERT_FILE", authority);
     // Which near-duplicates are found by chance is the same everywhere.
     command.env("AKIN__COLLECTION__SKETCH__SEED", "7");
     command.env("AKIN__VALKEY__NODES", json!(valkey.addresses()).to_string());

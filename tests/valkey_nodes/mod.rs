@@ -33,6 +33,7 @@ pub struct Options {
     pub has_proxies: bool,
     pub has_replicas: bool,
     pub password: Option<String>,
+    pub tls: bool,
     /// A master that does not answer for so long is replaced.
     pub node_timeout_ms: u32,
     /// Further lines of the configuration.
@@ -42,7 +43,8 @@ pub struct Options {
 impl Default for Options {
     fn default() -> Self {
         let (password, further) = (None, Vec::new());
-        Self { has_proxies: false, has_replicas: true, password, node_timeout_ms: 1_000, further }
+        let (has_proxies, has_replicas, tls, node_timeout_ms) = (false, true, false, 1_000);
+        Self { has_proxies, has_replicas, password, tls, node_timeout_ms, further }
     }
 }
 

@@ -18,8 +18,10 @@ const PROGRAMS: [&str; 4] =
     ["valkey-server", "redis-server", "valkey-check-rdb", "redis-check-rdb"];
 
 pub struct Node {
-    /// Where it listens.
+    /// Where it listens for the test, without TLS.
     pub port: u16,
+    /// Where it listens with TLS, if it does.
+    tls_port: Option<u16>,
     pub proxy: Option<Proxy>,
     password: Option<String>,
     dir: PathBuf,
@@ -41,21 +43,23 @@ impl Node {
     /// If there is no such program, or it ends at once.
     pub fn start(dir: PathBuf, options: &Options) -> Self {
         fs::create_dir_all(&dir).unwrap();
-        let [port, bus_port] = free_ports();
+        let [port, bus_port, tls_port] = free_ports();
         let proxy = options.has_proxies.then(|| Proxy::start(port));
         let announced = proxy.as_ref().map_or(port, |proxy| proxy.port);
-        let settings = settings(options, &dir, [port, bus_port, announced]);
+        let mut settings = settings(options, &dir, [port, bus_port, announced]);
+        let tls_port = options.tls.then_some(tls_port);
+        settings.extend(tls_port.into_iter().flat_map(tls_settings));
         fs::write(dir.join("server.conf"), settings).unwrap();
         let process = Mutex::new(Some(Process::start(&dir)));
         let password = options.password.clone();
-        let node = Self { port, proxy, password, dir, process, wire: Mutex::new(None) };
+        let node = Self { port, tls_port, proxy, password, dir, process, wire: Mutex::new(None) };
         node.await_answer();
         node
     }
 
     /// The port that clients know.
     pub fn announced_port(&self) -> u16 {
-        self.proxy.as_ref().map_or(self.port, |proxy| proxy.port)
+        self.tls_port.unwrap_or_else(|| self.proxy.as_ref().map_or(self.port, |proxy| proxy.port))
     }
 
     /// `None` if it does not answer.
@@ -196,9 +200,9 @@ impl Drop for Process {
     }
 }
 
-/// Two ports that nobody has.
-fn free_ports() -> [u16; 2] {
-    let listeners = [(); 2].map(|()| TcpListener::bind("127.0.0.1:0").unwrap());
+/// Ports that nobody has.
+fn free_ports() -> [u16; 3] {
+    let listeners = [(); 3].map(|()| TcpListener::bind("127.0.0.1:0").unwrap());
     listeners.map(|listener| listener.local_addr().unwrap().port())
 }
 
@@ -238,6 +242,19 @@ fn settings(options: &Options, dir: &Path, [port, bus_port, announced]: [u16; 3]
         line(name, value);
     }
     lines
+}
+
+/// The nodes speak TLS with each other and with clients, who must show a certificate.
+fn tls_settings(port: u16) -> Vec<u8> {
+    let file = |name: &str| format!("{}/tests/valkey/tls/{name}", env!("CARGO_MANIFEST_DIR"));
+    let files = [("cert", "node.cert.pem"), ("key", "node.key.pem"), ("ca-cert", "ca.cert.pem")];
+    let mut lines = format!("tls-port {port}\ncluster-announce-tls-port {port}\n");
+    lines.push_str("tls-cluster yes\ntls-replication yes\n");
+    for (key, name) in files {
+        lines.extend(["tls-", key, "-file ", &file(name), "\n"]);
+    }
+    lines.push_str("tls-auth-clients yes\n");
+    lines.into_bytes()
 }
 
 fn words(command: &[impl AsRef<[u8]>]) -> String {

@@ -9,7 +9,7 @@ use tokio::time::{Instant, sleep};
 
 use super::command::{Command, number};
 use super::failure::unavailable;
-use super::layout::{Leftover, Part, be_bytes, member, posting};
+use super::layout::{Leftover, Part, member, posting};
 use super::replicas::Generation;
 use super::versions::{Entry, Pending, VersionRecord, flags, set_bytes};
 use super::{Shared, scripts};
@@ -43,7 +43,7 @@ pub(crate) struct Announced {
 impl Announced {
     pub(super) fn leftover(&self) -> Leftover {
         let fingerprint = self.pending.stored.fingerprint;
-        Leftover::Version { version: self.version.clone(), fingerprint }
+        Leftover::Added { version: self.version.clone(), fingerprint }
     }
 
     /// Other documents wait for the outcome.
@@ -131,11 +131,14 @@ impl Shared {
             Announced { shared, version, pending, since, is_filed: false, is_done: false };
         let (id, now) = (&announced.version.id, number(announced.pending.since_ms));
         let queue = self.layout.queue(Part::of_id(id));
-        let field = Bytes::copy_from_slice(&be_bytes(ordinal));
         // The queue first, so that a crash in between leaves something that the repair finds.
         let commands = vec![
             Command::new("ZADD", queue, [now, announced.leftover().encode()]),
-            Command::new("HSET", self.layout.pending(id), [field, announced.pending.encode()]),
+            Command::new(
+                "SET",
+                self.layout.pending(&announced.version),
+                [announced.pending.encode()],
+            ),
         ];
         self.connection.call(commands).await?;
         self.keep_and_file(prepared, &announced).await?;
@@ -202,20 +205,18 @@ impl Shared {
         self.connection.call(prepared.keys.iter().map(post).collect()).await.map(|_| ())
     }
 
-    /// Notes the ticket of a pending version.
+    /// Notes the ticket of a pending version, unless the version was withdrawn.
     pub(super) async fn set_ticket(
         &self,
         announced: &mut Announced,
         ticket: u64,
     ) -> Result<(), BackendError> {
         announced.pending.ticket = ticket;
-        let Version { id, ordinal } = &announced.version;
-        let keys = vec![self.layout.pending(id)];
-        let field = Bytes::copy_from_slice(&be_bytes(*ordinal));
-        let set = scripts::SET_TICKET.call(keys, vec![field, announced.pending.encode()]);
-        match self.connection.call_one(set).await?.integer() {
-            Some(1) => Ok(()),
-            _ => Err(unavailable("the document was withdrawn as its adding took too long")),
+        let value = [announced.pending.encode(), Bytes::from_static(b"XX")];
+        let set = Command::new("SET", self.layout.pending(&announced.version), value);
+        match self.connection.call_one(set).await?.bytes() {
+            Some(_) => Ok(()),
+            None => Err(unavailable("the document was withdrawn as its adding took too long")),
         }
     }
 }

@@ -1,39 +1,34 @@
-//! The connections to Valkey: pipelines of commands, each with a deadline.
+//! The connections to Valkey: calls of commands, each with a deadline.
 //!
 //! They run on a runtime of their own, so that opening a collection may wait for them on any
-//! thread.
+//! thread, and a call on any runtime.
 
-use std::sync::Arc;
-use std::time::Duration;
+use std::sync::{Arc, mpsc};
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use fred::error::Error as EngineFailure;
-use fred::interfaces::ClientLike;
-use fred::types::config::{Options, Server};
-use fred::types::{CustomCommand, Value};
-use tokio::runtime::Runtime;
+use tokio::runtime::{Handle, Runtime};
 use tokio::sync::Semaphore;
-use tokio::time::{sleep, timeout};
 
-use super::client::Clients;
+use super::access::access;
+use super::client::{Address, Client, Fault, Reply};
 use super::command::Command;
-use super::failure::{failed, unavailable, unreachable_because};
+use super::failure::{failed, refused, unavailable, unreachable_because};
 use super::replicas::{Barrier, Generation};
-use super::reply::Reply;
 use crate::backend::BackendError;
-use crate::backend::ValkeySettings;
+use crate::backend::settings::{ValkeySettings, address};
 
 /// Threads of the runtime.
 const THREADS: usize = 2;
 
-/// Commands sent in a pipeline.
+/// Commands sent at once.
 const COMMANDS_AT_ONCE: usize = 2_048;
 
-/// Pipelines in flight: further pipelines wait, which bounds the memory of replies.
-const PIPELINES_MAX: usize = 128;
+/// Calls in flight: further calls wait, which bounds the memory of replies.
+const CALLS_MAX: usize = 128;
 
-/// The pause before a command is sent again because its keys are being moved.
-const MOVE_PAUSE: Duration = Duration::from_millis(5);
+/// The pause between attempts to reach Valkey at all.
+const PAUSE: Duration = Duration::from_millis(200);
 
 /// The open connections. Cheap to clone.
 #[derive(Clone)]
@@ -44,9 +39,9 @@ pub struct Connection {
 pub(super) struct Inner {
     /// `None` only while it is dropped.
     runtime: Option<Runtime>,
-    pub(super) clients: Clients,
+    pub(super) client: Arc<Client>,
     pub(super) prefix: String,
-    pipelines: Semaphore,
+    calls: Semaphore,
     deadline: Duration,
     pub(super) wait_replicas: u32,
     pub(super) wait_timeout: Duration,
@@ -74,18 +69,17 @@ impl Connection {
             .enable_all()
             .build()
             .map_err(|error| unreachable_because(&error))?;
-        let opening = settings.clone();
-        let clients = block_on(runtime.handle(), async move { Clients::open(&opening).await })?;
-        let barrier = Barrier::new(clients.waiting.as_ref());
+        let (opening, handle) = (settings.clone(), runtime.handle().clone());
+        let client = block_on(runtime.handle(), async move { open(&opening, &handle).await })?;
         let inner = Inner {
             runtime: Some(runtime),
-            clients,
+            barrier: Barrier::new(client.masters()),
+            client: Arc::new(client),
             prefix: settings.prefix.clone(),
-            pipelines: Semaphore::new(PIPELINES_MAX),
+            calls: Semaphore::new(CALLS_MAX),
             deadline: settings.deadline(),
             wait_replicas: settings.wait_replicas,
             wait_timeout: Duration::from_millis(settings.wait_timeout_ms),
-            barrier,
         };
         Ok(Self { inner: Arc::new(inner) })
     }
@@ -116,14 +110,9 @@ impl Connection {
         if commands.is_empty() {
             return Ok(Vec::new());
         }
-        let inner = Arc::clone(&self.inner);
-        let work = async move {
-            let _permit =
-                inner.pipelines.acquire().await.map_err(|error| unavailable(error.to_string()))?;
-            inner.within_deadline(inner.call_all(&commands)).await
-        };
-        let done = self.spawn(work).await;
-        done.unwrap_or_else(|_| Err(unavailable("the server is stopping")))
+        let permit = self.inner.calls.acquire().await;
+        let _permit = permit.map_err(|error| unavailable(error.to_string()))?;
+        self.inner.call_all(&commands).await
     }
 
     /// [`Self::call`] with a single command.
@@ -167,10 +156,9 @@ impl Connection {
         let inner = Arc::clone(&self.inner);
         let read = self.spawn(async move {
             let mut values = Vec::new();
-            for node in inner.nodes() {
-                let command = CustomCommand::new_static("CONFIG", None::<u16>, false);
-                let arguments = vec![Value::from("GET"), Value::from(name)];
-                let reply = inner.at(&node, command, arguments).await.ok();
+            for node in inner.client.masters() {
+                let words = ["GET", name].map(|word| Bytes::from_static(word.as_bytes()));
+                let reply = inner.at(&node, Command::to_node("CONFIG", words)).await.ok();
                 let value = reply.and_then(|reply| reply.array().into_iter().nth(1)?.text());
                 values.push((node.to_string(), value));
             }
@@ -181,90 +169,44 @@ impl Connection {
 }
 
 impl Inner {
-    fn nodes(&self) -> Vec<Server> {
-        self.clients.next().active_connections()
-    }
-
-    /// # Errors
-    /// [`BackendError::Unavailable`] after the deadline: a node may then be silent.
-    pub(super) async fn within_deadline<T>(
-        &self,
-        work: impl Future<Output = Result<T, BackendError>>,
-    ) -> Result<T, BackendError> {
-        match timeout(self.deadline, work).await {
-            Ok(done) => done,
-            Err(_) => {
-                self.clients.open_anew();
-                Err(unavailable("no reply within valkey.deadline_ms"))
-            }
-        }
+    /// When commands that are sent now must have replies.
+    pub(super) fn end(&self) -> Instant {
+        Instant::now() + self.deadline
     }
 
     async fn call_all(&self, commands: &[Command]) -> Result<Vec<Reply>, BackendError> {
-        let mut replies = Vec::with_capacity(commands.len());
+        let (mut replies, end) = (Vec::with_capacity(commands.len()), self.end());
         for commands in commands.chunks(COMMANDS_AT_ONCE) {
-            replies.extend(self.pipeline(commands).await?);
-        }
-        Ok(replies)
-    }
-
-    async fn pipeline(&self, commands: &[Command]) -> Result<Vec<Reply>, BackendError> {
-        let parts = commands.iter().map(Command::parts);
-        let results = self.send(parts).await?;
-        let mut replies = Vec::with_capacity(results.len());
-        for (command, mut result) in commands.iter().zip(results) {
-            while let Some(again) = again(command, &result).await {
-                let sent = self.send([again].into_iter()).await?;
-                result = sent.into_iter().next().unwrap_or(Ok(Value::Null));
+            let some = self.client.call(commands, end).await.map_err(|fault| failed(&fault))?;
+            for reply in some {
+                match reply {
+                    Reply::Error(text) => return Err(refused(text)),
+                    reply => replies.push(reply),
+                }
             }
-            replies.push(Reply::from(result.map_err(|error| failed(&error))?));
         }
         Ok(replies)
     }
 
-    /// A result for each command.
-    async fn send(
-        &self,
-        parts: impl ExactSizeIterator<Item = (CustomCommand, Vec<Value>)>,
-    ) -> Result<Vec<Result<Value, EngineFailure>>, BackendError> {
-        let (pipeline, count) = (self.clients.next().pipeline(), parts.len());
-        for (command, arguments) in parts {
-            let queued = pipeline.custom::<Value, Value>(command, arguments).await;
-            queued.map_err(|error| failed(&error))?;
+    async fn at(&self, node: &Address, command: Command) -> Result<Reply, BackendError> {
+        let replies = self.client.call_at(node, &[command], self.end(), false).await;
+        match replies.map_err(|fault| failed(&fault))?.pop() {
+            Some(Reply::Error(text)) => Err(refused(text)),
+            Some(reply) => Ok(reply),
+            None => Err(unavailable("a command without a reply")),
         }
-        let mut results = pipeline.try_all::<Value>().await;
-        if results.len() == count {
-            return Ok(results);
-        }
-        // The pipeline as a whole has failed.
-        match results.pop() {
-            Some(Err(error)) => Err(failed(&error)),
-            _ => Err(BackendError::Unexpected { what: "replies to a pipeline" }),
-        }
-    }
-
-    async fn at(
-        &self,
-        node: &Server,
-        command: CustomCommand,
-        arguments: Vec<Value>,
-    ) -> Result<Reply, EngineFailure> {
-        let options = Options { cluster_node: Some(node.clone()), ..Options::default() };
-        let client = self.clients.next().with_options(&options);
-        client.custom::<Value, Value>(command, arguments).await.map(Reply::from)
     }
 
     async fn remove_keys(&self, pattern: &str, at_once: usize) -> Result<usize, BackendError> {
         let mut removed = 0;
-        for node in self.nodes() {
+        for node in self.client.masters() {
             let mut cursor = "0".to_owned();
             loop {
-                let command = CustomCommand::new_static("SCAN", None::<u16>, false);
                 let count = at_once.to_string();
-                let arguments = [cursor.as_str(), "MATCH", pattern, "COUNT", &count];
-                let arguments = arguments.into_iter().map(Value::from).collect();
-                let page = self.at(&node, command, arguments).await;
-                let mut page = page.map_err(|error| failed(&error))?.array().into_iter();
+                let words = [cursor.as_str(), "MATCH", pattern, "COUNT", &count];
+                let words = words.map(|word| Bytes::copy_from_slice(word.as_bytes()));
+                let page = self.at(&node, Command::to_node("SCAN", words)).await?;
+                let mut page = page.array().into_iter();
                 cursor = page.next().and_then(Reply::text).unwrap_or_else(|| "0".to_owned());
                 let keys: Vec<Bytes> = page.next().into_iter().flat_map(Reply::strings).collect();
                 removed += keys.len();
@@ -282,27 +224,38 @@ impl Inner {
     }
 }
 
-/// The command to send again if a node has not executed it: a script that the node does not know,
-/// or a command with keys in a slot that is being moved.
-async fn again(
-    command: &Command,
-    result: &Result<Value, EngineFailure>,
-) -> Option<(CustomCommand, Vec<Value>)> {
-    let error = result.as_ref().err()?.details();
-    if error.starts_with("TRYAGAIN") {
-        sleep(MOVE_PAUSE).await;
-        return Some(command.parts());
+/// Connects. If the nodes are still starting, it waits for them until the deadline.
+async fn open(settings: &ValkeySettings, runtime: &Handle) -> Result<Client, BackendError> {
+    let (access, end) = (Arc::new(access(settings)?), Instant::now() + settings.deadline());
+    let seeds = settings.nodes.iter().filter_map(|node| address(node));
+    let seed = |(host, port): (&str, u16)| Address { host: host.to_owned(), port };
+    let seeds: Vec<_> = seeds.map(seed).collect();
+    let mut is_first = true;
+    loop {
+        let error = match Client::open(seeds.clone(), Arc::clone(&access), runtime).await {
+            Ok(client) => return Ok(client),
+            Err(error) => error,
+        };
+        if !error.may_pass() || Instant::now() + PAUSE >= end {
+            let nodes = settings.nodes.join(", ");
+            return Err(unreachable_because(&match error {
+                Fault::Silent => format!("no answer from {nodes} within valkey.deadline_ms"),
+                error => format!("{nodes}: {error}"),
+            }));
+        }
+        if std::mem::take(&mut is_first) {
+            tracing::warn!(%error, "waiting for Valkey until valkey.deadline_ms");
+        }
+        tokio::time::sleep(PAUSE).await;
     }
-    let script = command.script.filter(|_| error.starts_with("NOSCRIPT"))?;
-    Some(command.with_text(script))
 }
 
 /// Waits on any thread, even on a thread of a runtime.
 fn block_on<T: Send + 'static>(
-    handle: &tokio::runtime::Handle,
+    handle: &Handle,
     work: impl Future<Output = T> + Send + 'static,
 ) -> T {
-    let (done, result) = std::sync::mpsc::sync_channel(1);
+    let (done, result) = mpsc::sync_channel(1);
     handle.spawn(async move {
         // Fails only if the caller is gone.
         let _ = done.send(work.await);

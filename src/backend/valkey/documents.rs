@@ -4,10 +4,10 @@ use bytes::Bytes;
 use futures_util::{StreamExt, TryStreamExt, stream};
 use smallvec::smallvec;
 
+use super::client::Reply;
 use super::command::{Command, number};
 use super::layout::{DOCUMENT_PARTS, Part};
 use super::removal::id_of;
-use super::reply::Reply;
 use super::versions::{self, Entry, VersionRecord, flags};
 use super::{Shared, scripts};
 use crate::backend::{BackendError, Candidate, Member, Sketched, Version};

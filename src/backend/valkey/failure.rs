@@ -1,7 +1,6 @@
 //! Client errors as backend errors.
 
-use fred::error::{Error as EngineFailure, ErrorKind};
-
+use super::client::Fault;
 use crate::backend::BackendError;
 
 pub fn unreachable_because(error: &dyn std::fmt::Display) -> BackendError {
@@ -12,17 +11,24 @@ pub fn unavailable(reason: impl Into<String>) -> BackendError {
     BackendError::Unavailable { reason: reason.into() }
 }
 
-/// The backend error for a failed command.
-pub fn failed(error: &EngineFailure) -> BackendError {
-    let details = error.details();
-    if details.starts_with("OOM") {
-        return BackendError::Full { reason: details.to_owned() };
+/// The backend error for commands without replies.
+pub fn failed(fault: &Fault) -> BackendError {
+    unavailable(fault.to_string())
+}
+
+/// The refusals of commands that are wrong. All others end when the nodes are whole, or are set
+/// right.
+const FAULTS: [&str; 3] = ["ERR", "WRONGTYPE", "CROSSSLOT"];
+
+/// The backend error for a command that a node refuses.
+pub fn refused(text: String) -> BackendError {
+    let code = text.split(' ').next().unwrap_or_default();
+    if code == "OOM" {
+        return BackendError::Full { reason: text };
     }
-    match error.kind() {
-        ErrorKind::InvalidCommand | ErrorKind::InvalidArgument | ErrorKind::Parse => {
-            tracing::error!(%error, "Valkey refused a command");
-            BackendError::Unexpected { what: "a refusal, see the log" }
-        }
-        _ => unavailable(error.to_string()),
+    if !FAULTS.contains(&code) {
+        return unavailable(text);
     }
+    tracing::error!(error = text, "Valkey refused a command");
+    BackendError::Unexpected { what: "a refusal, see the log" }
 }

@@ -102,8 +102,13 @@ impl Layout {
         self.of_id('d', id)
     }
 
-    pub fn pending(&self, id: &DocumentId) -> Bytes {
-        self.of_id('p', id)
+    pub fn pending(&self, version: &Version) -> Bytes {
+        self.of_part('p', Part::of_id(&version.id), &member(version))
+    }
+
+    /// What a removal with this token has removed, for a while.
+    pub fn removed(&self, id: &DocumentId, token: u64) -> Bytes {
+        self.of_part('k', Part::of_id(id), &token.to_be_bytes())
     }
 
     pub fn ids(&self, part: Part) -> Bytes {
@@ -203,19 +208,22 @@ pub(super) fn of_be_bytes(mut bytes: [u8; Ordinal::BYTES]) -> Ordinal {
 /// it began.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Leftover {
-    /// A version that was being added, replaced or removed.
-    Version { version: Version, fingerprint: u64 },
+    /// A version that was being added.
+    Added { version: Version, fingerprint: u64 },
+    /// A version that was replaced or removed. It has an item of its own, so that the item of its
+    /// adding may be taken out at any time.
+    Replaced { version: Version, fingerprint: u64 },
     /// An entry without members that was being removed.
     Entry { fingerprint: u64 },
 }
 
 impl Leftover {
-    /// `V`, ordinal, fingerprint, id; or `E`, fingerprint. The scripts build the same bytes.
+    /// `V` or `R`, ordinal, fingerprint, id; or `E`, fingerprint. The scripts build the same bytes.
     pub fn encode(&self) -> Bytes {
         let mut bytes = Vec::new();
         match self {
-            Self::Version { version, fingerprint } => {
-                bytes.push(b'V');
+            Self::Added { version, fingerprint } | Self::Replaced { version, fingerprint } => {
+                bytes.push(if matches!(self, Self::Added { .. }) { b'V' } else { b'R' });
                 bytes.extend_from_slice(&be_bytes(version.ordinal));
                 bytes.extend_from_slice(&fingerprint.to_be_bytes());
                 bytes.extend_from_slice(version.id.as_str().as_bytes());
@@ -231,12 +239,16 @@ impl Leftover {
     pub fn decode(bytes: &[u8]) -> Option<Self> {
         let (kind, rest) = bytes.split_first()?;
         match kind {
-            b'V' => {
+            b'V' | b'R' => {
                 let (ordinal, rest) = rest.split_first_chunk::<{ Ordinal::BYTES }>()?;
                 let (fingerprint, id) = rest.split_first_chunk()?;
                 let id = DocumentId::new(str::from_utf8(id).ok()?).ok()?;
                 let version = Version { id, ordinal: of_be_bytes(*ordinal) };
-                Some(Self::Version { version, fingerprint: u64::from_be_bytes(*fingerprint) })
+                let fingerprint = u64::from_be_bytes(*fingerprint);
+                Some(match kind {
+                    b'V' => Self::Added { version, fingerprint },
+                    _ => Self::Replaced { version, fingerprint },
+                })
             }
             b'E' => Some(Self::Entry { fingerprint: u64::from_be_bytes(rest.try_into().ok()?) }),
             _ => None,
@@ -259,7 +271,8 @@ mod tests {
         let tag = part.tag();
         let keys = [
             layout.document(&id),
-            layout.pending(&id),
+            layout.pending(&version()),
+            layout.removed(&id, 7),
             layout.ids(part),
             layout.expiries(part),
             layout.queue(part),
@@ -300,7 +313,8 @@ mod tests {
     fn members_and_leftovers_come_back_as_they_were() {
         assert_eq!(member_of(&member(&version())), Some(version()));
         let leftovers = [
-            Leftover::Version { version: version(), fingerprint: 5 },
+            Leftover::Added { version: version(), fingerprint: 5 },
+            Leftover::Replaced { version: version(), fingerprint: 5 },
             Leftover::Entry { fingerprint: u64::MAX },
         ];
         for leftover in leftovers {

@@ -11,10 +11,11 @@
 //! |---|---|---|
 //! | `o`, `t` | number | the last ordinal and the last ticket given, see [`scripts::TAKE`] |
 //! | `d{part}id` | string | the live version of a document, see [`versions::VersionRecord`] |
-//! | `p{part}id` | hash | ordinal → a pending version, see [`versions::Pending`] |
+//! | `p{part}ordinal,id` | string | a pending version, see [`versions::Pending`] |
 //! | `i{part}` | sorted set | the ids of the part, at score 0 |
 //! | `e{part}` | sorted set | the ids of documents that expire, by the time |
 //! | `q{part}` | sorted set | unfinished work, by the time: [`layout::Leftover`] |
+//! | `k{part}token` | string | what a call has removed, until it is certain that the call is over |
 //! | `n{part}` | hash | `s`: number of sets, `p`: of their keys |
 //! | `s{part}fingerprint` | string | the entry of a set, its size and sketch: [`versions::Entry`] |
 //! | `x{part}fingerprint` | string | the set, see [`versions::set_bytes`] |
@@ -50,10 +51,29 @@
 //! version that is older than the lease is withdrawn, after which its owner cannot make it live.
 //! All steps may be repeated.
 //!
+//! # Which steps are scripts
+//!
+//! A step is a script only if it must look at one key before it writes another. Plain commands are
+//! enough for the other steps, whatever happens between two of them:
+//!
+//! - `SET p` and later `SET p XX` with the ticket: a version has a `p` of its own, which is written
+//!   for the first time before all other steps and deleted when the version becomes live or is
+//!   withdrawn. `XX` finds nothing then, so a withdrawn version stays withdrawn.
+//! - `ZREM q` of the item `V`, once the version is live and nobody waits for it: the item says that
+//!   the adding is not finished. Who replaces or removes the version notes an item `R` in the
+//!   script that takes `d` away, so that what the version leaves is listed even if `V` is taken
+//!   out then.
+//! - A repeated [`scripts::REMOVE`] returns what the first one has removed, which it finds under
+//!   its token: it does not remove a version that was added since. A repeated [`scripts::UNFILE`]
+//!   finds its own token in the mark, and no other call removes the entry.
+//!
+//! `model.rs` plays these steps with processes that die between any two.
+//!
 //! Two assumptions: a command is not executed later than the lease after it was sent, and the
 //! clocks of processes and nodes differ by less than the lease. They keep a process that was taken
 //! for dead from removing postings that were written again.
 
+mod access;
 mod announcing;
 mod check;
 mod client;
@@ -63,12 +83,13 @@ mod contents;
 mod documents;
 mod failure;
 mod layout;
+#[cfg(test)]
+mod model;
 mod reading;
 mod registry;
 mod removal;
 mod repair;
 mod replicas;
-mod reply;
 mod rivals;
 mod s3;
 mod scanning;
@@ -107,6 +128,8 @@ use removal::Which;
 use tickets::Tickets;
 
 use announcing::Announced;
+#[cfg(any(test, fuzzing))]
+pub use client::fuzzing;
 pub use registry::ValkeyRegistry;
 
 /// Attempts at reading a document that is replaced while it is read.

@@ -8,10 +8,10 @@ use bytes::Bytes;
 use futures_util::future::try_join_all;
 
 use super::Shared;
+use super::client::Reply;
 use super::command::{Command, number};
 use super::documents::member_of;
 use super::layout::{self, bounds, fingerprint_of};
-use super::reply::Reply;
 use super::versions::VersionRecord;
 use crate::backend::{BackendError, Candidate, Candidates, Version};
 use akin_core::index::{Members, Search};

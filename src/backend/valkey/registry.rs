@@ -105,7 +105,7 @@ impl SharedCollections for ValkeyRegistry {
         let reply = self.connection.wait_for(async move { connection.call_one(create).await })?;
         let mut reply = reply.array().into_iter();
         let is_new = reply.next().and_then(|is_new| is_new.integer()) == Some(1);
-        let raw = reply.next().and_then(super::reply::Reply::bytes).unwrap_or_default();
+        let raw = reply.next().and_then(super::client::Reply::bytes).unwrap_or_default();
         Ok((read(&name, raw)?, is_new))
     }
 

@@ -5,10 +5,11 @@ use std::sync::Arc;
 use bytes::Bytes;
 use futures_util::{StreamExt, TryStreamExt, stream};
 
+use super::client::Reply;
 use super::command::{Command, number};
+use super::failure::unavailable;
 use super::layout::posting;
 use super::layout::{DOCUMENT_PARTS, Leftover, Part, be_bytes, member};
-use super::reply::Reply;
 use super::versions::{Entry, VersionRecord};
 use super::{Shared, scripts};
 use crate::backend::{BackendError, Version};
@@ -46,12 +47,14 @@ impl Shared {
                 self.layout.ids(part),
                 self.layout.expiries(part),
                 self.layout.queue(part),
+                self.layout.removed(id, token()?),
             ],
             vec![
                 Bytes::copy_from_slice(id.as_str().as_bytes()),
                 ordinal,
                 number(self.now_ms()),
                 Bytes::from_static(state.as_bytes()),
+                number(2 * self.deadline.as_millis()),
             ],
         );
         let Some(old) = self.connection.call_one(remove).await?.bytes() else { return Ok(false) };
@@ -108,9 +111,8 @@ impl Shared {
 
     /// Makes a version no longer pending; whether it is live.
     pub(super) async fn end_pending(&self, version: &Version) -> Result<bool, BackendError> {
-        let field = Bytes::copy_from_slice(&be_bytes(version.ordinal));
         let commands = vec![
-            Command::new("HDEL", self.layout.pending(&version.id), [field]),
+            Command::new("DEL", self.layout.pending(version), []),
             Command::new("GET", self.layout.document(&version.id), []),
         ];
         let live = self.connection.call(commands).await?.pop().and_then(Reply::bytes);
@@ -135,6 +137,7 @@ impl Shared {
                 member(version),
                 number(self.now_ms()),
                 Bytes::copy_from_slice(&fingerprint.to_be_bytes()),
+                Bytes::copy_from_slice(&token()?.to_be_bytes()),
             ],
         );
         let entry = self.connection.call_one(unfile).await?.bytes();
@@ -144,10 +147,11 @@ impl Shared {
         if let Some(contents) = &self.contents {
             contents.delete(version.ordinal).await?;
         }
-        let leftover = Leftover::Version { version: version.clone(), fingerprint };
         let queue = self.layout.queue(Part::of_id(&version.id));
-        self.connection.call_one(Command::new("ZREM", queue, [leftover.encode()])).await?;
-        Ok(())
+        let added = Leftover::Added { version: version.clone(), fingerprint };
+        let replaced = Leftover::Replaced { version: version.clone(), fingerprint };
+        let both = [added.encode(), replaced.encode()];
+        self.connection.call_one(Command::new("ZREM", queue, both)).await.map(|_| ())
     }
 
     /// Removes the postings of an entry without members, then the entry.
@@ -181,6 +185,11 @@ impl Shared {
         let set = sets.into_iter().flatten().next();
         Ok(set.map_or_else(Vec::new, |set| self.scheme.arrival_keys(&set, sketch)))
     }
+}
+
+/// A number that no other call has.
+fn token() -> Result<u64, BackendError> {
+    getrandom::u64().map_err(|error| unavailable(error.to_string()))
 }
 
 /// Ids were checked when they were written.

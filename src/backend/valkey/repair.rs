@@ -85,7 +85,10 @@ impl Shared {
             return Ok(false);
         }
         match Leftover::decode(&leftover) {
-            Some(Leftover::Version { version, fingerprint }) => {
+            Some(
+                Leftover::Added { version, fingerprint }
+                | Leftover::Replaced { version, fingerprint },
+            ) => {
                 self.repair_version(&version, fingerprint).await?;
             }
             Some(Leftover::Entry { fingerprint }) => {

@@ -1,23 +1,19 @@
 //! Waits until replicas have received all writes.
 
-use std::ops::RangeInclusive;
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
-use fred::clients::{Client, Pipeline};
-use fred::error::Error as EngineFailure;
-use fred::interfaces::{ClientLike, ClusterInterface};
-use fred::types::config::{Options, Server};
-use fred::types::{ClusterHash, CustomCommand, Value};
 use futures_util::future::try_join_all;
 use tokio::sync::Mutex;
 
+use super::client::{Address, Reply, slot_of};
+use super::command::{Command, number};
 use super::connection::Inner;
-use super::failure::{failed, unavailable};
-use super::reply::Reply;
+use super::failure::{failed, refused, unavailable};
 use crate::backend::BackendError;
 
-/// Number of keys tried to find a key in the slots of a given node.
+/// Number of keys tried to find a key in the slots of every node.
 const NOTES_MAX: u32 = 100_000;
 
 /// Which masters there were when a write began.
@@ -38,26 +34,17 @@ pub(super) struct Barrier {
 #[derive(Default)]
 struct Covered {
     turn: u64,
-    masters: Vec<Server>,
+    masters: Vec<Address>,
 }
 
 impl Barrier {
-    pub fn new(waiting: Option<&Client>) -> Self {
-        let masters = waiting.map_or_else(Vec::new, masters_of);
+    pub fn new(masters: Vec<Address>) -> Self {
         Self { covered: Mutex::new(Covered { turn: 0, masters }), ..Self::default() }
     }
 
     pub fn generation(&self) -> Generation {
         Generation(self.generation.load(Ordering::SeqCst))
     }
-}
-
-/// In order.
-fn masters_of(client: &Client) -> Vec<Server> {
-    let state = client.cached_cluster_state();
-    let mut masters = state.map_or_else(Vec::new, |state| state.unique_primary_nodes());
-    masters.sort_unstable();
-    masters
 }
 
 impl Inner {
@@ -79,9 +66,8 @@ impl Inner {
             return Ok(());
         }
         let turn = self.barrier.turns.fetch_add(1, Ordering::SeqCst) + 1;
-        let Some(client) = &self.clients.waiting else { return Ok(()) };
-        let waited = self.within_deadline(self.wait_at_all(client)).await;
-        let masters = masters_of(client);
+        let waited = self.wait_at_all().await;
+        let masters = self.client.masters();
         if covered.masters != masters {
             covered.masters = masters;
             self.barrier.generation.fetch_add(1, Ordering::SeqCst);
@@ -91,50 +77,44 @@ impl Inner {
         Ok(())
     }
 
-    async fn wait_at_all(&self, client: &Client) -> Result<(), BackendError> {
-        let state = client.cached_cluster_state();
-        let state = state.ok_or_else(|| unavailable("Valkey's slots are unknown"))?;
-        let masters = state.unique_primary_nodes();
-        let waits = masters.iter().map(|node| {
-            let slots = state.slots().iter().filter(|range| range.primary == *node);
-            let slots: Vec<_> = slots.map(|range| range.start..=range.end).collect();
-            async move { self.replicated_at(client, &slots).await }
-        });
-        try_join_all(waits).await.map(|_| ())
+    async fn wait_at_all(&self) -> Result<(), BackendError> {
+        let mut keys = BTreeMap::new();
+        let masters = self.client.masters();
+        // A node has a share of the slots, so it has at least one of a few keys.
+        for n in 0..NOTES_MAX {
+            if keys.len() == masters.len() {
+                break;
+            }
+            let key = Bytes::from(format!("{}:w{n}", self.prefix).into_bytes());
+            if let Some(node) = self.client.owner_of(slot_of(&key)) {
+                keys.entry(node).or_insert(key);
+            }
+        }
+        let waits = keys.into_iter().map(|(node, key)| self.replicated_at(node, key));
+        let waited = try_join_all(waits).await.map(|_| ());
+        if waited.is_err() {
+            // The node may be no master any more.
+            self.client.learn_slots();
+        }
+        waited
     }
 
-    /// A write on the connection that waits, so that it follows all other writes to the node with
-    /// these slots.
-    async fn replicated_at(
-        &self,
-        client: &Client,
-        slots: &[RangeInclusive<u16>],
-    ) -> Result<(), BackendError> {
-        let key = |n: u32| Bytes::from(format!("{}:w{n}", self.prefix).into_bytes());
-        let slot = |n: u32| fred::util::redis_keyslot(&key(n));
-        let is_there = |n: &u32| slots.iter().any(|range| range.contains(&slot(*n)));
-        // A node has a share of the slots, so it has at least one of a few keys.
-        let Some(n) = (0..NOTES_MAX).find(is_there) else { return Ok(()) };
-        let hash = ClusterHash::Custom(slot(n));
-        let (wanted, within_ms) =
-            (i64::from(self.wait_replicas), self.wait_timeout.as_millis() as i64);
-        let note = CustomCommand::new_static("SET", hash.clone(), false);
-        let wait = CustomCommand::new_static("WAIT", hash, false);
-        // Neither is repeated: on another connection, which has written nothing, none would wait.
-        let once = Options { max_attempts: Some(1), ..Options::default() };
-        let pipeline = Pipeline::from(client.with_options(&once));
-        let queued = async {
-            let key_and_value = vec![Value::Bytes(key(n)), "".into()];
-            pipeline.custom::<Value, Value>(note, key_and_value).await?;
-            pipeline.custom::<Value, Value>(wait, vec![wanted.into(), within_ms.into()]).await?;
-            Ok(())
-        };
-        queued.await.map_err(|error: EngineFailure| failed(&error))?;
+    /// A write on the connection that waits, so that it follows all other writes to the node.
+    /// Neither command is repeated: on another connection, which has written nothing, none would
+    /// wait.
+    async fn replicated_at(&self, node: Address, key: Bytes) -> Result<(), BackendError> {
+        let (wanted, within_ms) = (self.wait_replicas, self.wait_timeout.as_millis());
+        let note = Command::new("SET", key, [Bytes::new()]);
+        let wait = Command::to_node("WAIT", [number(wanted), number(within_ms)]);
+        let replies = self.client.call_at(&node, &[note, wait], self.end(), true).await;
         let mut reached = None;
-        for result in pipeline.try_all::<Value>().await {
-            reached = Reply::from(result.map_err(|error| failed(&error))?).integer();
+        for reply in replies.map_err(|fault| failed(&fault))? {
+            match reply {
+                Reply::Error(text) => return Err(refused(text)),
+                reply => reached = reply.integer(),
+            }
         }
-        if reached.is_some_and(|reached| reached >= wanted) {
+        if reached.is_some_and(|reached| reached >= i64::from(wanted)) {
             return Ok(());
         }
         Err(unavailable(format!(

@@ -8,11 +8,10 @@ use futures_util::future::try_join;
 use tokio::sync::watch;
 use tokio::time::sleep;
 
+use super::client::Reply;
 use super::command::{Command, number};
 use super::failure::unavailable;
-use super::layout::be_bytes;
 use super::reading::{Listed, Sharing, versions_of};
-use super::reply::Reply;
 use super::versions::{Entry, Pending, VersionRecord, flags};
 use super::{Announced, Shared};
 use crate::backend::in_flight::Outcome;
@@ -205,8 +204,7 @@ impl Shared {
             .filter(|(version, _)| version.id != *own_id)
             .collect();
         let get = |(version, _): &(&Version, &Entry)| {
-            let field = Bytes::copy_from_slice(&be_bytes(version.ordinal));
-            Command::new("HGET", self.layout.pending(&version.id), [field])
+            Command::new("GET", self.layout.pending(version), [])
         };
         let replies = self.connection.call(versions.iter().map(get).collect()).await?;
         let found = versions.into_iter().zip(replies).filter_map(|((version, entry), reply)| {
@@ -260,9 +258,8 @@ impl Shared {
         let PendingRival { version, pending, .. } = found;
         let mut pause = PAUSE_MIN;
         loop {
-            let field = Bytes::copy_from_slice(&be_bytes(version.ordinal));
             let commands = vec![
-                Command::new("HGET", self.layout.pending(&version.id), [field]),
+                Command::new("GET", self.layout.pending(version), []),
                 Command::new("GET", self.layout.document(&version.id), []),
             ];
             if waiting.is_closed() {

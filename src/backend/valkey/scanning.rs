@@ -165,7 +165,7 @@ impl Shared {
         let of_part = (4 * documents).div_ceil(DOCUMENT_PARTS as usize) + 4;
         let draw = |part| Command::new("ZRANDMEMBER", self.layout.ids(part), [number(of_part)]);
         let drawn = self.connection.call(Part::all_of_documents().map(draw).collect()).await?;
-        let ids = drawn.into_iter().flat_map(super::reply::Reply::strings);
+        let ids = drawn.into_iter().flat_map(super::client::Reply::strings);
         let mut ids: Vec<(u64, DocumentId)> =
             ids.filter_map(|id: Bytes| Some((getrandom::u64().ok()?, id_of(&id)?))).collect();
         ids.sort_unstable_by_key(|(random, _)| *random);
@@ -189,7 +189,8 @@ struct Export {
     shared: Arc<Shared>,
     detail: Detail,
     next: Next,
-    read: VecDeque<Record>,
+    /// Documents of which a part is lost are errors among the others.
+    read: VecDeque<Result<Record, BackendError>>,
 }
 
 enum Next {
@@ -214,8 +215,8 @@ impl Export {
                 return Some((Err(error), self));
             }
         }
-        let record = self.read.pop_front()?;
-        Some((Ok(record), self))
+        let read = self.read.pop_front()?;
+        Some((read, self))
     }
 
     async fn read_page(&mut self, after: Option<DocumentId>) -> Result<(), BackendError> {
@@ -227,11 +228,16 @@ impl Export {
         let records = self.shared.records(&ids, self.detail).await?;
         for (id, record) in ids.iter().zip(records) {
             // A document that was replaced while it was read is read again.
-            let record = match record {
-                Some(record) => Some(record),
-                None => self.shared.record(id).await?,
+            let read = match record {
+                Some(record) => Ok(Some(record)),
+                None => self.shared.record(id).await,
             };
-            self.read.extend(record);
+            match read {
+                Err(error) if !matches!(error, BackendError::DocumentDamaged { .. }) => {
+                    return Err(error);
+                }
+                read => self.read.extend(read.transpose()),
+            }
         }
         Ok(())
     }

@@ -61,17 +61,20 @@ return 0",
 ///
 /// Returns the entry if this call has marked it: the caller must then remove its postings and call
 /// [`END`]. Only the call that marked an entry does so; a slow process could otherwise remove
-/// postings that were written again since.
+/// postings that were written again since. The mark has the token of the call, so that the call may
+/// be repeated.
 ///
-/// Keys: sketch, members, arriving, queue. Arguments: member, now, fingerprint.
+/// Keys: sketch, members, arriving, queue. Arguments: member, now, fingerprint, token.
 pub const UNFILE: Script = Script {
     text: r"
 redis.call('ZREM', KEYS[2], ARGV[1])
 redis.call('ZREM', KEYS[3], ARGV[1])
 if redis.call('EXISTS', KEYS[2]) == 1 then return false end
 local entry = redis.call('GET', KEYS[1])
-if not entry or string.byte(entry) ~= 65 then return false end
-redis.call('SET', KEYS[1], 'D' .. string.sub(entry, 2))
+if not entry then return false end
+if string.byte(entry) ~= 65 then return string.sub(entry, -8) == ARGV[4] and entry end
+entry = 'D' .. string.sub(entry, 2) .. ARGV[4]
+redis.call('SET', KEYS[1], entry)
 redis.call('ZADD', KEYS[4], ARGV[2], 'E' .. ARGV[3])
 return entry",
 };
@@ -99,29 +102,29 @@ return 0",
 /// Returns 0 if it is not pending, 1 if `over` is not the live version, or 2 and the replaced
 /// record.
 ///
-/// Keys: document, pending, ids, expiries, queue. Arguments: ordinal, id, expiry or nothing, now,
-/// over or nothing, the leftover of this version, 1 if that stays for now.
+/// Keys: document, pending, ids, expiries, queue. Arguments: id, expiry or nothing, now, over or
+/// nothing, the leftover of this version, 1 if that stays for now.
 pub const MAKE_LIVE: Script = Script {
     text: r"
-local pending = redis.call('HGET', KEYS[2], ARGV[1])
+local pending = redis.call('GET', KEYS[2])
 if not pending then return {0, ''} end
 local old = redis.call('GET', KEYS[1])
-if ARGV[5] ~= '' then
-  local expiry = redis.call('ZSCORE', KEYS[4], ARGV[2])
-  if not old or string.sub(old, 2, 7) ~= ARGV[5] then return {1, ''} end
-  if expiry and tonumber(expiry) <= tonumber(ARGV[4]) then return {1, ''} end
+if ARGV[4] ~= '' then
+  local expiry = redis.call('ZSCORE', KEYS[4], ARGV[1])
+  if not old or string.sub(old, 2, 7) ~= ARGV[4] then return {1, ''} end
+  if expiry and tonumber(expiry) <= tonumber(ARGV[3]) then return {1, ''} end
 end
 redis.call('SET', KEYS[1], string.sub(pending, 18))
-redis.call('HDEL', KEYS[2], ARGV[1])
-redis.call('ZADD', KEYS[3], 0, ARGV[2])
-if ARGV[3] ~= '' then
-  redis.call('ZADD', KEYS[4], ARGV[3], ARGV[2])
-else
-  redis.call('ZREM', KEYS[4], ARGV[2])
+redis.call('DEL', KEYS[2])
+if ARGV[2] ~= '' then
+  redis.call('ZADD', KEYS[4], ARGV[2], ARGV[1])
+elseif old then
+  redis.call('ZREM', KEYS[4], ARGV[1])
 end
-if ARGV[7] ~= '1' then redis.call('ZREM', KEYS[5], ARGV[6]) end
+redis.call('ZADD', KEYS[3], 0, ARGV[1])
+if ARGV[6] ~= '1' then redis.call('ZREM', KEYS[5], ARGV[5]) end
 if not old then return {2, ''} end
-redis.call('ZADD', KEYS[5], ARGV[4], 'V' .. string.sub(old, 2, 15) .. ARGV[2])
+redis.call('ZADD', KEYS[5], ARGV[3], 'R' .. string.sub(old, 2, 15) .. ARGV[1])
 return {2, old}",
 };
 
@@ -132,12 +135,15 @@ return {2, old}",
 /// executes a script to its end if it has begun to write, and refuses a script that begins by
 /// adding.
 ///
-/// Returns the record, or nothing.
+/// Returns the record, or nothing. The record is kept for a while under the key of the call, so
+/// that the call may be repeated.
 ///
-/// Keys: document, ids, expiries, queue. Arguments: id, ordinal or nothing, now, `alive` or
-/// `expired`.
+/// Keys: document, ids, expiries, queue, removed. Arguments: id, ordinal or nothing, now, `alive`
+/// or `expired`, for how many milliseconds the record is kept.
 pub const REMOVE: Script = Script {
     text: r"
+local done = redis.call('GET', KEYS[5])
+if done then return done end
 local old = redis.call('GET', KEYS[1])
 if not old then return false end
 if ARGV[2] ~= '' and string.sub(old, 2, 7) ~= ARGV[2] then return false end
@@ -148,7 +154,8 @@ if ARGV[4] == 'expired' and not expired then return false end
 redis.call('DEL', KEYS[1])
 redis.call('ZREM', KEYS[2], ARGV[1])
 redis.call('ZREM', KEYS[3], ARGV[1])
-redis.call('ZADD', KEYS[4], ARGV[3], 'V' .. string.sub(old, 2, 15) .. ARGV[1])
+redis.call('ZADD', KEYS[4], ARGV[3], 'R' .. string.sub(old, 2, 15) .. ARGV[1])
+redis.call('SET', KEYS[5], old, 'PX', ARGV[5])
 return old",
 };
 
@@ -170,19 +177,6 @@ for _, id in ipairs(ids) do
   if not expiry or tonumber(expiry) > tonumber(ARGV[3]) then page[#page + 1] = id end
 end
 return page",
-};
-
-/// Takes the note of a live version out of the queue.
-///
-/// Atomic, so that the note stays if the version is replaced at the same time: it then says that
-/// the version must be cleared.
-///
-/// Keys: document, queue. Arguments: ordinal, the leftover.
-pub const SETTLE: Script = Script {
-    text: r"
-local live = redis.call('GET', KEYS[1])
-if live and string.sub(live, 2, 7) == ARGV[1] then return redis.call('ZREM', KEYS[2], ARGV[2]) end
-return 0",
 };
 
 /// Claims an item of a queue for the repair. Only a single process gets it, and no other process
@@ -211,17 +205,6 @@ local by_clock = math.floor((now[1] - ARGV[3] + now[2] / 1000000) * ARGV[2])
 local last = math.max(tonumber(redis.call('GET', KEYS[1]) or '0'), by_clock) + ARGV[1]
 redis.call('SET', KEYS[1], string.format('%.0f', last))
 return last",
-};
-
-/// Gives a pending version its ticket. Does nothing if the version was withdrawn: a plain `HSET`
-/// would bring it back.
-///
-/// Keys: pending. Arguments: ordinal, the version with its ticket.
-pub const SET_TICKET: Script = Script {
-    text: r"
-if redis.call('HEXISTS', KEYS[1], ARGV[1]) == 0 then return 0 end
-redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])
-return 1",
 };
 
 /// Creates a collection, unless its name exists.

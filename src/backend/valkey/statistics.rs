@@ -3,9 +3,9 @@
 use bytes::Bytes;
 
 use super::Shared;
+use super::client::Reply;
 use super::command::{Command, number};
 use super::layout::Part;
-use super::reply::Reply;
 use crate::backend::{BackendError, BackendStats, Recovery, RecoverySource};
 
 impl Shared {

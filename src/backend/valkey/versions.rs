@@ -156,7 +156,7 @@ pub fn set_of(bytes: &[u8]) -> Option<ShingleSet> {
 }
 
 /// The sketch of an entry: `A`, or `D` while it is being removed; the number of shingles; the
-/// sketch.
+/// sketch; after `D` eight bytes of the call that removes it.
 #[derive(Clone, Debug)]
 pub struct Entry {
     pub is_alive: bool,
@@ -184,7 +184,8 @@ impl Entry {
             Self::DYING => false,
             _ => return None,
         };
-        (sketch.len() == sketch_bytes).then(|| Self {
+        let (sketch, token) = sketch.split_at_checked(sketch_bytes)?;
+        (token.len() == if is_alive { 0 } else { 8 }).then(|| Self {
             is_alive,
             shingles: u32::from_be_bytes(*shingles),
             sketch: Sketch::from_bytes(sketch.into()),

@@ -94,13 +94,12 @@ impl Shared {
         let flip = scripts::MAKE_LIVE.call(
             vec![
                 self.layout.document(id),
-                self.layout.pending(id),
+                self.layout.pending(version),
                 self.layout.ids(part),
                 self.layout.expiries(part),
                 self.layout.queue(part),
             ],
             vec![
-                Bytes::copy_from_slice(&be_bytes(version.ordinal)),
                 Bytes::copy_from_slice(id.as_str().as_bytes()),
                 stored.expires_at_ms.map_or(Bytes::new(), number),
                 number(self.now_ms()),
@@ -111,7 +110,7 @@ impl Shared {
         );
         let mut reply = self.connection.call_one(flip).await?.array().into_iter();
         let outcome = reply.next().and_then(|outcome| outcome.integer());
-        let old = reply.next().and_then(super::reply::Reply::bytes);
+        let old = reply.next().and_then(super::client::Reply::bytes);
         let mut old = old.and_then(|old| VersionRecord::decode(&old));
         match outcome {
             // A command with a lost reply may have made it live.
@@ -159,12 +158,12 @@ impl Shared {
         self.settle(version, fingerprint).await
     }
 
+    /// Takes out the item of its adding. If the version is replaced at the same time, that has an
+    /// item of its own.
     async fn settle(&self, version: &Version, fingerprint: u64) -> Result<(), BackendError> {
-        let leftover = Leftover::Version { version: version.clone(), fingerprint };
+        let leftover = Leftover::Added { version: version.clone(), fingerprint };
         let queue = self.layout.queue(Part::of_id(&version.id));
-        let ordinal = Bytes::copy_from_slice(&be_bytes(version.ordinal));
-        let keys = vec![self.layout.document(&version.id), queue];
-        let settle = scripts::SETTLE.call(keys, vec![ordinal, leftover.encode()]);
+        let settle = Command::new("ZREM", queue, [leftover.encode()]);
         self.connection.call_one(settle).await.map(|_| ())
     }
 }
