@@ -83,6 +83,7 @@ bench FILE="":
     cargo bench --bench start
     cargo bench --bench crowd
     cargo bench --bench http
+    cargo bench --bench nearest
 
 # What a running server finds of a corpus imported into it, against brute force.
 recall FILE URL="http://127.0.0.1:2546":

@@ -110,6 +110,8 @@ pub mod cost {
     pub const WORDS_SEARCHED: usize = 50;
     /// Sketches compared for a unit.
     pub const SKETCHES: usize = 100;
+    /// Sketches that a scan of all sketches compares for a unit.
+    pub const SKETCHES_SCANNED: usize = 250;
     /// Pairs of a sampled and a stored document compared by a measurement of recall, for a unit.
     /// Most pairs differ so much in their sizes or first shingles that the comparison ends at once.
     pub const SAMPLED_PAIRS: usize = 20;

@@ -50,7 +50,8 @@ pub use error::BackendError;
 pub(crate) use local::WriteGate;
 pub use local::{
     ClusterCounts, ClusterWork, Clusters, ClustersState, FoundPassages, Local, LocalSettings,
-    LocalView, LocatedPassages, PassageRequest, PausedWrites, SetCache, SharedPassages, Unfinished,
+    LocalView, LocatedPassages, PassageRequest, PausedWrites, SetCache, SharedPassages,
+    SketchSearch, Unfinished,
 };
 pub use rival::{Registered, Rival, RivalSearch, Rivals};
 pub use settings::{BackendKind, Password, ValkeySettings};
@@ -101,6 +102,10 @@ pub enum Stored {
 pub type Candidate = index::Candidate<Member>;
 
 pub type Candidates = index::Candidates<Member>;
+
+/// The result of a scan of all sketches. `left_out` is [`u32::MAX`] if documents were replaced
+/// faster than the scan could follow, so that any may be missing.
+pub type ScannedSets = index::ScannedSets<Member>;
 
 /// A document with the candidate's set.
 #[derive(Clone, Debug)]

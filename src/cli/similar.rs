@@ -27,6 +27,9 @@ pub struct Arguments {
     server: Server,
     #[command(flatten)]
     within: InCollection,
+    /// The N most similar documents, however unlike they are
+    #[arg(short, long, value_name = "N", conflicts_with_all = ["threshold", "limit"])]
+    k: Option<u32>,
     /// Jaccard similarity from which documents are near-duplicates [default: the server's]
     #[arg(long, value_name = "0..1", value_parser = input::threshold)]
     threshold: Option<Threshold>,
@@ -57,7 +60,8 @@ struct Answer {
     more: bool,
     truncated: bool,
     expected_recall: f64,
-    threshold: f64,
+    threshold: Option<f64>,
+    floor: Option<f64>,
     took_us: u64,
 }
 
@@ -94,6 +98,7 @@ impl Arguments {
     fn path(&self) -> String {
         let parameters = [
             ("id", self.id.clone()),
+            ("k", self.k.map(|k| k.to_string())),
             ("threshold", self.threshold.map(|threshold| threshold.get().to_string())),
             ("filter", self.filter.clone()),
             ("limit", self.limit.map(|limit| limit.to_string())),
@@ -106,7 +111,9 @@ impl Arguments {
 
 impl Answer {
     fn summary(&self) -> String {
+        let is_nearest = self.threshold.is_none();
         let count = match self.matches.len() {
+            count if is_nearest => format!("the {count} most similar"),
             0 => "no near-duplicate".to_owned(),
             1 if !self.more => "1 near-duplicate".to_owned(),
             shown if self.more => format!("the first {shown} of more near-duplicates"),
@@ -114,13 +121,18 @@ impl Answer {
         };
         let truncated =
             if self.truncated { "; a work limit was hit: some may be missing" } else { "" };
-        format!(
-            "{count} among {} candidates; one with a Jaccard similarity of {} is found with a \
-             chance of {:.1} %; {} µs{truncated}",
-            self.candidates,
-            self.threshold,
-            self.expected_recall * 100.0,
-            self.took_us
-        )
+        let (promised, candidates, took_us) = (self.promised(), self.candidates, self.took_us);
+        format!("{count} among {candidates} candidates; {promised}{took_us} µs{truncated}")
+    }
+
+    fn promised(&self) -> String {
+        let chance = format!("is found with a chance of {:.1} %; ", self.expected_recall * 100.0);
+        match (self.threshold, self.floor) {
+            (Some(threshold), _) => {
+                format!("one with a Jaccard similarity of {threshold} {chance}")
+            }
+            (None, Some(floor)) => format!("each of the nearest from {floor} on {chance}"),
+            (None, None) => String::new(),
+        }
     }
 }

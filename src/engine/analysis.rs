@@ -3,7 +3,7 @@
 use crate::document::Content;
 use crate::engine::{CollectionSettings, EngineError};
 use akin_core::measure::Overlap;
-use akin_core::scheme::{Scheme, Threshold};
+use akin_core::scheme::{NearestPlan, Scheme, Threshold};
 use akin_core::sketch::{Estimator, Method, Sketch, Sketcher};
 use akin_core::text::{ShingleError, ShingleSet, Shingled, Shingler};
 
@@ -41,6 +41,8 @@ pub struct Analyser {
     sketcher: Sketcher,
     pub(super) estimator: Estimator,
     pub(super) scheme: Scheme,
+    /// `None` for records.
+    pub(super) nearest: Option<NearestPlan>,
     pub(super) threshold: Threshold,
     /// The minimum points of near-duplicate records.
     pub(super) points_min: u32,
@@ -63,6 +65,7 @@ impl Analyser {
             shingler: Shingler::new(settings.shingles.clone(), seed, shingles_max),
             sketcher: Sketcher::new(settings.sketch.clone()),
             estimator: scheme.estimator(&settings.sketch),
+            nearest: NearestPlan::new(&scheme, &settings.sketch),
             scheme,
             threshold: settings.scheme.threshold,
             points_min: settings.scheme.points_min(),

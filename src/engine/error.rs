@@ -68,7 +68,7 @@ pub enum EngineError {
          only estimates are possible"
     )]
     NotForSignatures,
-    #[error("mode must be {served} in a collection of this kind")]
+    #[error("mode must be {served}")]
     UnsupportedMode { served: &'static str },
     #[error(
         "the collection has no index of passages: set passages.words (32 is a good choice) and \

@@ -1,6 +1,7 @@
 //! Requests to the engine and their results.
 
 use std::collections::BTreeMap;
+use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use clap::ValueEnum;
@@ -156,6 +157,10 @@ pub enum FoundBy {
 /// The options of a lookup.
 #[derive(Clone, Debug)]
 pub struct Lookup<'a> {
+    /// The number of most similar documents that are reported, however unlike they are, instead of
+    /// the documents that reach a threshold; `threshold`, `points`, `limit` and `offset` are then
+    /// not considered.
+    pub k: Option<NonZeroUsize>,
     /// The collection's threshold if `None`.
     pub threshold: Option<Threshold>,
     /// Of records: the collection's points if `None`.
@@ -175,6 +180,7 @@ pub struct Lookup<'a> {
 impl Default for Lookup<'_> {
     fn default() -> Self {
         Self {
+            k: None,
             threshold: None,
             points: None,
             limit: 20,
@@ -199,19 +205,28 @@ pub struct MatchDetails {
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct Answer {
     pub matches: Vec<Match>,
-    /// Distinct sets that share a key with the probe, or all documents if it was a scan.
+    /// Distinct sets that share a key with the probe; or, if it was a scan, all documents, or with
+    /// `k` all distinct sets.
     pub candidates: usize,
-    /// There are more matches than `limit`.
+    /// There are more matches than `limit`; with `k` never true.
     pub more: bool,
     /// A work limit was hit: some matches may be missing.
     pub truncated: bool,
     /// The chance to find a document whose similarity is exactly the threshold; of records, one
-    /// that agrees in a field.
+    /// that agrees in a field. With `k`, the least chance to find each of the `k` most similar
+    /// documents whose similarity is at least `floor`, unless `truncated` is true.
     #[schema(example = 0.997)]
     pub expected_recall: f64,
-    /// Of records, `points` as a share of the most that two of them can have.
-    #[schema(value_type = f64, example = 0.8)]
-    pub threshold: Threshold,
+    /// Of records, `points` as a share of the most that two of them can have. Absent with `k`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<f64>, example = 0.8)]
+    pub threshold: Option<Threshold>,
+    /// With `k` only: the similarity from which `expected_recall` holds. Less similar documents may
+    /// be among the matches, and others may be missing. Absent in mode `estimated`, where the
+    /// matches are the highest estimates of all documents.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(example = 0.15)]
+    pub floor: Option<f64>,
     /// Of records only: the fewest points of a match.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(example = 250)]

@@ -29,6 +29,22 @@ fn similar_shows_matches_as_a_table() {
 }
 
 #[test]
+fn similar_shows_the_most_similar() {
+    let server = Server::scripted(|_, _| {
+        let answer = ANSWER.replace(r#""threshold": 0.8"#, r#""floor": 0.15"#);
+        Some(Response::new(Body::from(answer)))
+    });
+    let url = server.url();
+    let ended = akin(&["similar", "--id", "a", "-k", "2", "--url", &url]);
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    assert!(ended.stderr.contains("the 2 most similar among 14 candidates"), "{}", ended.stderr);
+    assert!(ended.stderr.contains("each of the nearest from 0.15 on"), "{}", ended.stderr);
+    assert_eq!(server.received()[0].uri, "/similar?id=a&k=2");
+    let both = akin(&["similar", "--id", "a", "-k", "2", "--threshold", "0.5", "--url", &url]);
+    assert_eq!(both.code, Some(2), "{}", both.stderr);
+}
+
+#[test]
 fn similar_looks_up_a_text_without_storing_it() {
     let server = Server::scripted(|_, _| Some(Response::new(Body::from(ANSWER))));
     let ended = akin_with_stdin(&["similar", "-", "--json", "--url", &server.url()], b"a text");

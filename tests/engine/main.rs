@@ -15,6 +15,7 @@ mod expiry;
 mod forgery;
 mod format;
 mod measured;
+mod nearest;
 #[path = "../../crates/akin-core/benches/corpus/numbers.rs"]
 mod numbers;
 mod pages;

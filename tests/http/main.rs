@@ -29,6 +29,7 @@ mod limits;
 mod lookups;
 mod measures;
 mod memory;
+mod nearest;
 #[path = "../../crates/akin-core/benches/corpus/numbers.rs"]
 mod numbers;
 mod openapi;

@@ -88,7 +88,10 @@ export interface Answer {
   more: boolean;
   truncated: boolean;
   expected_recall: number;
-  threshold: number;
+  /** Absent with `k`. */
+  threshold?: number;
+  /** With `k`: the similarity from which `expected_recall` holds. */
+  floor?: number;
   mode: Mode;
   found_by: string;
   took_us: number;
@@ -213,6 +216,8 @@ export interface CheckOptions {
 }
 
 export interface LookupOptions extends Conditions {
+  /** The k most similar documents, without `threshold`, `points`, `limit` and `offset`. */
+  k?: number;
   threshold?: number;
   points?: number;
   limit?: number;

@@ -43,6 +43,8 @@ test("documents come, are found, and go", async () => {
   const found = await client.query(BUS, { filter: '@.lang == "en"', threshold: 0.9 });
   assert.deepEqual(found.matches.map(({ id, exact }) => [id, exact]), [["news/1", 1]]);
   assert.equal((await client.query({ id: "news/1" })).matches[0].id, "ä/?#");
+  const nearest = await client.query({ id: "news/1" }, { k: 5 });
+  assert.deepEqual([nearest.matches.length, nearest.floor, nearest.threshold], [1, 0.15, undefined]);
   const [known, unknown] = await client.queryMany([{ id: "news/1" }, { id: "nobody" }]);
   assert.equal(known.matches.length, 1);
   assert.equal(unknown.error.code, "document_not_found");

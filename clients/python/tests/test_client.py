@@ -51,6 +51,11 @@ def test_lookups(client: akin.Client) -> None:
     assert [m["id"] for m in client.cluster_of("fr", threshold=0.9)["members"]] == ["en", "fr"]
     assert client.query(BUS, stored_after=datetime.now(timezone.utc))["matches"] == []
 
+    nearest = client.query("The bus and other words entirely", k=1)
+    assert len(nearest["matches"]) <= 1 and nearest["floor"] == 0.15 and "threshold" not in nearest
+    assert [m["id"] for m in client.query(id="en", k=5)["matches"]] == ["fr"]
+    assert len(client.query_many([{"id": "en"}], k=1)[0]["matches"]) == 1  # type: ignore[typeddict-item]
+
     both = client.query_many([{"id": "en"}, {"id": "nobody"}], threshold=0.9)
     assert both[0]["matches"][0]["id"] == "fr" and both[1]["error"]["code"] == "document_not_found"  # type: ignore[typeddict-item]
 

@@ -104,7 +104,7 @@ impl MemoryState {
     }
 
     /// Candidates with the ids of their members, without removed and expired members.
-    fn resolved(&self, candidates: &index::Candidates, now_ms: i64) -> Candidates {
+    pub(super) fn resolved(&self, candidates: &index::Candidates, now_ms: i64) -> Candidates {
         let &index::Candidates { ref found, seen, truncated, in_crowd } = candidates;
         let found = found.iter().filter_map(|found| self.resolve(found, now_ms)).collect();
         Candidates { found, seen, truncated, in_crowd }
@@ -121,7 +121,7 @@ impl MemoryState {
 }
 
 /// Adds a candidate with a single member, in place of the document that it replaced.
-fn add_replacement(candidates: &mut Candidates, new: Candidate, members_max: usize) {
+pub(super) fn add_replacement(candidates: &mut Candidates, new: Candidate, members_max: usize) {
     let [member] = &new.members[..] else { return };
     let is_replaced = |found: &Member| found.id == member.id && found.ordinal != member.ordinal;
     for found in &mut candidates.found {

@@ -13,6 +13,7 @@ mod large_searches;
 mod lookup;
 mod memory_state;
 mod passages;
+mod passes;
 mod recovery;
 mod reindexing;
 mod removal;
@@ -50,6 +51,7 @@ use akin_core::sketch::{Estimator, SketchSettings};
 use akin_core::text::ShingleSet;
 use memory_state::MemoryState;
 use passages::ArrivingTexts;
+use passes::Passes;
 use threads::{blocking, long};
 
 pub use clusters::{ClusterCounts, ClusterWork, Clusters, ClustersState, Unfinished};
@@ -57,6 +59,7 @@ pub use gate::PausedWrites;
 pub(crate) use gate::WriteGate;
 pub(crate) use passages::ArrivingText;
 pub use passages::{FoundPassages, LocatedPassages, PassageRequest, SharedPassages};
+pub use passes::SketchSearch;
 pub use set_cache::SetCache;
 pub use settings::LocalSettings;
 pub use view::LocalView;
@@ -76,6 +79,8 @@ pub struct Local {
     passage_searches: Arc<Turns>,
     /// The texts in flight, in a collection with passages.
     arriving_texts: Option<Arc<ArrivingTexts>>,
+    /// Over the sketches.
+    passes: Arc<Passes>,
     next_ordinal: AtomicU64,
     /// The sequence of the newest usable snapshot; 0 if there is none.
     snapshot_sequence: AtomicU64,
@@ -126,6 +131,7 @@ impl Local {
             scans: Turns::new(settings.store.scans_max as usize),
             passage_searches: Turns::new(cores()),
             arriving_texts: settings.passages.map(ArrivingTexts::new),
+            passes: Passes::new(),
             next_ordinal: AtomicU64::new(recovered.next_ordinal),
             snapshot_sequence: AtomicU64::new(recovered.recovery.snapshot_sequence.unwrap_or(0)),
             log_kept_after: AtomicU64::new(u64::MAX),

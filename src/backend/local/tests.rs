@@ -12,7 +12,7 @@ use crate::storage::{
 use akin_core::scheme::SchemeSettings;
 use akin_core::text::{ShingleSettings, Shingler};
 
-fn open(dir: &Path) -> Local {
+pub(super) fn open(dir: &Path) -> Local {
     let settings = LocalSettings {
         store: StorageSettings::default(),
         shingler: Shingler::new(ShingleSettings::default(), 0, usize::MAX),
@@ -30,11 +30,11 @@ fn open(dir: &Path) -> Local {
     Local::open(store, settings, "", scheme, &sketch, &Progress::default()).unwrap()
 }
 
-fn text(id: &str, version: u32) -> String {
+pub(super) fn text(id: &str, version: u32) -> String {
     format!("the text of {id} in its version {version}")
 }
 
-async fn post(local: &Local, id: &str, version: u32) -> Result<Stored, BackendError> {
+pub(super) async fn post(local: &Local, id: &str, version: u32) -> Result<Stored, BackendError> {
     let document = prepared(id, &text(id, version));
     local.store(local.register(document, false, None).await?).await
 }

@@ -75,17 +75,6 @@ impl Checking {
         }
     }
 
-    /// Keeps and counts the members for which conditions may still be evaluated.
-    fn cut_members(&mut self, candidates: &mut Vec<Candidate>) {
-        let (room, is_cut) = (&mut self.to_filter, &mut self.is_cut);
-        candidates.retain_mut(|candidate| {
-            *is_cut |= candidate.members.len() > *room;
-            candidate.members.truncate(*room);
-            *room -= candidate.members.len();
-            !candidate.members.is_empty()
-        });
-    }
-
     fn add(&mut self, candidates_count: usize, checked: ScoredCandidates, block: &mut Vec<Scored>) {
         self.checked += candidates_count;
         self.matching += checked.matching;
@@ -99,6 +88,19 @@ impl Checking {
         put_first_in_order(&mut block, wanted);
         self.scored.append(&mut block);
     }
+}
+
+/// Keeps and counts the members for which conditions may still be evaluated. Returns whether some
+/// were cut.
+pub(super) fn cut_members(candidates: &mut Vec<Candidate>, room: &mut usize) -> bool {
+    let mut is_cut = false;
+    candidates.retain_mut(|candidate| {
+        is_cut |= candidate.members.len() > *room;
+        candidate.members.truncate(*room);
+        *room -= candidate.members.len();
+        !candidate.members.is_empty()
+    });
+    is_cut
 }
 
 impl Engine {
@@ -122,7 +124,7 @@ impl Engine {
                 left -= part.len();
                 checking.taken += part.len();
                 if let Some(conditions) = query.conditions {
-                    checking.cut_members(&mut part);
+                    checking.is_cut |= cut_members(&mut part, &mut checking.to_filter);
                     part = self.members_matching(conditions, part, query.memory).await?;
                 }
                 let count = part.len();

@@ -8,6 +8,7 @@ mod details;
 mod exact;
 pub(crate) mod filter;
 mod keyed;
+mod nearest;
 pub(crate) mod records;
 mod scoring;
 mod similar;

@@ -12,14 +12,23 @@ use crate::engine::{
 use akin_core::scheme::Scheme;
 
 impl Engine {
-    /// The near-duplicates of a content, or of a stored document, which is itself left out. Matches
+    /// The near-duplicates of a content or of a stored document, or the `k` documents that are most
+    /// similar to it, however unlike; without the stored document itself. Matches
     /// have no details: [`Engine::read_details`] reads them.
     ///
     /// # Errors
-    /// `DocumentNotFound`, `UnsupportedMode`, `PointsWanted`, `NoPointsWanted`,
-    /// `PointsOutOfRange`, `OverBudget`, `OutOfService`, `Store`, and the errors of
-    /// [`Analyser::analyse`](crate::engine::Analyser::analyse).
+    /// `DocumentNotFound`, `UnsupportedMode`, `UnsupportedByBackend`,
+    /// `PointsWanted`, `NoPointsWanted`, `PointsOutOfRange`, `OverBudget`, `OutOfService`, `Store`,
+    /// and the errors of [`Analyser::analyse`](crate::engine::Analyser::analyse).
     pub async fn similar(&self, probe: Probe, lookup: Lookup<'_>) -> Result<Answer, EngineError> {
+        let lookup = match (lookup.k, &self.analyser.nearest) {
+            (Some(k), Some(plan)) => {
+                return self.most_similar(probe, &lookup, k.get(), plan).await;
+            }
+            // Records that agree in no field are not comparable by sketches.
+            (Some(k), None) => Lookup { points: Some(1), limit: k.get(), ..lookup },
+            (None, _) => lookup,
+        };
         let mode = self.mode_of(lookup.mode)?;
         let (page, conditions, memory) =
             (PageRange::from(&lookup), &lookup.conditions, lookup.memory);
@@ -57,7 +66,8 @@ impl Engine {
             candidates: found.candidates,
             truncated: found.truncated,
             expected_recall: found.expected_recall,
-            threshold: minimum.threshold,
+            threshold: Some(minimum.threshold),
+            floor: None,
             points: minimum.points,
             mode,
             found_by: found.by,
@@ -71,11 +81,17 @@ impl Engine {
         match (&self.analyser.scheme, mode) {
             _ if self.analyser.takes_signatures() => match mode {
                 None | Some(Mode::Estimated) => Ok(Mode::Estimated),
-                Some(Mode::Verified | Mode::Exact) => refused("estimated"),
+                Some(Mode::Verified | Mode::Exact) => {
+                    refused("estimated in a collection of signatures")
+                }
             },
             (Scheme::Prefix(_), None) => Ok(Mode::Exact),
-            (Scheme::Prefix(_), Some(Mode::Estimated)) => refused("exact or verified"),
-            (Scheme::Fields(_), Some(Mode::Exact | Mode::Estimated)) => refused("verified"),
+            (Scheme::Prefix(_), Some(Mode::Estimated)) => {
+                refused("exact or verified in a collection of the kind prefix")
+            }
+            (Scheme::Fields(_), Some(Mode::Exact | Mode::Estimated)) => {
+                refused("verified in a collection of records")
+            }
             (_, mode) => Ok(mode.unwrap_or_default()),
         }
     }
@@ -99,7 +115,7 @@ impl Engine {
     }
 
     /// The probe's analysis and, of a record, its fields, which the scores of other records need.
-    async fn analyse_query(
+    pub(super) async fn analyse_query(
         &self,
         probe: &Probe,
         minimum: MinimumScore,
@@ -126,7 +142,7 @@ impl Engine {
 }
 
 impl Probe {
-    fn id(&self) -> Option<&DocumentId> {
+    pub(super) fn id(&self) -> Option<&DocumentId> {
         match self {
             Self::Stored(id) => Some(id),
             Self::Content(_) => None,

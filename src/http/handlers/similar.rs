@@ -16,7 +16,7 @@ use crate::http::bulk::ndjson;
 use crate::http::bulk::split::Form;
 use crate::http::problem::Problem;
 use crate::http::problem::code::Code;
-use crate::http::problem::of_calls::{OfStored, Probing};
+use crate::http::problem::of_calls::{LookingUp, Probing};
 use crate::http::request::extract::{AnswerMemory, Ready, SMALL_BYTES_MAX, SmallAnswerMemory};
 use crate::http::request::lookup::{ConditionParameters, LookupOptions, LookupParameters};
 use crate::http::request::parameters::StoredId;
@@ -37,11 +37,12 @@ const MATCHES_AT_ONCE: usize = 1_000;
 
 /// Look up a stored document
 ///
-/// Returns the near-duplicates of a stored document, without the document itself.
+/// Returns the near-duplicates of a stored document, or with `k` the most similar documents,
+/// without the document itself.
 #[utoipa::path(
     get, path = "/similar", operation_id = "similar_to_stored", tag = "Looking up",
     params(StoredId, LookupParameters, ConditionParameters),
-    responses((status = 200, description = "Its near-duplicates.", body = AnswerReply), OfStored),
+    responses((status = 200, description = "Its near-duplicates.", body = AnswerReply), LookingUp),
 )]
 pub async fn stored(
     Query((stored, lookup, conditions)): Query<(StoredId, LookupParameters, ConditionParameters)>,
@@ -61,7 +62,8 @@ pub async fn stored(
 
 /// Look up posted documents
 ///
-/// Returns the near-duplicates of a probe, or of each of an array of probes; nothing is stored.
+/// Returns the near-duplicates of a probe, or with `k` the most similar documents; of an array,
+/// those of each of its probes. Nothing is stored.
 /// Options may stand in the query, for all probes, or in a probe. If a probe of an array cannot be
 /// looked up, or is not a probe at all, its answer is `{"error": problem}`, and the other probes
 /// are answered. To NDJSON with a probe on each line the answer is NDJSON, too.
@@ -147,9 +149,11 @@ impl Call {
 
     /// How many probes are looked up at once: fewer where their answers are large.
     fn probes_at_once(&self, probes: &[Result<OwnProbe, Problem>]) -> usize {
-        let limit = |(_, own): &OwnProbe| own.as_ref().and_then(|own| own.lookup.limit);
+        let limit =
+            |(_, own): &OwnProbe| own.as_ref().and_then(|own| own.lookup.k.or(own.lookup.limit));
         let own = probes.iter().flatten().filter_map(limit).map(NonZeroUsize::get).max();
-        let most = own.unwrap_or(0).max(self.read.0.limit);
+        let of_call = self.read.0.k.map_or(self.read.0.limit, NonZeroUsize::get);
+        let most = own.unwrap_or(0).max(of_call);
         if most <= MATCHES_AT_ONCE { PROBES_AT_ONCE } else { 1 }
     }
 

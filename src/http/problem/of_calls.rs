@@ -82,8 +82,6 @@ problems! {
     ById: [BY_ID, &[Code::WrongContent]];
     /// Of a call that names a stored document by parameter or path.
     OfStored: [BY_ID, COUNTED, &[Code::WrongContent]];
-    /// Of a call that takes probes.
-    Probing: [BODY, BY_ID, POSTED, COUNTED];
     /// Of a search for the passages of a stored document.
     PassagesOfStored: [ONLY_LOCAL, BY_ID, COUNTED, PASSAGES];
     /// Of a search for the passages of a text.
@@ -91,6 +89,10 @@ problems! {
         Code::MalformedText,
         Code::DocumentTooLarge,
     ]];
+    /// Of a lookup of a stored document: with `k` only the local backend has it.
+    LookingUp: [BY_ID, COUNTED, ONLY_LOCAL, &[Code::WrongContent]];
+    /// Of a lookup of probes.
+    Probing: [BODY, BY_ID, POSTED, COUNTED, ONLY_LOCAL];
     /// Of a comparison of stored documents.
     ComparingStored: [BY_ID, MEASURES, COUNTED, &[Code::TooManyShingles, Code::WrongContent]];
     /// Of a comparison of posted documents.

@@ -22,6 +22,11 @@ const LIMIT_DEFAULT: usize = 20;
 #[derive(Clone, Default, PartialEq, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub struct LookupParameters {
+    /// The number of matches: the most similar documents, however unlike they are, instead of the
+    /// documents that reach a threshold. `threshold`, `points`, `limit` and `offset` must not be
+    /// given with it, and `mode` must not be `exact`.
+    #[param(value_type = Option<usize>, minimum = 1, maximum = 10_000, example = 10)]
+    pub k: Option<NonZeroUsize>,
     /// The lowest Jaccard similarity (resemblance) of a match; by default the collection's
     /// threshold.
     pub threshold: Option<Threshold>,
@@ -113,9 +118,34 @@ pub fn offset(
 }
 
 impl LookupParameters {
+    /// # Errors
+    /// A `k` over `limit_max`, or beside an option that contradicts it.
+    fn k(&self, settings: &ServerSettings) -> Result<Option<NonZeroUsize>, WrongOption> {
+        let Some(k) = self.k else { return Ok(None) };
+        let others = [
+            ("threshold", self.threshold.is_some()),
+            ("points", self.points.is_some()),
+            ("limit", self.limit.is_some()),
+            ("offset", self.offset.is_some()),
+        ];
+        let wrong = |detail| Err(WrongOption { name: "k", detail });
+        if let Some((other, _)) = others.iter().find(|(_, is_given)| *is_given) {
+            return wrong(format!(
+                "is the number of most similar documents, however unlike they are: '{other}' must \
+                 not be given with it"
+            ));
+        }
+        if self.mode == Some(Mode::Exact) {
+            return wrong("must not be given with the mode exact, which needs a threshold".into());
+        }
+        let max = settings.limit_max;
+        if k.get() > max { wrong(format!("must be 1..={max}, not {k}")) } else { Ok(Some(k)) }
+    }
+
     fn lookup(&self, settings: &ServerSettings) -> Result<Lookup<'static>, WrongOption> {
         let limit = limit(self.limit, settings)?;
         Ok(Lookup {
+            k: self.k(settings)?,
             threshold: self.threshold,
             points: self.points.map(NonZeroU32::get),
             limit,
@@ -177,6 +207,7 @@ impl LookupOptions {
     /// An option that both give with different values.
     pub fn with(mut self, call: &Self) -> Result<Self, WrongOption> {
         let (lookup, conditions) = (&mut self.lookup, &mut self.conditions);
+        inherit("k", &mut lookup.k, &call.lookup.k)?;
         inherit("threshold", &mut lookup.threshold, &call.lookup.threshold)?;
         inherit("points", &mut lookup.points, &call.lookup.points)?;
         inherit("limit", &mut lookup.limit, &call.lookup.limit)?;

@@ -63,6 +63,8 @@ pub struct LookupBody {
     fields: Option<FieldsBody>,
     #[schema(min_items = 16, max_items = 1024)]
     signature: Option<Vec<u64>>,
+    #[schema(value_type = Option<usize>, minimum = 1, maximum = 10_000)]
+    k: Option<NonZeroUsize>,
     threshold: Option<Threshold>,
     #[schema(value_type = Option<u32>, minimum = 1, maximum = 3_200)]
     points: Option<NonZeroU32>,
@@ -103,7 +105,7 @@ pub enum Probes {
 #[derive(ToSchema)]
 #[serde(untagged)]
 #[schema(as = Probes)]
-#[expect(dead_code, reason = "which of the two it is decides how a body is read")]
+#[expect(dead_code, clippy::large_enum_variant, reason = "it documents what a body may be")]
 pub enum ProbesBody {
     One(LookupBody),
     Many(Vec<LookupBody>),
@@ -147,10 +149,10 @@ impl ProbeBody {
 
 impl LookupBody {
     fn probe(self) -> Result<OwnProbe, Problem> {
-        let Self { threshold, points, limit, offset, mode, include, .. } = self;
+        let Self { k, threshold, points, limit, offset, mode, include, .. } = self;
         let Self { filter, stored_after, stored_before, .. } = self;
         let options = LookupOptions {
-            lookup: LookupParameters { threshold, points, limit, offset, mode, include },
+            lookup: LookupParameters { k, threshold, points, limit, offset, mode, include },
             conditions: ConditionParameters { filter, stored_after, stored_before },
         };
         let has_options = options != LookupOptions::default();

@@ -70,6 +70,7 @@ def query(
     tokens: Optional[Collection[types.Token]] = None,
     fields: Optional[Mapping[str, str]] = None,
     signature: Optional[Sequence[int]] = None,
+    k: Optional[int] = None,
     threshold: Optional[float] = None,
     points: Optional[int] = None,
     limit: Optional[int] = None,
@@ -82,11 +83,14 @@ def query(
 ) -> Call[types.Answer]:
     """Finds the near-duplicates of a text, a set, a record, or of the stored document `id`.
 
+    With `k` it finds the k most similar documents, however unlike they are, and no `threshold`,
+    `points`, `limit` or `offset` may be given.
     `filter` is a condition on metadata, such as `@.lang == "en" && @.year >= 2020`; `include` says
     what matches have besides their scores: `text`, `metadata` or both; by default neither.
     """
     probe = {
         **_content(id=id, text=text, tokens=tokens, fields=fields, signature=signature),
+        "k": k,
         "threshold": threshold,
         "points": points,
         "limit": limit,
@@ -102,6 +106,7 @@ def query(
 def query_many(
     probes: Sequence[types.Probe],
     *,
+    k: Optional[int] = None,
     threshold: Optional[float] = None,
     limit: Optional[int] = None,
     mode: Optional[types.Mode] = None,
@@ -113,7 +118,9 @@ def query_many(
     A probe that cannot be looked up is answered by `{"error": …}`, also if the call has cost too
     much before it (`request_too_costly`).
     """
-    options = params(threshold=threshold, limit=limit, mode=mode, filter=filter, include=include)
+    options = params(
+        k=k, threshold=threshold, limit=limit, mode=mode, filter=filter, include=include
+    )
     return Call(Request("POST", "/similar", options, encode(list(probes))), json.loads)
 
 

@@ -40,6 +40,7 @@ class Probe(TypedDict, total=False):
     tokens: typing.Collection[Token]
     fields: Mapping[str, str]
     signature: Sequence[int]
+    k: int
     threshold: float
     points: int
     limit: int
@@ -115,10 +116,11 @@ class Answer(TypedDict):
     more: bool
     truncated: bool
     expected_recall: float
-    threshold: float
     mode: Mode
     found_by: str
     took_us: int
+    threshold: NotRequired[float]
+    floor: NotRequired[float]
     points: NotRequired[int]
 
 
