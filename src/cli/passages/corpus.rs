@@ -63,6 +63,7 @@ impl Corpus {
             return Err(uncompared.nothing_else());
         }
         drop(meter);
+        index.keep_words(plan.room.corpus_bytes - bytes);
         Ok(Self { cutter, index, documents })
     }
 

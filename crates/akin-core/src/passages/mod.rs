@@ -40,6 +40,7 @@ pub mod contamination;
 mod coverage;
 mod entries;
 mod grams;
+mod kept_words;
 mod locate;
 mod passage_index;
 pub mod repeats;

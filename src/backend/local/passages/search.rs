@@ -203,6 +203,8 @@ impl Searching {
                 self.push(ordinal, &comparison);
             }
         }
+        // Equal texts came together, also where others are older.
+        self.found.matches.sort_by_key(SharedPassages::order);
         Ok(())
     }
 

@@ -194,3 +194,17 @@ fn a_search_ends_once_no_other_text_can_be_among_the_first() {
     let others = index.query_first(&probe, all, (2, 0), |id, _| *id > 2).unwrap();
     assert_eq!(others.matches.iter().map(|found| found.id).collect::<Vec<_>>(), [4, 3]);
 }
+
+#[test]
+fn kept_words_stay_within_their_bytes_and_change_no_result() {
+    let index = index(pages(50));
+    let probe = &pages(1)[0];
+    let cut = index.query(probe).unwrap();
+    index.keep_words(10 * (80 * 8 + 64) + 100);
+    for _ in 0..2 {
+        let found = index.query(probe).unwrap();
+        assert_eq!((found.matches, index.kept_words.len()), (cut.matches.clone(), 10));
+    }
+    (0..50).for_each(|page| assert!(index.remove(&page)));
+    assert_eq!(index.kept_words.len(), 0);
+}
