@@ -70,18 +70,9 @@ impl InFlight {
         Self { queue: Arc::new(Mutex::new(queue)) }
     }
 
-    /// Gives an arriving document its number and finds its rivals.
+    /// Gives an arriving document its number and finds its rivals. [`Arrival::earlier_texts`] knows
+    /// the document by the ticket.
     pub fn enter(
-        &self,
-        document: &Arc<PreparedDocument>,
-        tentative: bool,
-        search: Option<&RivalSearch>,
-    ) -> (Arrival, Rivals) {
-        self.enter_text(document, tentative, search, None)
-    }
-
-    /// [`Self::enter`], with a ticket by which [`Arrival::earlier_texts`] knows the document.
-    pub fn enter_text(
         &self,
         document: &Arc<PreparedDocument>,
         tentative: bool,

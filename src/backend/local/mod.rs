@@ -173,8 +173,7 @@ impl Backend for Local {
         let document = Arc::new(document);
         let text = self.enter_text(&document).await?;
         let ticket = text.as_ref().map(ArrivingText::ticket);
-        let (arrival, rivals) =
-            self.in_flight.enter_text(&document, tentative, search.as_ref(), ticket);
+        let (arrival, rivals) = self.in_flight.enter(&document, tentative, search.as_ref(), ticket);
         // In this order: a document that is no longer in flight is in the catalog.
         let is_new = !arrival.has_predecessor()
             && self.memory.catalog.ordinal(&document.document.id).is_none();

@@ -243,7 +243,7 @@ impl Backend for Valkey {
         let document = Arc::new(document);
         // All rivals, including rivals in this process, are found through Valkey: their tickets
         // decide.
-        let (arrival, _) = self.in_flight.enter(&document, tentative, None);
+        let (arrival, _) = self.in_flight.enter(&document, tentative, None, None);
         let (rivals, is_new) = (Rivals::default(), false);
         let (announced, text) = (None, None);
         Ok(Registered { document, rivals, is_new, tentative, search, arrival, announced, text })
