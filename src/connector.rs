@@ -18,14 +18,14 @@ use tokio_rustls::rustls::client::danger::{
 };
 use tokio_rustls::rustls::client::{WebPkiServerVerifier, verify_server_name};
 use tokio_rustls::rustls::crypto::{
-    CryptoProvider, ring, verify_tls12_signature, verify_tls13_signature,
+    CryptoProvider, WebPkiSupportedAlgorithms, ring, verify_tls12_signature, verify_tls13_signature,
 };
 use tokio_rustls::rustls::pki_types::pem::{self, PemObject};
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use tokio_rustls::rustls::server::ParsedCertificate;
 use tokio_rustls::rustls::{
     self, CertificateError, ClientConfig, ConfigBuilder, DigitallySignedStruct, RootCertStore,
-    SignatureScheme, WantsVerifier, client::WantsClientCert,
+    SignatureScheme, client::WantsClientCert,
 };
 
 use crate::trusted_file::{self, FileError};
@@ -144,24 +144,14 @@ pub fn client_config(
     let roots = match trust {
         Trust::Nobody => RootCertStore::empty(),
         Trust::Platform => platform()?,
-        Trust::Authorities(pem) => {
-            let verifier = Authorities::new(pem, provider)?;
-            return with_identity(with_verifier(builder, verifier), identity);
-        }
-        Trust::Certificate(pem) => {
-            let certificate = certificates(pem)?.swap_remove(0);
-            let verifier = OnlyOne { certificate, provider };
-            return with_identity(with_verifier(builder, verifier), identity);
+        Trust::Authorities(pem) | Trust::Certificate(pem) => {
+            let is_any_issuer = matches!(trust, Trust::Certificate(_));
+            let verifier = Arc::new(PemVerifier::new(pem, is_any_issuer, provider)?);
+            let builder = builder.dangerous().with_custom_certificate_verifier(verifier);
+            return with_identity(builder, identity);
         }
     };
     with_identity(builder.with_root_certificates(roots), identity)
-}
-
-fn with_verifier(
-    builder: ConfigBuilder<ClientConfig, WantsVerifier>,
-    verifier: impl ServerCertVerifier + 'static,
-) -> ConfigBuilder<ClientConfig, WantsClientCert> {
-    builder.dangerous().with_custom_certificate_verifier(Arc::new(verifier))
 }
 
 fn with_identity(
@@ -196,23 +186,30 @@ fn certificates(Pem { path, bytes }: &Pem) -> Result<Vec<CertificateDer<'static>
     }
 }
 
-/// Trusts the authorities of a file, and a server that presents a certificate of the file as its
-/// own: `openssl req -x509` marks a self-signed certificate as an authority's, which webpki does
-/// not accept as a server's. Its dates are checked all the same, and its names, if it has names: by
-/// default openssl writes the host into the subject alone, where no client looks for it. The holder
-/// of the key of a certificate without names could sign a certificate with any name.
+/// Trusts the certificates of a file.
 #[derive(Debug)]
-struct Authorities {
+struct PemVerifier {
     certificates: Vec<CertificateDer<'static>>,
-    verifier: Arc<WebPkiServerVerifier>,
+    /// Of servers whose certificates the file's authorities issued; `None` if only the first
+    /// certificate of the file is trusted, whose private key the server must have.
+    verifier: Option<Arc<WebPkiServerVerifier>>,
+    algorithms: WebPkiSupportedAlgorithms,
 }
 
 /// The error of webpki for an authority's certificate. webpki checks the dates first.
 const AUTHORITY_AS_SERVER: &str = "CaUsedAsEndEntity";
 
-impl Authorities {
-    fn new(pem: &Pem, provider: Arc<CryptoProvider>) -> Result<Self, TrustError> {
-        let certificates = certificates(pem)?;
+impl PemVerifier {
+    fn new(
+        pem: &Pem,
+        is_any_issuer: bool,
+        provider: Arc<CryptoProvider>,
+    ) -> Result<Self, TrustError> {
+        let (certificates, algorithms) =
+            (certificates(pem)?, provider.signature_verification_algorithms);
+        if is_any_issuer {
+            return Ok(Self { certificates, verifier: None, algorithms });
+        }
         let mut roots = RootCertStore::empty();
         for certificate in &certificates {
             let unusable = |source| TrustError::Unusable { path: pem.path.clone(), source };
@@ -220,10 +217,14 @@ impl Authorities {
         }
         let verifier = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider);
         let verifier = verifier.build().expect("there are roots, and no lists of revocations");
-        Ok(Self { certificates, verifier })
+        Ok(Self { certificates, verifier: Some(verifier), algorithms })
     }
 
-    /// Verifies a certificate of the file that webpki refused as a server's.
+    /// Verifies a certificate of the file that webpki refused as a server's: `openssl req -x509`
+    /// marks a self-signed certificate as an authority's, which webpki does not accept as a
+    /// server's. Its dates are checked all the same, and its names, if it has names: by default
+    /// openssl writes the host into the subject alone, where no client looks for it. The holder of
+    /// the key of a certificate without names could sign a certificate with any name.
     fn verify_own(
         end_entity: &CertificateDer<'_>,
         server_name: &ServerName<'_>,
@@ -254,7 +255,7 @@ fn has_no_names(error: &rustls::Error) -> bool {
     )
 }
 
-impl ServerCertVerifier for Authorities {
+impl ServerCertVerifier for PemVerifier {
     fn verify_server_cert(
         &self,
         end_entity: &CertificateDer<'_>,
@@ -263,14 +264,14 @@ impl ServerCertVerifier for Authorities {
         ocsp_response: &[u8],
         now: UnixTime,
     ) -> Result<ServerCertVerified, rustls::Error> {
-        let verified = self.verifier.verify_server_cert(
-            end_entity,
-            intermediates,
-            server_name,
-            ocsp_response,
-            now,
-        );
-        match verified {
+        let Some(verifier) = &self.verifier else {
+            return match *end_entity == self.certificates[0] {
+                true => Ok(ServerCertVerified::assertion()),
+                false => Err(CertificateError::ApplicationVerificationFailure.into()),
+            };
+        };
+        let (names, issuers) = (server_name, intermediates);
+        match verifier.verify_server_cert(end_entity, issuers, names, ocsp_response, now) {
             Err(refused) if self.certificates.contains(end_entity) => {
                 Self::verify_own(end_entity, server_name, refused)?;
                 Ok(ServerCertVerified::assertion())
@@ -285,7 +286,7 @@ impl ServerCertVerifier for Authorities {
         cert: &CertificateDer<'_>,
         dss: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        self.verifier.verify_tls12_signature(message, cert, dss)
+        verify_tls12_signature(message, cert, dss, &self.algorithms)
     }
 
     fn verify_tls13_signature(
@@ -294,58 +295,11 @@ impl ServerCertVerifier for Authorities {
         cert: &CertificateDer<'_>,
         dss: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        self.verifier.verify_tls13_signature(message, cert, dss)
+        verify_tls13_signature(message, cert, dss, &self.algorithms)
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.verifier.supported_verify_schemes()
-    }
-}
-
-/// Trusts a single certificate; the server must have its private key.
-#[derive(Debug)]
-struct OnlyOne {
-    certificate: CertificateDer<'static>,
-    provider: Arc<CryptoProvider>,
-}
-
-impl ServerCertVerifier for OnlyOne {
-    fn verify_server_cert(
-        &self,
-        end_entity: &CertificateDer<'_>,
-        _intermediates: &[CertificateDer<'_>],
-        _server_name: &ServerName<'_>,
-        _ocsp_response: &[u8],
-        _now: UnixTime,
-    ) -> Result<ServerCertVerified, rustls::Error> {
-        match *end_entity == self.certificate {
-            true => Ok(ServerCertVerified::assertion()),
-            false => Err(CertificateError::ApplicationVerificationFailure.into()),
-        }
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        message: &[u8],
-        cert: &CertificateDer<'_>,
-        dss: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        let algorithms = &self.provider.signature_verification_algorithms;
-        verify_tls12_signature(message, cert, dss, algorithms)
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        cert: &CertificateDer<'_>,
-        dss: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        let algorithms = &self.provider.signature_verification_algorithms;
-        verify_tls13_signature(message, cert, dss, algorithms)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.provider.signature_verification_algorithms.supported_schemes()
+        self.algorithms.supported_schemes()
     }
 }
 

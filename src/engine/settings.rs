@@ -248,22 +248,29 @@ impl Default for LimitSettings {
 }
 
 impl LimitSettings {
+    /// Each limit with its key and the least that it may be.
+    fn listed(&self) -> [(&'static str, u64, u64); 13] {
+        [
+            ("candidates_max", self.candidates_max as u64, 1),
+            ("checked_max", self.checked_max as u64, 1),
+            ("filtered_max", self.filtered_max as u64, 1),
+            ("duplicates_max", self.duplicates_max as u64, 1),
+            ("shingles_max", self.shingles_max as u64, 1),
+            ("metadata_bytes_max", self.metadata_bytes_max as u64, 0),
+            ("field_bytes_max", self.field_bytes_max as u64, 1),
+            ("cluster_members_alarm", self.cluster_members_alarm as u64, 1),
+            ("clusters_bytes_max", self.clusters_bytes_max, 0),
+            ("collapse_shingles_max", self.collapse_shingles_max as u64, 1),
+            ("passage_texts_max", self.passage_texts_max as u64, 1),
+            ("passage_words_max", self.passage_words_max as u64, 1),
+            ("edit_product_max", self.edit_product_max, 0),
+        ]
+    }
+
     /// Every fault of the settings, each beginning with its key.
     pub fn faults(&self) -> Vec<String> {
-        let at_least_one = [
-            ("candidates_max", self.candidates_max),
-            ("checked_max", self.checked_max),
-            ("filtered_max", self.filtered_max),
-            ("duplicates_max", self.duplicates_max),
-            ("shingles_max", self.shingles_max),
-            ("field_bytes_max", self.field_bytes_max),
-            ("cluster_members_alarm", self.cluster_members_alarm),
-            ("collapse_shingles_max", self.collapse_shingles_max),
-            ("passage_texts_max", self.passage_texts_max),
-            ("passage_words_max", self.passage_words_max),
-        ];
-        let zeros = at_least_one.iter().filter(|(_, value)| *value == 0);
-        let zeros = zeros.map(|(key, _)| format!("{key} must be at least 1, not 0"));
+        let zeros = self.listed().into_iter().filter(|(_, limit, least)| limit < least);
+        let zeros = zeros.map(|(key, ..)| format!("{key} must be at least 1, not 0"));
         let fault = |count| format!("shingles_max must be at most {SHINGLES_MAX}, not {count}");
         zeros.chain((self.shingles_max > SHINGLES_MAX).then(|| fault(self.shingles_max))).collect()
     }
@@ -292,26 +299,9 @@ impl LimitSettings {
 
     /// Every limit that is higher than in `highest`, each fault beginning with its key.
     pub fn faults_over(&self, highest: &Self) -> Vec<String> {
-        let limits = |of: &Self| {
-            [
-                ("candidates_max", of.candidates_max as u64),
-                ("checked_max", of.checked_max as u64),
-                ("filtered_max", of.filtered_max as u64),
-                ("duplicates_max", of.duplicates_max as u64),
-                ("shingles_max", of.shingles_max as u64),
-                ("metadata_bytes_max", of.metadata_bytes_max as u64),
-                ("field_bytes_max", of.field_bytes_max as u64),
-                ("cluster_members_alarm", of.cluster_members_alarm as u64),
-                ("clusters_bytes_max", of.clusters_bytes_max),
-                ("collapse_shingles_max", of.collapse_shingles_max as u64),
-                ("passage_texts_max", of.passage_texts_max as u64),
-                ("passage_words_max", of.passage_words_max as u64),
-                ("edit_product_max", of.edit_product_max),
-            ]
-        };
-        let pairs = limits(self).into_iter().zip(limits(highest));
-        let over = pairs.filter(|((_, limit), (_, most))| limit > most);
-        let fault = |((key, limit), (_, most))| {
+        let pairs = self.listed().into_iter().zip(highest.listed());
+        let over = pairs.filter(|((_, limit, _), (_, most, _))| limit > most);
+        let fault = |((key, limit, _), (_, most, _))| {
             format!("{key} must be at most {most}, not {limit} (storage.limits_factor_max)")
         };
         over.map(fault).collect()
