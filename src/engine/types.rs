@@ -12,8 +12,8 @@ use crate::backend::{BackendStats, Registered};
 use crate::budget::Reservation;
 use crate::document::{Content, DocumentId, Metadata, Ordinal, Token};
 use crate::engine::{
-    AddedPassages, ClusterCounts, ClusterFigures, Conditions, ContainmentCheck, DiscoveryStats,
-    Recall,
+    AddedPassages, Chance, ClusterCounts, ClusterFigures, Conditions, ContainedOf,
+    ContainmentCheck, DiscoveryStats, Guarantee, Recall,
 };
 use akin_core::measure::Overlap;
 use akin_core::scheme::Threshold;
@@ -148,6 +148,8 @@ pub enum Mode {
 pub enum FoundBy {
     /// They share a key of the sketch with the probe.
     Keys,
+    /// They share a run of words with the probe.
+    Passages,
     /// They share one of the first elements with the probe.
     Prefix,
     /// By a full scan.
@@ -161,6 +163,8 @@ pub struct Lookup<'a> {
     /// the documents that reach a threshold; `threshold`, `points`, `limit` and `offset` are then
     /// not considered.
     pub k: Option<NonZeroUsize>,
+    /// By the containment of the probe or of the match, instead of by resemblance; without `k`.
+    pub contained: Option<ContainedOf>,
     /// The collection's threshold if `None`.
     pub threshold: Option<Threshold>,
     /// Of records: the collection's points if `None`.
@@ -181,6 +185,7 @@ impl Default for Lookup<'_> {
     fn default() -> Self {
         Self {
             k: None,
+            contained: None,
             threshold: None,
             points: None,
             limit: 20,
@@ -215,8 +220,18 @@ pub struct Answer {
     /// The chance to find a document whose similarity is exactly the threshold; of records, one
     /// that agrees in a field. With `k`, the least chance to find each of the `k` most similar
     /// documents whose similarity is at least `floor`, unless `truncated` is true.
+    /// Absent with `measure=containment`, of which `guarantee` says what is sure to be found.
+    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(example = 0.997)]
-    pub expected_recall: f64,
+    pub expected_recall: Option<f64>,
+    /// With `measure=containment` only: unless `truncated` is true, every document that reaches the
+    /// threshold and has a run of so many words of the probe is found. Others may be missing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub guarantee: Option<Guarantee>,
+    /// With `measure=containment` and `of=probe` only: the chances to find a document that has the
+    /// whole probe, edited.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub chances: Option<Vec<Chance>>,
     /// Of records, `points` as a share of the most that two of them can have. Absent with `k`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<f64>, example = 0.8)]

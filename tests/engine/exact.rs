@@ -68,7 +68,7 @@ impl Truth {
                 pairs += near.len();
                 let by = if at < scanned_below { FoundBy::Scan } else { by_index() };
                 assert_eq!((answer.found_by, answer.truncated), (by, false));
-                assert_eq!((answer.expected_recall, answer.mode), (1.0, Mode::Exact));
+                assert_eq!((answer.expected_recall, answer.mode), (Some(1.0), Mode::Exact));
             }
         }
         pairs

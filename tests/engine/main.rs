@@ -7,6 +7,7 @@ mod backends;
 mod collapse;
 mod conditions;
 mod contained;
+mod containment;
 mod corpus;
 mod crowd;
 mod discovery;

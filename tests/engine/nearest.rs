@@ -155,7 +155,7 @@ async fn compare(settings: &CollectionSettings, documents: Vec<Document>) -> Cou
         let others = truth.of_probe(probe);
         for k in [1, 10, 60] {
             let answer = nearest(&engine, name, k).await;
-            assert_eq!((answer.expected_recall, answer.threshold), (0.999, None));
+            assert_eq!((answer.expected_recall, answer.threshold), (Some(0.999), None));
             count.add(&answer, &others, k);
         }
     }
@@ -342,7 +342,10 @@ async fn estimates_and_signatures_are_ranked_without_a_floor() {
     join_all(texts(4, 3).into_iter().map(|document| add(&engine, document))).await;
     let lookup = Lookup { mode: Some(Mode::Estimated), ..most(7) };
     let answer = engine.similar(Probe::Stored(id("f2")), lookup).await.unwrap();
-    assert_eq!((answer.mode, answer.floor, answer.expected_recall), (Mode::Estimated, None, 1.0));
+    assert_eq!(
+        (answer.mode, answer.floor, answer.expected_recall),
+        (Mode::Estimated, None, Some(1.0))
+    );
     assert_eq!((answer.matches.len(), answer.found_by), (7, FoundBy::Scan));
     let estimates: Vec<f64> = answer.matches.iter().map(|found| found.estimated.unwrap()).collect();
     assert!(estimates.is_sorted_by(|a, b| a >= b), "{estimates:?}");

@@ -157,6 +157,7 @@ async fn call_every_operation(app: &App, at: &str, documents: &Value) {
     ok("/similar?id=a&limit=1&offset=1&include=text,metadata").await;
     ok("/similar?id=a&limit=1&filter=%40.site%20%3D%3D%201").await;
     app.get(&format!("{at}/similar?id=a&k=3")).await;
+    app.get(&format!("{at}/similar?id=a&measure=containment&of=match")).await;
     app.get(&format!("{at}/similar?id=a&mode=exact")).await;
     app.get(&format!("{at}/similar?id=a&mode=estimated")).await;
     app.get(&format!("{at}/resemblance?a=a&b=b&explain=true")).await;

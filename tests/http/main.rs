@@ -17,6 +17,7 @@ mod conformance;
 mod connections;
 mod console;
 mod contained;
+mod containment;
 mod contract;
 mod costs;
 mod curve;

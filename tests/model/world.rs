@@ -220,7 +220,7 @@ impl World {
         assert!(!answer.truncated && !answer.more, "{answer:?}");
         let finds = Finds::of(self.setting.is_whole(mode), false);
         answers::check(&answer.matches, &near, finds, answers::groups_of(answer)).unwrap();
-        let promised = answer.expected_recall;
+        let promised = answer.expected_recall.unwrap();
         self.recall.add(features, &self.model, &near, &answer.matches, promised);
     }
 

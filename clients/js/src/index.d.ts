@@ -87,7 +87,12 @@ export interface Answer {
   candidates: number;
   more: boolean;
   truncated: boolean;
-  expected_recall: number;
+  /** Absent with `measure: "containment"`. */
+  expected_recall?: number;
+  /** By containment: documents with a run of so many words of the probe are sure to be found. */
+  guarantee?: { words: number };
+  /** By containment: the chances to find a document that has the whole probe, edited. */
+  chances?: { kept: number; probability: number }[];
   /** Absent with `k`. */
   threshold?: number;
   /** With `k`: the similarity from which `expected_recall` holds. */
@@ -218,6 +223,10 @@ export interface CheckOptions {
 export interface LookupOptions extends Conditions {
   /** The k most similar documents, without `threshold`, `points`, `limit` and `offset`. */
   k?: number;
+  /** By default `resemblance`; `containment` needs the setting `passages.words`. */
+  measure?: "resemblance" | "containment";
+  /** With `measure: "containment"`, what is contained in the other: by default the `probe`. */
+  of?: "probe" | "match";
   threshold?: number;
   points?: number;
   limit?: number;

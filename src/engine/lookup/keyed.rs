@@ -130,11 +130,11 @@ impl Engine {
                     truncated: checking.is_cut || !checking.none_gone,
                     scored: checking.scored,
                     candidates: seen,
-                    expected_recall: match (&query.record, query.mode) {
+                    expected_recall: Some(match (&query.record, query.mode) {
                         (Some(record), _) => self.analyser.recall_of_records(record),
                         (None, Mode::Estimated) => probed.plan.expected_recall_estimated,
                         (None, _) => probed.plan.expected_recall,
-                    },
+                    }),
                     by: FoundBy::Keys,
                 });
             }

@@ -4,6 +4,7 @@ pub(crate) mod charging;
 mod checking;
 pub(crate) mod collapse;
 pub(crate) mod conditions;
+mod containment;
 mod details;
 mod exact;
 pub(crate) mod filter;
@@ -113,8 +114,8 @@ pub(crate) struct FoundMatches {
     /// Distinct sets that shared a key, or all sets in a scan.
     pub candidates: usize,
     pub truncated: bool,
-    /// The chance that a document at just the threshold is found.
-    pub expected_recall: f64,
+    /// The chance that a document at just the threshold is found; `None` by containment.
+    pub expected_recall: Option<f64>,
     pub by: FoundBy,
 }
 

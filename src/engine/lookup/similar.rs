@@ -17,10 +17,13 @@ impl Engine {
     /// have no details: [`Engine::read_details`] reads them.
     ///
     /// # Errors
-    /// `DocumentNotFound`, `UnsupportedMode`, `UnsupportedByBackend`,
+    /// `DocumentNotFound`, `UnsupportedMode`, `UnsupportedByBackend`, `PassagesOff`,
     /// `PointsWanted`, `NoPointsWanted`, `PointsOutOfRange`, `OverBudget`, `OutOfService`, `Store`,
     /// and the errors of [`Analyser::analyse`](crate::engine::Analyser::analyse).
     pub async fn similar(&self, probe: Probe, lookup: Lookup<'_>) -> Result<Answer, EngineError> {
+        if let Some(of) = lookup.contained {
+            return self.similar_by_containment(probe, &lookup, of).await;
+        }
         let lookup = match (lookup.k, &self.analyser.nearest) {
             (Some(k), Some(plan)) => {
                 return self.most_similar(probe, &lookup, k.get(), plan).await;
@@ -66,6 +69,8 @@ impl Engine {
             candidates: found.candidates,
             truncated: found.truncated,
             expected_recall: found.expected_recall,
+            guarantee: None,
+            chances: None,
             threshold: Some(minimum.threshold),
             floor: None,
             points: minimum.points,

@@ -176,7 +176,7 @@ impl ContainedOf {
 }
 
 impl Guarantee {
-    pub(super) fn new(settings: PassageSettings, words_min: usize) -> Self {
+    pub(in crate::engine) fn new(settings: PassageSettings, words_min: usize) -> Self {
         let words = settings.run_words();
         Self {
             words: words.max(words_min),
@@ -186,7 +186,7 @@ impl Guarantee {
 }
 
 impl Chance {
-    pub(super) fn of(settings: PassageSettings, words_min: usize) -> Vec<Self> {
+    pub(in crate::engine) fn of(settings: PassageSettings, words_min: usize) -> Vec<Self> {
         let rounded = |probability: f64| (probability * 10_000.0).round() / 10_000.0;
         let chance = |kept| Self { kept, probability: rounded(settings.chance(words_min, kept)) };
         KEPT.map(chance).to_vec()

@@ -38,10 +38,10 @@ const ATTEMPTS_MAX: usize = 4;
 const DOCUMENTS_MAX: usize = 1_000;
 
 /// The text of a probe, with its words.
-struct ProbeText {
-    text: Arc<str>,
-    words: Arc<WordSequence>,
-    own_id: Option<DocumentId>,
+pub(super) struct ProbeText {
+    pub text: Arc<str>,
+    pub words: Arc<WordSequence>,
+    pub own_id: Option<DocumentId>,
 }
 
 impl Engine {
@@ -83,7 +83,7 @@ impl Engine {
         unreachable!("the last attempt returns");
     }
 
-    fn passage_request(
+    pub(super) fn passage_request(
         &self,
         probe: &ProbeText,
         query: &PassageQuery<'_>,
@@ -103,7 +103,7 @@ impl Engine {
         })
     }
 
-    async fn probe_text(
+    pub(super) async fn probe_text(
         &self,
         local: &Local,
         probe: Probe,

@@ -89,10 +89,10 @@ problems! {
         Code::MalformedText,
         Code::DocumentTooLarge,
     ]];
-    /// Of a lookup of a stored document: with `k` only the local backend has it.
-    LookingUp: [BY_ID, COUNTED, ONLY_LOCAL, &[Code::WrongContent]];
+    /// Of a lookup of a stored document: only the local backend has it with `k` or by containment.
+    LookingUp: [BY_ID, COUNTED, ONLY_LOCAL, PASSAGES];
     /// Of a lookup of probes.
-    Probing: [BODY, BY_ID, POSTED, COUNTED, ONLY_LOCAL];
+    Probing: [BODY, BY_ID, POSTED, COUNTED, ONLY_LOCAL, PASSAGES];
     /// Of a comparison of stored documents.
     ComparingStored: [BY_ID, MEASURES, COUNTED, &[Code::TooManyShingles, Code::WrongContent]];
     /// Of a comparison of posted documents.

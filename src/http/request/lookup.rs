@@ -4,9 +4,9 @@ use std::num::{NonZeroU32, NonZeroUsize};
 use std::sync::Arc;
 
 use serde::Deserialize;
-use utoipa::IntoParams;
+use utoipa::{IntoParams, ToSchema};
 
-use crate::engine::{Conditions, Filter, Lookup, MatchDetails, Mode};
+use crate::engine::{Conditions, ContainedOf, Filter, Lookup, MatchDetails, Mode};
 use crate::http::ServerSettings;
 use crate::http::problem::Problem;
 use crate::http::problem::code::Code;
@@ -27,8 +27,16 @@ pub struct LookupParameters {
     /// given with it, and `mode` must not be `exact`.
     #[param(value_type = Option<usize>, minimum = 1, maximum = 10_000, example = 10)]
     pub k: Option<NonZeroUsize>,
-    /// The lowest Jaccard similarity (resemblance) of a match; by default the collection's
-    /// threshold.
+    /// By what documents match: `resemblance`, or `containment`, the share of the shingles of `of`
+    /// that both have. Lookups by containment need the setting `passages.words`, and find documents
+    /// that share a run of so many words with the probe.
+    #[param(default = "resemblance")]
+    pub measure: Option<Measure>,
+    /// With `measure=containment`: what is contained in the other, the `probe` or the `match`.
+    #[param(default = "probe")]
+    pub of: Option<ContainedOf>,
+    /// The lowest Jaccard similarity (resemblance) of a match, or with `measure=containment` its
+    /// lowest containment; by default the collection's threshold.
     pub threshold: Option<Threshold>,
     /// Of records, the fewest points of a match; by default the collection's. Other documents have
     /// a `threshold` instead.
@@ -50,6 +58,15 @@ pub struct LookupParameters {
     #[param(value_type = Option<String>, pattern = "^(text|metadata)(,(text|metadata))*$",
         example = "text,metadata")]
     pub include: Option<MatchInclude>,
+}
+
+/// By what documents match.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+#[schema(as = LookupMeasure)]
+pub enum Measure {
+    Resemblance,
+    Containment,
 }
 
 /// Conditions on documents, all of which must be met.
@@ -123,6 +140,7 @@ impl LookupParameters {
     fn k(&self, settings: &ServerSettings) -> Result<Option<NonZeroUsize>, WrongOption> {
         let Some(k) = self.k else { return Ok(None) };
         let others = [
+            ("measure", self.measure == Some(Measure::Containment)),
             ("threshold", self.threshold.is_some()),
             ("points", self.points.is_some()),
             ("limit", self.limit.is_some()),
@@ -142,10 +160,24 @@ impl LookupParameters {
         if k.get() > max { wrong(format!("must be 1..={max}, not {k}")) } else { Ok(Some(k)) }
     }
 
+    /// # Errors
+    /// `of` without containment.
+    fn contained(&self) -> Result<Option<ContainedOf>, WrongOption> {
+        match (self.measure, self.of) {
+            (Some(Measure::Containment), of) => Ok(Some(of.unwrap_or_default())),
+            (_, None) => Ok(None),
+            (_, Some(_)) => {
+                let detail = "must be given with measure=containment only".to_owned();
+                Err(WrongOption { name: "of", detail })
+            }
+        }
+    }
+
     fn lookup(&self, settings: &ServerSettings) -> Result<Lookup<'static>, WrongOption> {
         let limit = limit(self.limit, settings)?;
         Ok(Lookup {
             k: self.k(settings)?,
+            contained: self.contained()?,
             threshold: self.threshold,
             points: self.points.map(NonZeroU32::get),
             limit,
@@ -208,6 +240,8 @@ impl LookupOptions {
     pub fn with(mut self, call: &Self) -> Result<Self, WrongOption> {
         let (lookup, conditions) = (&mut self.lookup, &mut self.conditions);
         inherit("k", &mut lookup.k, &call.lookup.k)?;
+        inherit("measure", &mut lookup.measure, &call.lookup.measure)?;
+        inherit("of", &mut lookup.of, &call.lookup.of)?;
         inherit("threshold", &mut lookup.threshold, &call.lookup.threshold)?;
         inherit("points", &mut lookup.points, &call.lookup.points)?;
         inherit("limit", &mut lookup.limit, &call.lookup.limit)?;

@@ -10,14 +10,14 @@ use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
 use crate::document::{Content, DocumentId};
-use crate::engine::{Mode, Probe};
+use crate::engine::{ContainedOf, Mode, Probe};
 use crate::http::AppState;
 use crate::http::problem::Problem;
 use crate::http::problem::code::Code;
 use crate::http::request::bodies::{FieldsBody, GivenId, content};
 use crate::http::request::include::{MatchInclude, Measures};
 use crate::http::request::json::{self, Object};
-use crate::http::request::lookup::{ConditionParameters, LookupOptions, LookupParameters};
+use crate::http::request::lookup::{ConditionParameters, LookupOptions, LookupParameters, Measure};
 use crate::http::request::options::CompareParameters;
 use crate::http::request::reading::{self, BodyReader, Media};
 use crate::http::time::Time;
@@ -65,6 +65,8 @@ pub struct LookupBody {
     signature: Option<Vec<u64>>,
     #[schema(value_type = Option<usize>, minimum = 1, maximum = 10_000)]
     k: Option<NonZeroUsize>,
+    measure: Option<Measure>,
+    of: Option<ContainedOf>,
     threshold: Option<Threshold>,
     #[schema(value_type = Option<u32>, minimum = 1, maximum = 3_200)]
     points: Option<NonZeroU32>,
@@ -149,10 +151,20 @@ impl ProbeBody {
 
 impl LookupBody {
     fn probe(self) -> Result<OwnProbe, Problem> {
-        let Self { k, threshold, points, limit, offset, mode, include, .. } = self;
+        let Self { k, measure, of, threshold, points, limit, offset, mode, include, .. } = self;
         let Self { filter, stored_after, stored_before, .. } = self;
         let options = LookupOptions {
-            lookup: LookupParameters { k, threshold, points, limit, offset, mode, include },
+            lookup: LookupParameters {
+                k,
+                measure,
+                of,
+                threshold,
+                points,
+                limit,
+                offset,
+                mode,
+                include,
+            },
             conditions: ConditionParameters { filter, stored_after, stored_before },
         };
         let has_options = options != LookupOptions::default();

@@ -71,6 +71,8 @@ def query(
     fields: Optional[Mapping[str, str]] = None,
     signature: Optional[Sequence[int]] = None,
     k: Optional[int] = None,
+    measure: Optional[types.Measure] = None,
+    of: Optional[types.ContainedOf] = None,
     threshold: Optional[float] = None,
     points: Optional[int] = None,
     limit: Optional[int] = None,
@@ -84,13 +86,17 @@ def query(
     """Finds the near-duplicates of a text, a set, a record, or of the stored document `id`.
 
     With `k` it finds the k most similar documents, however unlike they are, and no `threshold`,
-    `points`, `limit` or `offset` may be given.
+    `points`, `limit` or `offset` may be given. With `measure="containment"` it finds the documents
+    that contain the probe, or with `of="match"` the documents that the probe contains, in
+    collections with the setting `passages.words`.
     `filter` is a condition on metadata, such as `@.lang == "en" && @.year >= 2020`; `include` says
     what matches have besides their scores: `text`, `metadata` or both; by default neither.
     """
     probe = {
         **_content(id=id, text=text, tokens=tokens, fields=fields, signature=signature),
         "k": k,
+        "measure": measure,
+        "of": of,
         "threshold": threshold,
         "points": points,
         "limit": limit,
@@ -107,6 +113,8 @@ def query_many(
     probes: Sequence[types.Probe],
     *,
     k: Optional[int] = None,
+    measure: Optional[types.Measure] = None,
+    of: Optional[types.ContainedOf] = None,
     threshold: Optional[float] = None,
     limit: Optional[int] = None,
     mode: Optional[types.Mode] = None,
@@ -119,7 +127,14 @@ def query_many(
     much before it (`request_too_costly`).
     """
     options = params(
-        k=k, threshold=threshold, limit=limit, mode=mode, filter=filter, include=include
+        k=k,
+        measure=measure,
+        of=of,
+        threshold=threshold,
+        limit=limit,
+        mode=mode,
+        filter=filter,
+        include=include,
     )
     return Call(Request("POST", "/similar", options, encode(list(probes))), json.loads)
 

@@ -12,6 +12,7 @@ from typing import Any, Dict, List, Literal, Mapping, Sequence, Tuple, Union
 from typing_extensions import NotRequired, Required, TypeAlias, TypedDict
 
 Mode: TypeAlias = Literal["verified", "estimated", "exact"]
+Measure: TypeAlias = Literal["resemblance", "containment"]
 Linkage: TypeAlias = Literal["single", "representative"]
 Order: TypeAlias = Literal["stored", "id"]
 OnDuplicate: TypeAlias = Literal["keep", "skip"]
@@ -41,6 +42,8 @@ class Probe(TypedDict, total=False):
     fields: Mapping[str, str]
     signature: Sequence[int]
     k: int
+    measure: Measure
+    of: ContainedOf
     threshold: float
     points: int
     limit: int
@@ -115,10 +118,12 @@ class Answer(TypedDict):
     candidates: int
     more: bool
     truncated: bool
-    expected_recall: float
     mode: Mode
     found_by: str
     took_us: int
+    expected_recall: NotRequired[float]
+    guarantee: NotRequired[Dict[str, int]]
+    chances: NotRequired[List[Dict[str, float]]]
     threshold: NotRequired[float]
     floor: NotRequired[float]
     points: NotRequired[int]
