@@ -251,7 +251,7 @@ mod tests {
         refused::<Lookup>("limit=1&limit=2", "'limit' is given more than once");
         refused::<Lookup>(
             "sort=id",
-            "'sort': this call takes only threshold, points, limit, offset",
+            "'sort': this call takes only k, measure, of, threshold, points, limit, offset",
         );
         refused::<Lookup>("limti=1", "did you mean 'limit'?");
         refused::<NoParameters>("a=b", "this call takes no parameters");
