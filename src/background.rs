@@ -81,7 +81,7 @@ pub async fn run<T: Send + 'static>(
     task: impl Future<Output = T> + Send + 'static,
 ) -> Result<T, JoinError> {
     let running = spawn(task);
-    let _stop = StopOnDrop(running.abort_handle());
+    let _stop = AbortOnDrop(running.abort_handle());
     running.await
 }
 
@@ -103,9 +103,9 @@ pub async fn compute<T: Send + 'static>(
     computed.await
 }
 
-struct StopOnDrop(AbortHandle);
+struct AbortOnDrop(AbortHandle);
 
-impl Drop for StopOnDrop {
+impl Drop for AbortOnDrop {
     fn drop(&mut self) {
         self.0.abort();
     }

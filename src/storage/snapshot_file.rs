@@ -184,7 +184,7 @@ fn format(input: &mut impl Read) -> Result<u32, Broken> {
 
 /// The kind of records in a section.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum SectionKind {
     Entries = 1,
     Listings = 2,
 }
@@ -192,7 +192,7 @@ pub(super) enum Kind {
 /// A section as described by the directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Section {
-    pub kind: Kind,
+    pub kind: SectionKind,
     pub records: u32,
     pub bytes: u64,
     pub checksum: u64,
@@ -212,8 +212,8 @@ impl Section {
 
     pub fn read(input: &mut impl Read) -> Result<Self, Broken> {
         let kind = match u32_of(input)? {
-            1 => Kind::Entries,
-            2 => Kind::Listings,
+            1 => SectionKind::Entries,
+            2 => SectionKind::Listings,
             _ => return Err(Broken::Format("one of its sections is of an unknown kind")),
         };
         let (records, bytes, checksum) = (u32_of(input)?, u64_of(input)?, u64_of(input)?);
@@ -223,8 +223,8 @@ impl Section {
     /// Whether the section is long enough for its records, and no longer than a section gets.
     pub fn is_possible(&self, sketch_bytes: u32) -> bool {
         let record_bytes_min = match self.kind {
-            Kind::Entries => 22 + u64::from(sketch_bytes),
-            Kind::Listings => 17,
+            SectionKind::Entries => 22 + u64::from(sketch_bytes),
+            SectionKind::Listings => 17,
         };
         u64::from(self.records) <= self.bytes / record_bytes_min && self.bytes <= SECTION_BYTES_MAX
     }
@@ -276,8 +276,8 @@ impl Footer {
         let (mut entries, mut documents) = (0, 0);
         for section in sections {
             match section.kind {
-                Kind::Entries => entries += u64::from(section.records),
-                Kind::Listings => documents += u64::from(section.records),
+                SectionKind::Entries => entries += u64::from(section.records),
+                SectionKind::Listings => documents += u64::from(section.records),
             }
         }
         (entries, documents) == (self.entries, self.documents)
@@ -294,10 +294,10 @@ pub(super) fn visit_records(
     let mut members = Vec::new();
     for _ in 0..section.records {
         visit(match section.kind {
-            Kind::Entries => {
+            SectionKind::Entries => {
                 SnapshotRecord::Entry(read_entry(&mut bytes, sketch_bytes, &mut members)?)
             }
-            Kind::Listings => SnapshotRecord::Listing(read_listing(&mut bytes)?),
+            SectionKind::Listings => SnapshotRecord::Listing(read_listing(&mut bytes)?),
         });
     }
     if !bytes.is_empty() {

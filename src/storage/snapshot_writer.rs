@@ -8,7 +8,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::snapshot::Snapshots;
 use super::snapshot_file::{
-    Footer, HAS_METADATA, Kind, SECTION_BYTES, Section, SnapshotHeader, SnapshotInfo,
+    Footer, HAS_METADATA, SECTION_BYTES, Section, SectionKind, SnapshotHeader, SnapshotInfo,
     SnapshotRecord,
 };
 use super::snapshot_reader::checksum;
@@ -22,7 +22,7 @@ pub struct SnapshotWriter {
     head: Vec<u8>,
     /// The bytes of the current section.
     buffer: Vec<u8>,
-    kind: Kind,
+    kind: SectionKind,
     records: u32,
     sections: Vec<Section>,
     sketch_bytes: usize,
@@ -49,7 +49,7 @@ impl SnapshotWriter {
             file,
             head: header.encode(),
             buffer: Vec::with_capacity(SECTION_BYTES + SECTION_BYTES / 4),
-            kind: Kind::Entries,
+            kind: SectionKind::Entries,
             records: 0,
             sections: Vec::new(),
             sketch_bytes: header.sketch_bytes as usize,
@@ -70,8 +70,8 @@ impl SnapshotWriter {
     /// If a sketch has another length than the header says.
     pub fn write(&mut self, record: &SnapshotRecord<'_>) -> Result<(), StorageError> {
         let kind = match record {
-            SnapshotRecord::Entry(_) => Kind::Entries,
-            SnapshotRecord::Listing(_) => Kind::Listings,
+            SnapshotRecord::Entry(_) => SectionKind::Entries,
+            SnapshotRecord::Listing(_) => SectionKind::Listings,
         };
         if kind != self.kind {
             self.end_section()?;

@@ -93,6 +93,9 @@ test("passages are found page by page, and their places are slices", async () =>
   const options = { onContained: "skip", containmentMin: 0.9, check: false };
   const [skipped] = await all(client.bulk([{ id: "p/4", text: BUS }], options));
   assert.deepEqual([skipped.status, skipped.passages.matches[0].id], ["skipped", "p/1"]);
+  const contained = await client.query(probe, { measure: "containment", of: "match", threshold: 0.5 });
+  assert.equal(contained.guarantee.words, 13);
+  assert.ok(contained.matches[0].containment.of_match >= 0.5);
   await root.removeCollection("passages");
 });
 

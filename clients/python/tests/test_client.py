@@ -90,6 +90,9 @@ def test_passages(server: Server) -> None:
         assert len(added["passages"]["matches"]) == 3
         with pytest.raises(TypeError, match="exactly one of id, text is needed, not none"):
             client.passages()
+        contained = client.query(probe, measure="containment", of="match", threshold=0.5)
+        assert contained["guarantee"]["words"] == 13
+        assert contained["matches"][0]["containment"]["of_match"] >= 0.5
         with pytest.raises(akin.ProblemError, match="passages_off"):
             root.passages(probe)
         root.remove_collection("passages")

@@ -16,7 +16,7 @@ use crate::engine::EngineError;
 /// The collections of a data directory by name.
 pub(super) struct Registry<T> {
     names: RwLock<BTreeMap<CollectionName, Standing<T>>>,
-    changes: Mutex<Changes>,
+    changes: Mutex<ChangeGate>,
     /// Incremented with every change of `names`.
     generation: watch::Sender<u64>,
 }
@@ -29,7 +29,7 @@ enum Standing<T> {
 }
 
 #[derive(Default)]
-struct Changes {
+struct ChangeGate {
     closed: bool,
 }
 
@@ -182,7 +182,7 @@ impl<T> Registry<T> {
         self.changes().map(|mut changes| changes.closed = true)
     }
 
-    fn changes(&self) -> Result<MutexGuard<'_, Changes>, EngineError> {
+    fn changes(&self) -> Result<MutexGuard<'_, ChangeGate>, EngineError> {
         let changes = self.changes.lock().unwrap_or_else(PoisonError::into_inner);
         if changes.closed { Err(EngineError::Closed) } else { Ok(changes) }
     }

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use crate::document::Content;
 use crate::engine::{Analyser, Mode};
-use akin_core::join::{Forest, LeftOut, Linkage, Progress, Sets, Stage, Stopped};
+use akin_core::join::{DisjointSets, LeftOut, Linkage, Progress, Sets, Stage, Stopped};
 use akin_core::measure::Points;
 use akin_core::scheme::{Key, Threshold};
 use akin_core::text::NormalisedFields;
@@ -122,7 +122,7 @@ impl<'r> Comparing<'r> {
         progress: &Progress,
     ) -> Result<Vec<u32>, Stopped> {
         let numbers = 0..self.count();
-        let mut forest = Forest::new(numbers.end);
+        let mut forest = DisjointSets::new(numbers.end);
         let mut representatives: Vec<u32> = numbers.clone().collect();
         self.pairs(progress, |a, b, _| {
             forest.connect(a, b);

@@ -113,9 +113,9 @@ impl Join<'_> {
 }
 
 /// Connected sets as trees (union–find). The root of a tree is its lowest number.
-pub struct Forest(Vec<u32>);
+pub struct DisjointSets(Vec<u32>);
 
-impl Forest {
+impl DisjointSets {
     /// Sets that are not connected, with numbers from 0.
     pub fn new(sets: u32) -> Self {
         Self((0..sets).collect())

@@ -35,7 +35,7 @@ mod single;
 
 pub use builder::{CorpusBuilder, Documents, PushedSet};
 pub use check::{Pair, Scoring};
-pub use clusters::{Forest, Linkage, cluster_name};
+pub use clusters::{DisjointSets, Linkage, cluster_name};
 pub use corpus::{Corpus, Sets};
 pub use effort::{LeftOut, Steps};
 pub use progress::{JoinError, Progress, Stage, Stopped};

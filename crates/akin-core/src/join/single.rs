@@ -7,7 +7,7 @@
 //! and a bucket of near-copies costs a comparison for each copy.
 
 use super::check::Subject;
-use super::clusters::Forest;
+use super::clusters::DisjointSets;
 use super::grouping::KeyedMember;
 use super::reach::{Reach, ReachTree};
 use super::{Join, JoinError, Progress, Sets};
@@ -15,7 +15,7 @@ use super::{Join, JoinError, Progress, Sets};
 /// The connected sets so far.
 pub(super) struct Connecting<'j> {
     join: &'j Join<'j>,
-    forest: Forest,
+    forest: DisjointSets,
     /// The cost of each set's unsuccessful comparisons by elements; empty if no set is compared by
     /// elements.
     in_vain: Vec<u64>,
@@ -42,7 +42,7 @@ impl Bucket {
         &mut self,
         members: &[KeyedMember],
         by_key: bool,
-        forest: &mut Forest,
+        forest: &mut DisjointSets,
         sets: &impl Sets,
     ) {
         let reach = |KeyedMember { member, .. }: &KeyedMember| match by_key {
@@ -85,10 +85,10 @@ impl<'j> Connecting<'j> {
     pub fn new(join: &'j Join<'_>, sets: u32) -> Self {
         let by_elements = join.keys.tables() > join.keys.key_tables();
         let in_vain = vec![0; if by_elements { sets as usize } else { 0 }];
-        Self { join, forest: Forest::new(sets), in_vain, bucket: Bucket::default() }
+        Self { join, forest: DisjointSets::new(sets), in_vain, bucket: Bucket::default() }
     }
 
-    pub fn forest(self) -> Forest {
+    pub fn forest(self) -> DisjointSets {
         self.forest
     }
 
