@@ -6,6 +6,7 @@
 
 use super::memory_state::MemoryState;
 use crate::backend::{Candidate, Candidates, Member};
+use crate::document::Ordinal;
 use akin_core::index::{self, ExactSearch, Members, Search, Unanswered};
 use akin_core::measure::Overlap;
 
@@ -104,19 +105,35 @@ impl MemoryState {
     }
 
     /// Candidates with the ids of their members, without removed and expired members.
+    ///
+    /// A new version is in the index before it is listed, and then takes the place of the old
+    /// version in the list. So a reader may miss the new version first and the old version
+    /// afterwards; but then the new version is listed, and a second look finds it.
     pub(super) fn resolved(&self, candidates: &index::Candidates, now_ms: i64) -> Candidates {
         let &index::Candidates { ref found, seen, truncated, in_crowd } = candidates;
-        let found = found.iter().filter_map(|found| self.resolve(found, now_ms)).collect();
+        let mut missed = Vec::new();
+        let first = |(at, candidate): (usize, &index::Candidate)| {
+            let found = |ordinal: &Ordinal| {
+                let member = self.member(*ordinal, now_ms);
+                missed.extend(member.is_none().then_some((at, *ordinal)));
+                member
+            };
+            candidate.members.iter().filter_map(found).collect()
+        };
+        let mut members: Vec<Members<Member>> = found.iter().enumerate().map(first).collect();
+        for (at, ordinal) in missed {
+            let Some(member) = self.member(ordinal, now_ms) else { continue };
+            if !members.iter().flatten().any(|found| found.id == member.id) {
+                members[at].push(member);
+            }
+        }
+        let with_members = |(candidate, members): (&index::Candidate, Members<Member>)| {
+            let &index::Candidate { fingerprint, shingles, agreeing, keys_shared, .. } = candidate;
+            let all = Candidate { fingerprint, shingles, agreeing, keys_shared, members };
+            (!all.members.is_empty()).then_some(all)
+        };
+        let found = found.iter().zip(members).filter_map(with_members).collect();
         Candidates { found, seen, truncated, in_crowd }
-    }
-
-    fn resolve(&self, candidate: &index::Candidate, now_ms: i64) -> Option<Candidate> {
-        let &index::Candidate { fingerprint, shingles, agreeing, keys_shared, ref members } =
-            candidate;
-        let members = members.iter().filter_map(|ordinal| self.member(*ordinal, now_ms));
-        let members: Members<Member> = members.collect();
-        let resolved = Candidate { fingerprint, shingles, agreeing, keys_shared, members };
-        (!resolved.members.is_empty()).then_some(resolved)
     }
 }
 
