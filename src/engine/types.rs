@@ -248,7 +248,7 @@ pub struct Answer {
     pub points: Option<u32>,
     pub mode: Mode,
     /// Whether the candidates share a key of the sketch with the probe (`keys`), one of the first
-    /// elements (`prefix`), or are all documents (`scan`).
+    /// elements (`prefix`) or a run of words (`passages`), or are all documents (`scan`).
     pub found_by: FoundBy,
 }
 

@@ -48,43 +48,20 @@ impl Engine {
         let text = self.probe_text(local, probe, memory).await?;
         let analysis = self.analyse_content(&Content::Text(text.text.to_string())).await?;
         let query = Query {
-            set: &analysis.set,
-            fingerprint: analysis.fingerprint,
-            sketch: &analysis.sketch,
-            keys: None,
             own_id: text.own_id.as_ref(),
-            // Each candidate is compared, as a low resemblance may be a high containment.
-            threshold: Threshold::LEAST,
-            mode: Mode::Verified,
-            record: None,
             limit: page.end(),
-            conditions: None,
             memory,
-            members_max: self.settings.limits.candidates_max,
+            // Each candidate is compared, as a low resemblance may be a high containment.
+            ..Query::of(&analysis, Mode::Verified, self.settings.limits.candidates_max)
         };
         let mut found = self.find_contained(local, &text, &query, threshold, of).await?;
-        if !lookup.conditions.is_empty() {
-            let (conditions, wanted) = (&lookup.conditions, page.end() + 1);
-            let (met, is_cut) =
-                self.filter_matches(found.scored, wanted, conditions, memory).await?;
-            found.scored = met;
-            found.truncated |= is_cut;
-        }
-        let (matches, more) = Self::page(found.scored, page, memory)?;
+        self.keep_meeting(&mut found, page, &lookup.conditions, memory).await?;
         let chances = Chance::of(settings, text.words.len());
         Ok(Answer {
-            matches,
-            more,
-            candidates: found.candidates,
-            truncated: found.truncated,
-            expected_recall: None,
             guarantee: Some(Guarantee::new(settings, settings.run_words())),
             chances: (of == ContainedOf::Probe).then_some(chances),
             threshold: Some(threshold),
-            floor: None,
-            points: None,
-            mode: Mode::Verified,
-            found_by: FoundBy::Passages,
+            ..Self::answer(found, page, Mode::Verified, memory)?
         })
     }
 

@@ -25,7 +25,8 @@ use crate::engine::analysis::Similarity;
 use crate::engine::lookup::charging::{charge, reserve};
 use crate::engine::lookup::records::RecordQuery;
 use crate::engine::{
-    Conditions, Engine, EngineError, FoundBy, Lookup, Match, MatchContainment, Mode,
+    Analysis, Answer, Conditions, Engine, EngineError, FoundBy, Lookup, Match, MatchContainment,
+    Mode,
 };
 use akin_core::scheme::{Key, Threshold};
 use akin_core::sketch::Sketch;
@@ -62,6 +63,26 @@ pub(crate) struct Query<'a> {
     pub memory: Option<&'a Reservation>,
     /// Documents listed per distinct set, at most.
     pub members_max: usize,
+}
+
+impl<'a> Query<'a> {
+    /// A lookup of all documents that share anything with the probe, without conditions.
+    pub fn of(analysis: &'a Analysis, mode: Mode, members_max: usize) -> Self {
+        Self {
+            set: &analysis.set,
+            fingerprint: analysis.fingerprint,
+            sketch: &analysis.sketch,
+            keys: None,
+            own_id: None,
+            threshold: Threshold::LEAST,
+            mode,
+            limit: members_max,
+            conditions: None,
+            record: None,
+            memory: None,
+            members_max,
+        }
+    }
 }
 
 /// Which of the best matches are reported.
@@ -157,6 +178,48 @@ impl Engine {
             true => self.find_by_keys(query, looked_up).await,
             false => self.find_exactly(query).await,
         }
+    }
+
+    /// Keeps the matches that meet the conditions, as many as the page needs.
+    async fn keep_meeting(
+        &self,
+        found: &mut FoundMatches,
+        page: PageRange,
+        conditions: &Conditions,
+        memory: Option<&Reservation>,
+    ) -> Result<(), EngineError> {
+        if conditions.is_empty() {
+            return Ok(());
+        }
+        let scored = std::mem::take(&mut found.scored);
+        let (met, is_cut) = self.filter_matches(scored, page.end() + 1, conditions, memory).await?;
+        found.scored = met;
+        found.truncated |= is_cut;
+        Ok(())
+    }
+
+    /// A page of the matches as an answer without threshold, floor and promises.
+    fn answer(
+        found: FoundMatches,
+        page: PageRange,
+        mode: Mode,
+        memory: Option<&Reservation>,
+    ) -> Result<Answer, EngineError> {
+        let (matches, more) = Self::page(found.scored, page, memory)?;
+        Ok(Answer {
+            matches,
+            more,
+            candidates: found.candidates,
+            truncated: found.truncated,
+            expected_recall: found.expected_recall,
+            guarantee: None,
+            chances: None,
+            threshold: None,
+            floor: None,
+            points: None,
+            mode,
+            found_by: found.by,
+        })
     }
 
     /// A page of matches that are in order; and whether there were more.

@@ -15,13 +15,13 @@
 use std::cmp::Reverse;
 use std::collections::HashSet;
 
-use super::charging::{self, charge};
+use super::charging::charge;
 use super::checking::{CHECKED_AT_ONCE, cut_members};
 use super::conditions::READ_AT_ONCE;
 use super::keyed::ATTEMPTS_MAX;
 use super::records::MinimumScore;
 use super::scoring::put_in_order;
-use super::{PageRange, Query, Scored};
+use super::{FoundMatches, PageRange, Query, Scored};
 use crate::backend::{Candidate, Capability, Local, ScannedSets, SketchSearch};
 use crate::budget::{Reservation, cost};
 use crate::engine::{Answer, Engine, EngineError, FoundBy, Lookup, Mode, Probe};
@@ -70,40 +70,26 @@ impl Engine {
         let local = self.require(Capability::MostSimilar)?;
         let mode = self.mode_of_nearest(lookup.mode)?;
         let (conditions, memory) = (&lookup.conditions, lookup.memory);
-        if let Probe::Content(content) = &probe {
-            charge(memory, charging::of_content(content))?;
-        }
         let none = MinimumScore { threshold: Threshold::LEAST, points: None };
-        let (analysis, _) = self.analyse_query(&probe, none).await?;
+        let (analysis, _) = self.analyse_query(&probe, none, memory).await?;
+        let members_max = self.settings.limits.candidates_max.max(k + 1);
         let query = Query {
-            set: &analysis.set,
-            fingerprint: analysis.fingerprint,
-            sketch: &analysis.sketch,
-            keys: None,
             own_id: probe.id(),
-            threshold: Threshold::LEAST,
-            mode,
-            record: None,
             limit: k,
             conditions: (!conditions.is_empty()).then_some(conditions),
             memory,
-            members_max: self.settings.limits.candidates_max.max(k + 1),
+            ..Query::of(&analysis, mode, members_max)
         };
-        let (nearest, found_by, candidates) = self.find_nearest(local, query, k, plan).await?;
-        Ok(Answer {
+        let (nearest, by, candidates) = self.find_nearest(local, query, k, plan).await?;
+        let found = FoundMatches {
             truncated: nearest.is_cut || !nearest.none_gone,
-            matches: Self::page(nearest.best, PageRange::first(k), memory)?.0,
-            more: false,
+            scored: nearest.best,
             candidates,
             expected_recall: Some(if mode == Mode::Estimated { 1.0 } else { NearestPlan::RECALL }),
-            guarantee: None,
-            chances: None,
-            threshold: None,
-            floor: (mode != Mode::Estimated).then_some(plan.floor()),
-            points: None,
-            mode,
-            found_by,
-        })
+            by,
+        };
+        let answer = Self::answer(found, PageRange::first(k), mode, memory)?;
+        Ok(Answer { floor: (mode != Mode::Estimated).then_some(plan.floor()), ..answer })
     }
 
     /// Signatures have no sets, and no sketch promises that nothing is missed.

@@ -1,6 +1,7 @@
 //! The operation `similar`: the near-duplicates of a probe.
 
 use crate::backend::Sketched;
+use crate::budget::Reservation;
 use crate::document::{Content, DocumentId};
 use crate::engine::analysis::CONTENT_INLINE_BYTES_MAX;
 use crate::engine::lookup::charging::{self, charge};
@@ -36,47 +37,23 @@ impl Engine {
         let (page, conditions, memory) =
             (PageRange::from(&lookup), &lookup.conditions, lookup.memory);
         let minimum = self.minimum_score(lookup.threshold, lookup.points)?;
-        if let Probe::Content(content) = &probe {
-            charge(memory, charging::of_content(content))?;
-        }
-        let (analysis, record) = self.analyse_query(&probe, minimum).await?;
+        let (analysis, record) = self.analyse_query(&probe, minimum, memory).await?;
         let query = Query {
-            set: &analysis.set,
-            fingerprint: analysis.fingerprint,
-            sketch: &analysis.sketch,
-            keys: None,
             own_id: probe.id(),
             threshold: minimum.threshold,
-            mode,
             record,
             limit: page.end(),
             conditions: (!conditions.is_empty()).then_some(conditions),
             memory,
-            members_max: self.settings.limits.candidates_max,
+            ..Query::of(&analysis, mode, self.settings.limits.candidates_max)
         };
         let mut found = self.find(&query, None).await?;
         // Keyed lookups filter their candidates before verifying them.
-        if !conditions.is_empty() && found.by != FoundBy::Keys {
-            let (met, is_cut) =
-                self.filter_matches(found.scored, page.end() + 1, conditions, memory).await?;
-            found.scored = met;
-            found.truncated |= is_cut;
+        if found.by != FoundBy::Keys {
+            self.keep_meeting(&mut found, page, conditions, memory).await?;
         }
-        let (matches, more) = Self::page(found.scored, page, memory)?;
-        Ok(Answer {
-            matches,
-            more,
-            candidates: found.candidates,
-            truncated: found.truncated,
-            expected_recall: found.expected_recall,
-            guarantee: None,
-            chances: None,
-            threshold: Some(minimum.threshold),
-            floor: None,
-            points: minimum.points,
-            mode,
-            found_by: found.by,
-        })
+        let answer = Self::answer(found, page, mode, memory)?;
+        Ok(Answer { threshold: Some(minimum.threshold), points: minimum.points, ..answer })
     }
 
     /// The mode of a request, by default the scheme's. Prefix schemes have no keys of sketches to
@@ -124,6 +101,7 @@ impl Engine {
         &self,
         probe: &Probe,
         minimum: MinimumScore,
+        memory: Option<&Reservation>,
     ) -> Result<(Analysis, Option<RecordQuery>), EngineError> {
         let analysis = match probe {
             Probe::Stored(id) if self.takes_records() => {
@@ -138,6 +116,7 @@ impl Engine {
                 self.stored(id).await?.ok_or_else(|| EngineError::not_found(id))?
             }
             Probe::Content(content) => {
+                charge(memory, charging::of_content(content))?;
                 let analysis = self.analyse_content(content).await?;
                 return Ok((analysis, self.record_query(content, minimum)?));
             }
