@@ -6,7 +6,7 @@ import { compareInto } from "./comparison.js";
 import { el, replace, select } from "./dom.js";
 import { counted, cut, duration, share } from "./format.js";
 import { interval } from "./interval.js";
-import { probeInput } from "./probe.js";
+import { probeForm, probeInput } from "./probe.js";
 import { problem } from "./problem.js";
 import { link, note } from "./route.js";
 import { beginning } from "./snippet.js";
@@ -22,27 +22,10 @@ export function show(page, context) {
   const results = el("section", { "aria-label": "Matches", "aria-live": "polite" });
   const probe = probeInput("What to look for", context, { id: parameters.get("id") ?? "" });
   const options = optionsOf(context);
-  const form = el(
-    "form",
-    {},
-    probe.node,
-    options.node,
-    el(
-      "div",
-      { class: "row" },
-      el("button", { class: "primary" }, "Look up"),
-      el("span", { class: "hint" }, "Ctrl+Enter"),
-    ),
-  );
-  form.addEventListener("submit", (event) => {
-    event.preventDefault();
-    lookUp(results, context, probe.read(), options.read());
-  });
-  form.addEventListener("keydown", (event) => {
-    if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) form.requestSubmit();
-  });
+  const find = () => lookUp(results, context, probe.read(), options.read());
+  const form = probeForm(probe, options, "Look up", find);
   replace(page, form, results);
-  if (parameters.get("id")) lookUp(results, context, probe.read(), options.read());
+  if (parameters.get("id")) find();
 }
 
 function optionsOf({ settings, parameters }) {

@@ -4,7 +4,7 @@ import { call, within } from "./api.js";
 import { el, replace, select } from "./dom.js";
 import { count, counted, cut, duration } from "./format.js";
 import { pieces, units } from "./pieces.js";
-import { probeInput } from "./probe.js";
+import { probeForm, probeInput } from "./probe.js";
 import { problem } from "./problem.js";
 import { link, note } from "./route.js";
 
@@ -26,25 +26,7 @@ export function show(page, context) {
   const probe = probeInput("What to look for", context, { id: parameters.get("id") ?? "" });
   const options = optionsOf(context);
   const find = () => findInto(results, context, probe.read(), options.read());
-  const form = el(
-    "form",
-    {},
-    probe.node,
-    options.node,
-    el(
-      "div",
-      { class: "row" },
-      el("button", { class: "primary" }, "Find passages"),
-      el("span", { class: "hint" }, "Ctrl+Enter"),
-    ),
-  );
-  form.addEventListener("submit", (event) => {
-    event.preventDefault();
-    find();
-  });
-  form.addEventListener("keydown", (event) => {
-    if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) form.requestSubmit();
-  });
+  const form = probeForm(probe, options, "Find passages", find);
   replace(page, form, results);
   if (parameters.get("id")) find();
 }

@@ -34,6 +34,30 @@ export function probeInput(legend, context, { onchange = () => {}, id = "", text
   };
 }
 
+/** A form of a probe with options; `find` is called by its button and by Ctrl+Enter. */
+export function probeForm(probe, options, action, find) {
+  const form = el(
+    "form",
+    {},
+    probe.node,
+    options.node,
+    el(
+      "div",
+      { class: "row" },
+      el("button", { class: "primary" }, action),
+      el("span", { class: "hint" }, "Ctrl+Enter"),
+    ),
+  );
+  form.addEventListener("submit", (event) => {
+    event.preventDefault();
+    find();
+  });
+  form.addEventListener("keydown", (event) => {
+    if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) form.requestSubmit();
+  });
+  return form;
+}
+
 function textInput(value) {
   const area = el("textarea", {
     "aria-label": "Text",
