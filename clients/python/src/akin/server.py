@@ -44,17 +44,18 @@ class Server:
         self._temporary = None if directory is not None else tempfile.mkdtemp(prefix="akin-")
         self.directory = Path(directory if directory is not None else str(self._temporary))
         self._log: Deque[str] = deque(maxlen=_LOG_LINES)
-        arguments = [os.fspath(command) if command is not None else _installed(), "serve"]
-        arguments += ["--listen", "127.0.0.1:0", "--data-dir", str(self.directory)]
+        self._process: Optional["subprocess.Popen[str]"] = None
         try:
-            self._process = _start(arguments, settings or {})
+            arguments = [os.fspath(command) if command is not None else _installed(), "serve"]
+            arguments += ["--listen", "127.0.0.1:0", "--data-dir", str(self.directory)]
+            self._process = process = _start(arguments, settings or {})
             atexit.register(self.close)
-            self.url = self._wait_for_url()
+            self.url = self._wait_for_url(process)
         except BaseException:
             self.close()
             raise
         # The server would wait for a reader of its log once the pipe is full.
-        threading.Thread(target=self._read_log, daemon=True).start()
+        threading.Thread(target=self._read_log, args=(process,), daemon=True).start()
 
     def client(self, **options: Any) -> Client:
         """A new client of this server; `options` are those of `Client`."""
@@ -63,10 +64,9 @@ class Server:
     def close(self) -> None:
         """Stops the server, which finishes its requests first, and waits until it has ended."""
         atexit.unregister(self.close)
-        process: Optional["subprocess.Popen[str]"] = getattr(self, "_process", None)
-        if process is not None:
-            process.terminate()
-            process.wait()
+        if self._process is not None:
+            self._process.terminate()
+            self._process.wait()
         if self._temporary is not None:
             shutil.rmtree(self._temporary, ignore_errors=True)
 
@@ -76,23 +76,23 @@ class Server:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _wait_for_url(self) -> str:
-        for line in self._lines():
+    def _wait_for_url(self, process: "subprocess.Popen[str]") -> str:
+        for line in self._lines(process):
             entry = _json(line)
             if "address" in entry:
                 return f"http://{entry['address']}"
-        status = self._process.wait()
+        status = process.wait()
         log = "".join(self._log).strip()
         raise ServerFailed(f"akin serve ended with status {status}: {log}")
 
-    def _read_log(self) -> None:
-        for _ in self._lines():
+    def _read_log(self, process: "subprocess.Popen[str]") -> None:
+        for _ in self._lines(process):
             pass
 
-    def _lines(self) -> Iterator[str]:
+    def _lines(self, process: "subprocess.Popen[str]") -> Iterator[str]:
         """The lines of the log, the last of which are kept."""
-        assert self._process.stderr is not None
-        for line in self._process.stderr:
+        assert process.stderr is not None
+        for line in process.stderr:
             self._log.append(line)
             yield line
 
