@@ -285,6 +285,12 @@ pub fn lines(body: &[u8]) -> Vec<Value> {
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
+/// The ids of an answer's matches.
+pub fn ids(answer: &Value) -> Vec<&str> {
+    let matches = answer["matches"].as_array().unwrap();
+    matches.iter().map(|found| found["id"].as_str().unwrap()).collect()
+}
+
 /// A text of distinct words in which word `changed` is another: two with different changes
 /// resemble each other by about 0.97.
 pub fn text(changed: usize) -> String {

@@ -1,9 +1,9 @@
 //! Lookups by containment over HTTP: `GET` and `POST /similar` with `measure=containment`.
 
 use akin::engine::CollectionSettings;
-use serde_json::{Value, json};
+use serde_json::json;
 
-use crate::app::{App, text};
+use crate::app::{App, ids, text};
 use crate::backends;
 
 const QUOTE: &str = "All human beings are born free and equal in dignity and rights. They are endowed \
@@ -29,11 +29,6 @@ async fn app_with_texts() -> Option<App> {
     ])
     .await;
     Some(app)
-}
-
-fn ids(answer: &Value) -> Vec<&str> {
-    let matches = answer["matches"].as_array().unwrap();
-    matches.iter().map(|found| found["id"].as_str().unwrap()).collect()
 }
 
 #[tokio::test]

@@ -9,16 +9,11 @@ use futures_util::future::join_all;
 use serde_json::{Value, json};
 use tower::ServiceExt;
 
-use crate::app::{App, text};
+use crate::app::{App, ids, text};
 
 /// A value as it may stand in a query.
 fn encoded(value: &str) -> String {
     value.bytes().fold(String::new(), |encoded, byte| format!("{encoded}%{byte:02x}"))
-}
-
-fn ids(answer: &Value) -> Vec<&str> {
-    let matches = answer["matches"].as_array().unwrap();
-    matches.iter().map(|found| found["id"].as_str().unwrap()).collect()
 }
 
 /// Three near-duplicates with metadata, and one without.

@@ -1,6 +1,6 @@
 use serde_json::{Value, json};
 
-use crate::app::{App, text};
+use crate::app::{App, ids, text};
 use crate::backends;
 
 async fn app_with_three() -> App {
@@ -12,11 +12,6 @@ async fn app_with_three() -> App {
     ])
     .await;
     app
-}
-
-fn ids(answer: &Value) -> Vec<&str> {
-    let matches = answer["matches"].as_array().unwrap();
-    matches.iter().map(|found| found["id"].as_str().unwrap()).collect()
 }
 
 fn keys(value: &Value) -> Vec<&str> {

@@ -1,9 +1,9 @@
 //! The k most similar documents over HTTP: `GET` and `POST /similar` with `k`.
 
 use akin::http::ServerSettings;
-use serde_json::{Value, json};
+use serde_json::json;
 
-use crate::app::{App, text};
+use crate::app::{App, ids, text};
 use crate::backends;
 
 /// `None` over a backend without scans of sketches.
@@ -21,11 +21,6 @@ async fn app_with_documents() -> Option<App> {
     ])
     .await;
     Some(app)
-}
-
-fn ids(answer: &Value) -> Vec<&str> {
-    let matches = answer["matches"].as_array().unwrap();
-    matches.iter().map(|found| found["id"].as_str().unwrap()).collect()
 }
 
 #[tokio::test]

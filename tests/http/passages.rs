@@ -4,7 +4,7 @@ use akin::engine::{CollectionSettings, LimitSettings};
 use akin::http::ServerSettings;
 use serde_json::{Value, json};
 
-use crate::app::App;
+use crate::app::{App, ids};
 use crate::backends;
 
 const SENTENCE: &str = "Article 1. All human beings are born free and equal in dignity and rights. \
@@ -44,11 +44,6 @@ async fn app_with_texts() -> Option<App> {
 
 async fn find(app: &App, body: Value) -> Value {
     app.post_json("/passages", body).await.json()
-}
-
-fn ids(answer: &Value) -> Vec<&str> {
-    let matches = answer["matches"].as_array().unwrap();
-    matches.iter().map(|found| found["id"].as_str().unwrap()).collect()
 }
 
 /// A slice of a text as a client of Python makes it.

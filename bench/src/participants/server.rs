@@ -24,7 +24,7 @@ pub fn measure(job: &Job) -> Outcome {
     let began = Timestamp::now();
     import(&server, job, &mut outcome);
     let took = Timestamp::now().duration_since(began);
-    let stats = stats(&server);
+    let stats = server.get("/stats");
     let documents = job.documents as f64;
     let figure = |name: &str| stats[name].as_f64().expect("a figure");
     outcome.set("index_bytes", (figure("index_bytes") - figure("ids_bytes")) / documents);
@@ -59,7 +59,7 @@ fn remove(server: &Server, before: Timestamp, documents: f64, outcome: &mut Outc
     outcome.set("removed_per_s", removed / took);
     outcome.set("removed_share", removed / documents);
     sleep(SETTLING);
-    let stats = stats(server);
+    let stats = server.get("/stats");
     let figure = |name: &str| stats[name].as_f64().expect("a figure");
     outcome.set("index_after_removal_bytes", figure("index_bytes") / documents);
     let resident = resident_bytes(&server.id().to_string()) as f64;
@@ -92,19 +92,9 @@ fn restart(job: &Job, dir: &TempDir, outcome: &mut Outcome, figure: &str) -> Ser
     let started = Instant::now();
     let server = Server::start(job, dir);
     let took = started.elapsed().as_secs_f64();
-    let stored = stats(&server)["documents"].as_u64().expect("a figure");
+    let stored = server.get("/stats")["documents"].as_u64().expect("a figure");
     assert_eq!(stored, job.documents as u64, "nothing that was answered is lost");
     outcome.set(figure, took);
     outcome.set(&format!("{figure}_per_million"), took * 1e6 / job.documents as f64);
     server
-}
-
-fn stats(server: &Server) -> Value {
-    get(&format!("http://{}/stats", server.address))
-}
-
-fn get(url: &str) -> Value {
-    let mut answer = ureq::get(url).call().expect("the server answers");
-    let text = answer.body_mut().read_to_string().expect("an answer");
-    serde_json::from_str(&text).expect("JSON")
 }

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use axum::Router;
 use axum::body::Bytes;
 use axum::routing::{get, post};
+use serde_json::Value;
 use tempfile::TempDir;
 
 use super::Job;
@@ -44,6 +45,14 @@ impl Server {
 
     pub fn id(&self) -> u32 {
         self.process.id()
+    }
+
+    /// The answer of akin to `GET`.
+    pub fn get(&self, path: &str) -> Value {
+        let url = format!("http://{}{path}", self.address);
+        let mut answer = ureq::get(url).call().expect("the server answers");
+        let text = answer.body_mut().read_to_string().expect("an answer");
+        serde_json::from_str(&text).expect("JSON")
     }
 
     /// As a power cut would, but for the disk.

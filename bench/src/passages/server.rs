@@ -94,7 +94,7 @@ fn searches(arguments: &Arguments) -> String {
     let dir = TempDir::new_in(&arguments.work).expect("a directory");
     let server = start(arguments, SETTINGS[1], &dir);
     let words = import(&server, arguments.documents);
-    let stats = get(&server, "/stats");
+    let stats = server.get("/stats");
     let documents = arguments.documents as f64;
     let bytes = stats["passages"]["bytes"].as_f64().expect("a figure") / documents;
     let resident = resident_bytes(&server.id().to_string()) as f64 / documents;
@@ -153,11 +153,4 @@ fn is_truncated(server: &Server, body: &str) -> bool {
     let text = answer.body_mut().read_to_string().expect("an answer");
     let answer: Value = serde_json::from_str(&text).expect("JSON");
     answer["truncated"].as_bool().expect("a search says it")
-}
-
-fn get(server: &Server, path: &str) -> Value {
-    let mut answer =
-        ureq::get(format!("http://{}{path}", server.address)).call().expect("the server answers");
-    let text = answer.body_mut().read_to_string().expect("an answer");
-    serde_json::from_str(&text).expect("JSON")
 }
