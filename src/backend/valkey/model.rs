@@ -62,8 +62,8 @@ struct Nodes {
     document: Mutex<Document>,
     set: Mutex<Set>,
     has_postings: Mutex<bool>,
-    /// Versions whose owner is dead or has filed them: the repair may take these. In place of the
-    /// lease, which is longer than a filing can take.
+    /// Versions that the repair may take, because their process is dead or has filed them. The
+    /// model has this list in place of the lease, which is longer than a filing can take.
     filed: Mutex<BTreeSet<Ordinal>>,
     tokens: Mutex<u64>,
 }
@@ -238,7 +238,7 @@ impl Nodes {
         Ok(())
     }
 
-    /// What the repair does once all others are dead or done: it does not die itself for good.
+    /// Repairs after all other processes are dead or done, until the repair itself does not die.
     fn mend(&self) {
         loop {
             let _ = self.repair();

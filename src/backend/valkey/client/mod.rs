@@ -269,7 +269,7 @@ impl Client {
         self.runtime.spawn(async move { this.refresh(now).await })
     }
 
-    /// Asks the nodes for the slots, unless another call has asked them since.
+    /// Asks the nodes for the slots, unless another call has asked the nodes since.
     async fn refresh(&self, since: Instant) {
         let mut asked = self.asked.lock().await;
         if asked.is_some_and(|asked| asked >= since) {
@@ -298,10 +298,10 @@ fn lock(links: &Mutex<Links>) -> MutexGuard<'_, Links> {
     links.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The reply to `CLUSTER SLOTS`, and the node that gave it: the first that answers of a few.
+/// The reply to `CLUSTER SLOTS` of the node that answers first, and this node.
 ///
 /// # Errors
-/// That of a node; if one may not pass, that one.
+/// The error of a node if no node answers: an error that does not pass, if there is such an error.
 async fn ask_for_slots(nodes: &[Address], access: &Access) -> Result<(Reply, Address), Fault> {
     let mut fault = Fault::NoSlots;
     for nodes in nodes.chunks(ASKED_AT_ONCE) {

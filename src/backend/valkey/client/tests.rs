@@ -194,7 +194,8 @@ async fn an_unknown_script_is_sent_with_its_text() {
     assert_eq!(node.received().last().unwrap(), "EVAL return 7 1 k x");
 }
 
-/// What a later command read before is not what the call returns.
+/// A later command that was executed before a repeated command is repeated, too, and its first
+/// reply is dropped.
 #[tokio::test]
 async fn commands_with_a_slot_are_executed_in_their_order() {
     for refusal in ["-TRYAGAIN later\r\n", "-CLUSTERDOWN later\r\n", ""] {
@@ -222,7 +223,8 @@ async fn refusals_are_replies() {
     assert_eq!(replies, [Reply::Error("OOM no memory".to_owned())]);
 }
 
-/// Neither what was queued nor what was in the buffer of the connection is executed later.
+/// Queued commands, and commands in the buffer of the connection, are not executed after their
+/// deadline.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nothing_is_sent_after_its_deadline() {
     let [at] = listeners().await;

@@ -56,7 +56,7 @@ fn in_order(scanned: &ScannedSets) -> Vec<(Reverse<u32>, u64)> {
     found
 }
 
-/// Compares the agreeing slots of what was kept with those of all documents.
+/// Compares the agreeing slots of the kept sets with the agreeing slots of all documents.
 fn check(
     scanned: &ScannedSets,
     limits: ScanLimits,
