@@ -60,12 +60,11 @@
 //!   for the first time before all other steps and deleted when the version becomes live or is
 //!   withdrawn. `XX` finds nothing then, so a withdrawn version stays withdrawn.
 //! - `ZREM q` of the item `V`, once the version is live and nobody waits for it: the item says that
-//!   the adding is not finished. Who replaces or removes the version notes an item `R` in the
-//!   script that takes `d` away, so that what the version leaves is listed even if `V` is taken
-//!   out then.
-//! - A repeated [`scripts::REMOVE`] returns what the first one has removed, which it finds under
-//!   its token: it does not remove a version that was added since. A repeated [`scripts::UNFILE`]
-//!   finds its own token in the mark, and no other call removes the entry.
+//!   the adding is not finished. The script that replaces or removes the version takes `d` away and
+//!   adds an item `R`, so the remains of the version are listed even if `V` is removed then.
+//! - A repeated [`scripts::REMOVE`] finds the removed version under the token of the call, and
+//!   returns this version: it does not remove a version that was added since. A repeated
+//!   [`scripts::UNFILE`] finds its own token in the mark, and no other call removes the entry.
 //!
 //! `model.rs` plays these steps with processes that die between any two.
 //!

@@ -68,9 +68,9 @@ struct Nodes {
     tokens: Mutex<u64>,
 }
 
-/// What came of making a version live.
+/// The outcome of making a version live.
 enum Made {
-    /// With what it replaced.
+    /// With the version that it replaced.
     Live(Option<Ordinal>),
     Withdrawn,
 }

@@ -21,7 +21,7 @@ const DIVISOR_MAX: usize = 10;
 
 pub struct Room {
     pub corpus_bytes: usize,
-    /// Bytes of one search.
+    /// Bytes that a search may take.
     search_bytes: usize,
     /// Searches at a time.
     pub threads: usize,
@@ -29,8 +29,8 @@ pub struct Room {
 }
 
 impl Room {
-    /// Searches get at most half of the memory. Where that is less than one search may take, one
-    /// runs at a time, with lower limits of its work.
+    /// Searches get at most half of the memory. If half of the memory is less than a search may
+    /// take, a single search runs at a time, with lower limits of its work.
     pub fn new(memory_max: usize, threads: usize) -> Self {
         let half = memory_max / 2;
         let search_bytes = half.clamp(SEARCH_BYTES / DIVISOR_MAX, SEARCH_BYTES);

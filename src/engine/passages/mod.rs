@@ -1,6 +1,6 @@
 //! Passages: which stored documents contain a run of a text's words, where, and how much of it.
 //!
-//! The index and the comparison are those of [`akin_core::passages`], whose head has the promise.
+//! [`akin_core::passages`] has the index, the comparison, and the promise of both.
 //! The backend reads and compares (`backend/local/passages`); this module makes the probe, selects
 //! a page of the matches, and finds the places of their passages in the texts.
 

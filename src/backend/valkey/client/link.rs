@@ -1,5 +1,5 @@
-//! A link to a node: a connection that is opened when it is needed. What is queued goes out in one
-//! write, replies are read as they come, and nothing waits when there is nothing to do.
+//! A link to a node: a connection that is opened when it is needed. All queued commands go out in
+//! one write, replies are read as they come, and a command does not wait for further commands.
 //!
 //! A command is never sent after its deadline: it is dropped if it still waits then. If the reply
 //! to a command has not come by its deadline, the connection is given up, with all that it has not

@@ -11,7 +11,8 @@
 //! | none by the deadline | the call fails, and what was not sent is never sent ([`link`]) |
 //!
 //! The commands of a call with the same slot are executed in their order, as far as a reader can
-//! tell: if one is sent again, so are the later commands with its slot, one after the other.
+//! tell: if a command is sent again, the later commands with its slot are sent again, too, one
+//! after the other.
 
 #[cfg(any(test, fuzzing))]
 pub mod fuzzing;

@@ -18,7 +18,7 @@ use super::slots::Address;
 /// Bytes that are read at a time, at least.
 pub const READ_BYTES: usize = 64 << 10;
 
-/// What nodes ask for.
+/// User name, password and certificates for the nodes.
 pub struct Access {
     pub username: Option<String>,
     pub password: Option<String>,
