@@ -55,8 +55,14 @@ pub fn page() -> String {
     page + FOOT
 }
 
+/// Text as HTML, with `code` between backticks.
 fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+    let text = text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
+    let parts = text.split('`').enumerate();
+    let is_code = |part: usize| part % 2 == 1;
+    parts
+        .map(|(i, part)| if is_code(i) { format!("<code>{part}</code>") } else { part.into() })
+        .collect()
 }
 
 #[cfg(test)]
@@ -71,5 +77,6 @@ mod tests {
             assert_eq!(page.matches(&format!("id=\"{name}\"")).count(), 1, "{name}");
             assert!(page.contains(&escaped(code.advice())), "{name}");
         }
+        assert!(!page.contains('`'), "code is marked up");
     }
 }

@@ -298,8 +298,8 @@ async function showCluster(detail, context, cluster) {
           "legend",
           {},
           cluster.members.some(({ resemblance }) => resemblance !== undefined)
-            ? "Compare two; beside each its similarity to the first"
-            : "Compare two",
+            ? "Compare two documents (figures: similarity to the first document)"
+            : "Compare two documents",
         ),
         el("ul", { class: "list" }, boxes.map(member)),
         beyond > 0 ? el("p", { class: "hint" }, `and ${count(beyond)} more`) : null,

@@ -18,7 +18,7 @@ export function show(page, context) {
   const parts = Object.fromEntries(
     ["figures", "rate", "discoveries", "slow", "collections", "snapshots"].map((name) => [
       name,
-      el("section", {}),
+      el("section", { class: "live" }),
     ]),
   );
   const fault = el("div", {});
@@ -233,6 +233,9 @@ function collectionsPart({ described, beyond, unavailable }) {
   ];
 }
 
+/** A path that may continue on the next line after each slash. */
+const breakable = (path) => path.split(/(?<=[^ ]\/)/).flatMap((part) => [part, el("wbr")]);
+
 function slow(samples) {
   if (!samples)
     return el(
@@ -243,7 +246,7 @@ function slow(samples) {
   const rows = routes(samples)
     .slice(0, ROUTES_SHOWN)
     .map(({ route, requests, seconds, p99 }) => [
-      el("code", {}, route),
+      el("code", {}, breakable(route)),
       count(requests),
       duration(seconds / requests),
       p99 === Infinity ? "–" : `≤ ${duration(p99)}`,

@@ -185,11 +185,16 @@ async function show() {
     placeholder: "Filter",
     "aria-label": "Filter operations",
   });
-  filter.addEventListener("input", () =>
-    replace(list, contents(operations, tags, filter.value.trim())),
-  );
-  replace(list, contents(operations, tags, ""), el("a", { href: "#problems" }, "Problems"));
-  replace(document.getElementById("contents"), filter, list);
+  // On a narrow screen the list would fill the screens before the reference.
+  const isWide = matchMedia("(min-width: 721px)").matches;
+  const operationsShown = el("details", { open: isWide }, el("summary", {}, "Operations"), list);
+  filter.addEventListener("input", () => {
+    operationsShown.open = true;
+    replace(list, contents(operations, tags, filter.value.trim()));
+  });
+  replace(list, contents(operations, tags, ""));
+  const toProblems = el("a", { href: "#problems" }, "Problems");
+  replace(document.getElementById("contents"), filter, operationsShown, toProblems);
   replace(
     document.getElementById("api"),
     el("h1", {}, `${info.title} ${info.version}`),

@@ -23,7 +23,7 @@ export function show(page, context) {
   const from = el("input", {
     spellcheck: "false",
     autocomplete: "off",
-    placeholder: "the beginning of an id",
+    placeholder: "news/",
     value: parameters.get("from") ?? "",
   });
   const form = el(
@@ -42,7 +42,7 @@ export function show(page, context) {
   replace(page, form, el("div", { class: "beside wide-list" }, results, opened));
   const id = parameters.get("id");
   if (id) open(id);
-  else replace(opened, el("p", { class: "hint" }, "A document that is chosen is shown here."));
+  else replace(opened, el("p", { class: "hint" }, "Choose a document to read it here."));
   return list.first();
 }
 

@@ -31,7 +31,7 @@ export function show(page, context) {
 function optionsOf({ settings, parameters }) {
   const isRecords = (settings.scheme.fields ?? []).length > 0;
   const [name, max, step] = isRecords ? ["points", 3200, 1] : ["threshold", 1, "any"];
-  const usual = isRecords ? "the collection's" : settings.scheme.threshold;
+  const usual = isRecords ? "default" : settings.scheme.threshold;
   const least = el("input", {
     type: "number",
     min: 0,
@@ -98,7 +98,9 @@ function summary(answer) {
       ? `threshold ${answer.threshold}`
       : `at least ${answer.points} points`,
     counted(answer.candidates, "candidate"),
-    `${answer.mode}, expected recall ${share(answer.expected_recall)}`,
+    answer.mode,
+    // Records have a recall in the worst case, an edit in every field, which may be 0.
+    `${answer.points === undefined ? "expected recall" : "recall in the worst case"} ${share(answer.expected_recall)}`,
     answer.truncated ? "truncated: a work limit was reached" : null,
     duration(answer.took_us / 1e6),
   ];

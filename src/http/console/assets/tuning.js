@@ -331,7 +331,7 @@ function recallPart({ collection, signal }, threshold) {
   const said = el(
     "span",
     { class: "hint", role: "status" },
-    `Looks up to ${SAMPLE} random documents up and compares them with all.`,
+    `Looks up at most ${SAMPLE} random documents, and compares each with all documents to see what is missing.`,
   );
   const button = el("button", { type: "button" }, "Measure recall");
   button.addEventListener("click", async () => {
