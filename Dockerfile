@@ -2,7 +2,7 @@
 # digest of a newer one; Dependabot proposes them (.github/dependabot.yml).
 FROM rust:1.98.1-slim-trixie@sha256:4cd829461bd5c4d511c32e269da9cb8929223b666519d8004e35fc8d1d771ab7 AS build
 # The bundled SQLite, jemalloc and zstd are C.
-RUN apt-get update && apt-get install -y --no-install-recommends gcc libc6-dev make pkg-config \
+RUN apt-get update && apt-get install -y --no-install-recommends ca-certificates gcc libc6-dev make pkg-config \
     && rm -rf /var/lib/apt/lists/*
 SHELL ["/bin/bash", "-euo", "pipefail", "-c"]
 WORKDIR /src
@@ -20,11 +20,10 @@ RUN --mount=type=cache,target=/usr/local/cargo/registry \
             | xargs -I NAME cp bench/src/main.rs "$package/benches/NAME.rs"; \
     done \
     && touch src/main.rs src/lib.rs crates/akin-core/src/lib.rs && cargo build --release --locked --features full --bin akin \
-    && install -D --strip target/release/akin /image/usr/local/bin/akin \
-    && install -d /image/data
+    && bash packaging/image-root.sh target/release/akin /image
 
-# glibc and the certificates of the authorities: no shell, no package manager, nothing setuid.
-FROM gcr.io/distroless/cc-debian13:nonroot@sha256:54df941ed0d06a1bd95ef5e0ce391fd8d9f94b64782dc9a60062727849ee3f97
+# The command, glibc and the certificates of the authorities: no shell, no package manager, nothing setuid.
+FROM scratch
 ARG AKIN_REVISION
 ARG AKIN_SOURCE
 ARG AKIN_VERSION
@@ -34,9 +33,9 @@ LABEL org.opencontainers.image.title="akin" \
       org.opencontainers.image.version="$AKIN_VERSION" \
       org.opencontainers.image.revision="$AKIN_REVISION" \
       org.opencontainers.image.source="$AKIN_SOURCE"
-# A volume that is new takes its owner from here.
+COPY --from=build /image/root /
+# A volume that is new takes its owner from here. (A directory that is there already would keep its own.)
 COPY --from=build --chown=10001:10001 /image/data /data
-COPY --from=build /image/usr/local/bin/akin /usr/local/bin/akin
 USER 10001:10001
 # Reached from outside the container, so it starts only with a key (`keys create`) or --no-keys.
 ENV AKIN__SERVER__LISTEN=0.0.0.0:2546 \

@@ -61,6 +61,12 @@ wheel: archive
 test-archive:
     sudo bash packaging/test-archive.sh
 
+# The image with a release binary: its size, and a server in it (root, buildah, podman, runc). Its first stage, which
+# builds that binary in a container, is left out: `docker build .` has it.
+image:
+    cargo build --release --locked --features full --bin akin
+    sudo bash packaging/test-image.sh target/release/akin 60
+
 # Kubernetes' schemas, alert rules, Dockerfile, workflows, unit and manual pages.
 deploy-check:
     bash packaging/check-deploy.sh

@@ -74,17 +74,14 @@ impl Level {
 
     /// All levels of this processor, the highest last.
     pub fn available() -> Vec<Self> {
-        let mut levels = vec![Self(Instructions::Portable)];
-        #[cfg(target_arch = "x86_64")]
-        {
-            if avx2::is_available() {
-                levels.push(Self(Instructions::Avx2));
-            }
-            if avx512::is_available() {
-                levels.push(Self(Instructions::Avx512));
-            }
-        }
-        levels
+        let levels = [
+            (true, Instructions::Portable),
+            #[cfg(target_arch = "x86_64")]
+            (avx2::is_available(), Instructions::Avx2),
+            #[cfg(target_arch = "x86_64")]
+            (avx512::is_available(), Instructions::Avx512),
+        ];
+        levels.into_iter().filter(|level| level.0).map(|level| Self(level.1)).collect()
     }
 
     /// Runs a loop with the instructions of the level.
