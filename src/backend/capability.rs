@@ -21,7 +21,7 @@ impl Capability {
         match self {
             Self::Backups => "backups",
             Self::Changes => "changes",
-            Self::Discoveries => "discoveries",
+            Self::Discoveries => "discoveries, other than by `akin pairs --url`,",
             Self::MostSimilar => "lookups of the most similar documents ('k')",
             Self::Passages => "passages",
             Self::Reindexes => "reindexes",

@@ -5,11 +5,10 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
-use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::client::{Client, InCollection, Server, read_json, with_query};
-use super::corpus::cores;
+use super::client::{InCollection, Server};
+use super::corpus::{Exportable, cores};
 use super::failure::Failure;
 use super::feature::PARQUET;
 use super::input::{Screening, name_of, read_documents};
@@ -58,13 +57,6 @@ enum Format {
     Parquet,
 }
 
-/// The part of a collection's description that an export needs.
-#[derive(Deserialize)]
-struct Described {
-    settings: Value,
-    documents: u64,
-}
-
 pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let destination = &arguments.destination;
     destination.check_beside(arguments.settings.as_deref(), &arguments.server.inputs())?;
@@ -77,24 +69,15 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     if format == Format::Parquet {
         PARQUET.require()?;
     }
-    let client = arguments.server.client()?;
-    let own_path = arguments.within.own_path();
-    let collection: Described = read_json(&client, client.get(&own_path)?)?;
-    if collection.settings["store"]["text"] == Value::Bool(false) {
-        return Err(Failure::with_hint(
-            "the collection keeps no texts (store.text = false): there is nothing to import again",
-            "`akin backup` saves collections without texts",
-        ));
-    }
+    let collection = Exportable::new(arguments.server.client()?, arguments.within.clone())?;
     if let Some(path) = &arguments.settings {
         write_settings(path, destination.force, &collection.settings)?;
     }
     let order = [("order", Some(name_of(&arguments.order)))];
-    let path = with_query(&arguments.within.path("/export"), &order);
-    let body = Client::body(client.get(&path)?)?;
+    let body = collection.export(&order)?;
     match format {
         Format::Jsonl => write_documents(arguments, body, collection.documents),
-        Format::Parquet => write_sketches(arguments, body, &collection.settings),
+        Format::Parquet => write_sketches(arguments, body, collection.collection()?),
     }
 }
 
@@ -123,10 +106,8 @@ fn write_documents(
 fn write_sketches(
     arguments: &Arguments,
     export: impl Read + Send,
-    settings: &Value,
+    mut settings: CollectionSettings,
 ) -> Result<ExitCode, Failure> {
-    let mut settings = CollectionSettings::deserialize(settings)
-        .map_err(|error| Failure::new(format!("the collection's settings: {error}")))?;
     settings.scheme.threshold = arguments.sketches.threshold.unwrap_or(settings.scheme.threshold);
     let source = Source {
         bytes: 0,

@@ -11,30 +11,35 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::corpus::{
-    CorpusOptions, Gathered, Gathering, Keep, Listing, UncomparedCounts, disk_failed,
-    incomplete_line, recall_line, with_progress,
+    self, CorpusOptions, Exportable, FromServer, Gathered, Gathering, Keep, Listing,
+    UncomparedCounts, disk_failed, incomplete_line, recall_line, with_progress,
 };
 use super::failure::Failure;
-use super::input;
-use super::output::Destination;
+use super::input::{self, Selection};
+use super::output::{Destination, Inputs};
 use crate::document::DocumentId;
-use crate::engine::{Incomplete, Mode, OfflineCorpus};
+use crate::engine::{CollectionSettings, Incomplete, Mode, OfflineCorpus};
 use akin_core::scheme::{Kind, Threshold};
 
-/// Write every pair of near-duplicates in files: id, id, Jaccard similarity; needs no server
+/// Write every pair of near-duplicates in files, or of a server: id, id, Jaccard similarity
 ///
 /// A pair on each line, its columns separated by tabs, the lower id first; each pair once. With the
 /// settings of records the third column is the points. If pairs may be missing, the last lines say
 /// so: they begin with #, or of JSON are an object with the only member "summary".
+///
+/// With --url the documents of a collection are exported and compared here, whatever the server
+/// keeps them in, so that the server does no more than for `akin export`.
 #[derive(Args)]
 pub struct Arguments {
     /// Files or directories of documents, as `akin import` takes them, or - for stdin
-    #[arg(required_unless_present = "files_from", value_name = "IN")]
+    #[arg(required_unless_present_any = ["files_from", "url"], value_name = "IN")]
     paths: Vec<PathBuf>,
     #[command(flatten)]
+    server: FromServer,
+    #[command(flatten)]
     destination: Destination,
-    /// Jaccard similarity from which documents are near-duplicates [default: the configuration's];
-    /// of records the share of the points that all fields could have
+    /// Jaccard similarity from which documents are near-duplicates [default: the configuration's,
+    /// or the collection's]; of records the share of the points that all fields could have
     #[arg(long, value_name = "0..1", value_parser = input::threshold)]
     threshold: Option<Threshold>,
     /// How pairs are found; `exact` misses none, `verified` takes less time and memory [default:
@@ -52,23 +57,22 @@ pub struct Arguments {
 }
 
 pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
-    let Arguments { paths, destination, threshold, mode, distinct, json, corpus: options } =
+    let Arguments { paths, server, destination, threshold, mode, distinct, json, corpus: options } =
         arguments;
-    options.analysis.refuse_keeping()?;
-    let selection = options.analysis.selection(paths)?;
-    destination.check(&options.analysis.inputs([&selection]))?;
-    let settings = options.analysis.collection(threshold)?;
-    let threshold = settings.scheme.threshold;
+    let source = Source::open(&server, &options, paths, threshold)?;
+    destination.check(&source.inputs(&server, &options))?;
+    let settings = source.settings();
+    let threshold = threshold.unwrap_or(settings.scheme.threshold);
     let are_records = settings.scheme.kind == Kind::Fields;
     let mode = mode.unwrap_or(if are_records { Mode::Verified } else { Mode::Exact });
     let gathering = Gathering {
-        settings: &settings,
+        settings,
         options: &options,
         keep: &Keep::LowestId,
         output: destination.file(),
         listing: Some(Listing { mode, threshold }),
     };
-    let Gathered { mut corpus, uncompared, .. } = gathering.gather(None, &selection)?;
+    let Gathered { mut corpus, uncompared, .. } = source.gather(&gathering)?;
     let ids = corpus.ids().map_err(|error| disk_failed(&error))?;
     let mut writer = Writer { out: destination.create()?, ids, json, pairs: 0 };
     if !distinct {
@@ -103,6 +107,52 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     uncompared.print(summary.uncompared, "left out");
     summary.missing().iter().for_each(|line| eprintln!("{line}"));
     Ok(ExitCode::SUCCESS)
+}
+
+/// The documents, and the settings that they are compared with.
+enum Source {
+    Files(Selection, CollectionSettings),
+    Server(Exportable, CollectionSettings),
+}
+
+impl Source {
+    fn open(
+        server: &FromServer,
+        options: &CorpusOptions,
+        paths: Vec<PathBuf>,
+        threshold: Option<Threshold>,
+    ) -> Result<Self, Failure> {
+        if let Some((exportable, mut settings)) = server.open()? {
+            // The share of points is the only threshold of records here.
+            corpus::share_of_points(&mut settings, threshold)?;
+            return Ok(Self::Server(exportable, settings));
+        }
+        options.analysis.refuse_keeping()?;
+        let settings = options.analysis.collection(threshold)?;
+        Ok(Self::Files(options.analysis.selection(paths)?, settings))
+    }
+
+    fn settings(&self) -> &CollectionSettings {
+        let (Self::Files(_, settings) | Self::Server(_, settings)) = self;
+        settings
+    }
+
+    fn inputs(&self, server: &FromServer, options: &CorpusOptions) -> Inputs {
+        match self {
+            Self::Files(selection, _) => options.analysis.inputs([selection]),
+            Self::Server(..) => server.inputs(),
+        }
+    }
+
+    fn gather(&self, gathering: &Gathering<'_>) -> Result<Gathered, Failure> {
+        match self {
+            Self::Files(selection, _) => gathering.gather(None, selection),
+            Self::Server(exportable, _) => {
+                let report = [("on_damaged", Some("report".to_owned()))];
+                gathering.gather_export(exportable.export(&report)?)
+            }
+        }
+    }
 }
 
 /// The number of pairs, and the chance to find a pair.

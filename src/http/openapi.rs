@@ -15,6 +15,7 @@ use crate::http::handlers::changes::Webhooks;
 use crate::http::problem::ProblemReply;
 use crate::http::problem::code::Code;
 use crate::http::problem::of_calls;
+use crate::http::request::parameters::OnDamaged;
 
 /// The path of a collection, with which the paths of everything that acts on it begin.
 pub const ONE_COLLECTION: &str = "/collections/{collection}";
@@ -26,7 +27,7 @@ pub const ONE_COLLECTION: &str = "/collections/{collection}";
         (url = "/", description = "The server that this document comes from."),
         (url = "http://127.0.0.1:2546", description = "A server with the default settings."),
     ),
-    components(schemas(ProblemReply, Linkage, OnDuplicate, Order)),
+    components(schemas(ProblemReply, Linkage, OnDamaged, OnDuplicate, Order)),
     tags(
         (name = "Documents", description = "Add, get, list, export and remove documents."),
         (name = "Looking up", description = "Find the near-duplicates of a document."),

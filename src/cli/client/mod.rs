@@ -76,7 +76,7 @@ impl Server {
 
 impl Credentials {
     /// The files of `--ca` and `--key-file`.
-    fn files(&self) -> impl Iterator<Item = PathBuf> {
+    pub fn files(&self) -> impl Iterator<Item = PathBuf> {
         [&self.ca, &self.key_file].into_iter().flatten().cloned()
     }
 
@@ -116,6 +116,10 @@ pub struct InCollection {
 }
 
 impl InCollection {
+    pub fn named(collection: CollectionName) -> Self {
+        Self { collection }
+    }
+
     /// `path` below this collection.
     pub fn path(&self, path: &str) -> String {
         if self.collection.is_default() {

@@ -1,10 +1,11 @@
 //! From files to a corpus in which near-duplicates are found.
 
-use std::io;
+use std::io::{self, Read};
 use std::path::Path;
 use std::sync::atomic::AtomicU64;
 
 use indicatif::{HumanBytes, HumanCount};
+use serde::Deserialize;
 
 use super::keep::{Keep, LAST};
 use super::memory::{Listing, Memory};
@@ -12,9 +13,11 @@ use super::names::{Names, Repeated};
 use super::pipeline::{Analysed, How, analyse};
 use super::uncompared::Uncompared;
 use super::{CorpusOptions, DuplicateIds};
+use crate::cli::client::Problem;
 use crate::cli::failure::Failure;
 use crate::cli::input::{
-    Cancelled, Emit, OnInvalid, Screening, Selection, WordCounter, read_inputs,
+    Cancelled, Emit, Event, Item, OnInvalid, Screening, Selection, WordCounter, read_documents,
+    read_inputs,
 };
 use crate::cli::meter::{Meter, Quantity};
 use crate::document::DocumentId;
@@ -60,38 +63,103 @@ impl Gathering<'_> {
         old: Option<&Selection>,
         selection: &Selection,
     ) -> Result<Gathered, Failure> {
-        let analyser = Analyser::new(self.settings);
         let sizes =
             [old, Some(selection)].into_iter().flatten().map(|s| s.bytes(|| true).unwrap_or(0));
         let total = sizes.sum();
-        let room = self.options.room(self.output);
-        check_disk(&room, total)?;
         let meter = Meter::new(self.options.analysis.quiet, "reading", Quantity::Bytes, total);
-        let names = Names::new(&room, old.is_some());
-        let memory = Memory::new(&room, self.listing);
-        let gathering = OfflineGathering::within(self.settings, room);
-        let mut gatherer = Gatherer {
-            gathering: gathering.map_err(|error| disk_failed(&error))?,
-            meter: &meter,
-            names,
+        let screening = self.options.analysis.screening();
+        let mut gatherer = self.gatherer(&meter, screening, old.is_some(), total)?;
+        if let Some(old) = old {
+            self.analyse(read(old), &mut gatherer, Ok)?;
+            gatherer.end_old()?;
+        }
+        self.analyse(read(selection), &mut gatherer, Ok)?;
+        gatherer.finish()
+    }
+
+    /// Gathers an export, in which damaged documents are reported and counted.
+    ///
+    /// # Errors
+    /// As [`Self::gather`]; and the export broke off.
+    pub fn gather_export(&self, export: impl Read + Send) -> Result<Gathered, Failure> {
+        let meter = Meter::new(self.options.analysis.quiet, "reading", Quantity::Bytes, 0);
+        let screening = Screening { on_invalid: OnInvalid::Skip, ..Screening::default() };
+        let mut gatherer = self.gatherer(&meter, screening, false, 0)?;
+        gatherer.may_be_empty = true;
+        let read = |bytes_read: &AtomicU64, emit: &mut Emit<'_>| {
+            read_documents("the export", export, bytes_read, &mut |event| emit(told(event)))
+        };
+        self.analyse(read, &mut gatherer, |analysed| match analysed {
+            Analysed::Unread { reason, .. } => Err(broke_off(&reason)),
+            analysed => Ok(analysed),
+        })?;
+        gatherer.finish()
+    }
+
+    fn gatherer<'m>(
+        &'m self,
+        meter: &'m Meter,
+        screening: Screening,
+        has_old: bool,
+        input_bytes: u64,
+    ) -> Result<Gatherer<'m>, Failure> {
+        let room = self.options.room(self.output);
+        check_disk(&room, input_bytes)?;
+        Ok(Gatherer {
+            names: Names::new(&room, has_old),
+            memory: Memory::new(&room, self.listing),
+            gathering: OfflineGathering::within(self.settings, room)
+                .map_err(|error| disk_failed(&error))?,
+            meter,
             duplicate_ids: self.options.duplicate_ids,
             fates: Vec::new(),
             uncompared: Uncompared::default(),
-            screening: self.options.analysis.screening(),
+            screening,
             keep: self.keep,
             is_ranked: false,
-            memory,
-        };
+            may_be_empty: false,
+        })
+    }
+
+    fn analyse(
+        &self,
+        read: impl FnOnce(&AtomicU64, &mut Emit<'_>) -> Result<(), Cancelled> + Send,
+        gatherer: &mut Gatherer<'_>,
+        check: impl Fn(Analysed) -> Result<Analysed, Failure>,
+    ) -> Result<(), Failure> {
         let words = WordCounter::new(gatherer.screening.min_words);
+        let analyser = Analyser::new(self.settings);
         let threads = self.options.analysis.threads();
         let how = How { analyser: &analyser, keep: self.keep, words: &words, threads };
-        if let Some(old) = old {
-            analyse(read(old), how, &meter, |analysed| gatherer.take(analysed))?;
-            gatherer.end_old()?;
-        }
-        analyse(read(selection), how, &meter, |analysed| gatherer.take(analysed))?;
-        gatherer.finish()
+        analyse(read, how, gatherer.meter, |analysed| gatherer.take(check(analysed)?))
     }
+}
+
+/// A line of an export in place of a damaged document.
+#[derive(Deserialize)]
+struct Damaged {
+    id: String,
+    problem: Problem,
+}
+
+/// Replaces the line of a damaged document by the failure that the line tells.
+fn told(event: Event) -> Event {
+    let (Event::Failed { origin, line: Some(line), .. }
+    | Event::Item(Item { origin, json: line, .. })) = &event
+    else {
+        return event;
+    };
+    let reason = match memchr::memmem::find(line, b"\"problem\"") {
+        Some(_) => serde_json::from_slice(line),
+        None => return event,
+    };
+    let Ok(Damaged { id, problem }) = reason else { return event };
+    let reason = format!("document '{id}': {problem}");
+    Event::Failed { origin: origin.clone(), reason, line: Some(Vec::new()) }
+}
+
+fn broke_off(reason: &str) -> Failure {
+    Failure::with_hint(format!("the export broke off: {reason}"), "the server's log may say why")
 }
 
 /// Reads every input of a selection.
@@ -127,6 +195,8 @@ struct Gatherer<'a> {
     /// A document has the member that `--keep` names.
     is_ranked: bool,
     memory: Memory,
+    /// A corpus without documents is no mistake.
+    may_be_empty: bool,
 }
 
 impl Gatherer<'_> {
@@ -177,7 +247,7 @@ impl Gatherer<'_> {
     fn finish(self) -> Result<Gathered, Failure> {
         let Self { mut gathering, meter, names, duplicate_ids, fates, uncompared, .. } = self;
         let (keep, is_ranked) = (self.keep, self.is_ranked);
-        if !fates.iter().any(|fate| *fate != Fate::LeftOut) {
+        if !self.may_be_empty && !fates.iter().any(|fate| *fate != Fate::LeftOut) {
             return Err(uncompared.nothing_else());
         }
         if !is_ranked

@@ -5,6 +5,7 @@ mod keep;
 mod memory;
 mod names;
 mod pipeline;
+mod remote;
 mod texts;
 mod uncompared;
 
@@ -12,6 +13,7 @@ pub use gather::{Fate, Gathered, Gathering, disk_failed, read};
 pub use keep::Keep;
 pub use memory::Listing;
 pub use pipeline::{Analysed, How, analyse, work_in_order};
+pub use remote::{Exportable, FromServer};
 pub use texts::{NoText, TextCutter, WordedText, each_text};
 pub use uncompared::{Uncompared, UncomparedCounts};
 
@@ -131,12 +133,7 @@ impl AnalysisOptions {
         if let Some((part, fault)) = settings.faults().first() {
             return Err(Failure::new(format!("{part}.{fault}")));
         }
-        let scheme = &mut settings.scheme;
-        if scheme.kind == Kind::Fields && threshold.is_none() {
-            let share = f64::from(scheme.points_min()) / f64::from(scheme.points_max());
-            let share = Threshold::new(share).map_err(|error| error.to_string());
-            scheme.threshold = share.map_err(Failure::new)?;
-        }
+        share_of_points(&mut settings, threshold)?;
         Ok(settings)
     }
 
@@ -182,6 +179,24 @@ impl AnalysisOptions {
     pub fn threads(&self) -> usize {
         self.threads.map_or_else(cores, NonZeroUsize::get)
     }
+}
+
+/// Without a threshold, the threshold of records is their points as a share of the most points that
+/// a pair can have.
+///
+/// # Errors
+/// The settings of the points make no share.
+pub fn share_of_points(
+    settings: &mut CollectionSettings,
+    threshold: Option<Threshold>,
+) -> Result<(), Failure> {
+    let scheme = &mut settings.scheme;
+    if scheme.kind == Kind::Fields && threshold.is_none() {
+        let share = f64::from(scheme.points_min()) / f64::from(scheme.points_max());
+        let share = Threshold::new(share).map_err(|error| error.to_string());
+        scheme.threshold = share.map_err(Failure::new)?;
+    }
+    Ok(())
 }
 
 /// A sentence about pairs that may be missing.

@@ -29,7 +29,9 @@ use crate::http::request::extract::{Ready, SMALL_BYTES_MAX, SmallAnswerMemory};
 use crate::http::request::json;
 use crate::http::request::lookup::{self, ConditionParameters};
 use crate::http::request::options::AddParameters;
-use crate::http::request::parameters::{ExportParameters, ListParameters, TextParameters};
+use crate::http::request::parameters::{
+    ExportParameters, ListParameters, OnDamaged, TextParameters,
+};
 use crate::http::request::query::Query;
 use crate::http::request::reading::{self, BodyReader, Media, Patience};
 use crate::http::request_id;
@@ -217,7 +219,8 @@ pub async fn list(
 /// Returns every document as a line of NDJSON, from one consistent view, as it can be posted again
 /// (in a collection that keeps no texts only id and metadata). In place of a damaged document there
 /// is a line with a `problem`, and the other documents follow. But then, as after any failure, the
-/// connection is closed without the end of the body, so that it never looks whole.
+/// connection is closed without the end of the body, so that it never looks whole, unless
+/// `on_damaged` is `report`.
 #[utoipa::path(
     get, path = "/export", operation_id = "export_documents", tag = "Documents",
     params(ExportParameters),
@@ -232,6 +235,7 @@ pub async fn export(
     client: Client,
 ) -> Result<Response, Problem> {
     let permit = state.bulk_permit(&client)?;
+    let reports = parameters.on_damaged == Some(OnDamaged::Report);
     let broken = Arc::new(AtomicBool::new(false));
     let is_broken = Arc::clone(&broken);
     let lines = engine.export(parameters.order.unwrap_or_default()).await.map(move |document| {
@@ -254,7 +258,7 @@ pub async fn export(
     });
     let end = stream::once(async move {
         let broken = broken.load(Ordering::Relaxed);
-        broken.then(|| Err(io::Error::other("the collection has damaged documents")))
+        (broken && !reports).then(|| Err(io::Error::other("the collection has damaged documents")))
     });
     let ServerSettings { body_idle_timeout_ms, export_bytes_per_s_min, .. } = state.settings;
     let patience = Patience::new(body_idle_timeout_ms, export_bytes_per_s_min);

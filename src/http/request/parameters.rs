@@ -4,7 +4,7 @@
 use std::num::{NonZeroU32, NonZeroUsize};
 
 use serde::Deserialize;
-use utoipa::IntoParams;
+use utoipa::{IntoParams, ToSchema};
 
 use crate::document::DocumentId;
 use crate::engine::{ClusterQuery, CurveOf, Linkage, Order, Sample};
@@ -70,6 +70,17 @@ pub struct ListParameters {
 pub struct ExportParameters {
     /// By default `stored`.
     pub order: Option<Order>,
+    /// By default `fail`.
+    pub on_damaged: Option<OnDamaged>,
+}
+
+/// How an export with damaged documents ends. `fail`: the connection is closed without the end of
+/// the body. `report`: as any other, so that only the lines with a `problem` say what is missing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum OnDamaged {
+    Fail,
+    Report,
 }
 
 /// Which clusters are returned.

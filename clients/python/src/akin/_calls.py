@@ -318,9 +318,14 @@ def _first_line(body: bytes) -> Any:
     return json.loads(body.split(b"\n", 1)[0])
 
 
-def export(*, order: Optional[types.Order] = None) -> Stream[types.ExportedDocument]:
+def export(
+    *,
+    order: Optional[types.Order] = None,
+    on_damaged: Optional[types.OnDamaged] = None,
+) -> Stream[types.ExportedDocument]:
     """Every document from one consistent view, as it can be inserted again."""
-    return Stream(Request("GET", "/export", params(order=order)))
+    query = params(order=order, on_damaged=on_damaged)
+    return Stream(Request("GET", "/export", query))
 
 
 class Ids(Stream[str]):
