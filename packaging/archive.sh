@@ -1,13 +1,19 @@
 #!/usr/bin/env bash
 # archive.sh [TARGET]: target/archive/akin-VERSION-TARGET.tar.gz and SHA256SUMS. The default target is
 # linked statically and runs on any Linux of the processor's kind; it needs musl-gcc (Debian:
-# musl-tools) and `rustup target add x86_64-unknown-linux-musl`.
+# musl-tools) and `rustup target add x86_64-unknown-linux-musl`. For another processor, as with
+# aarch64-unknown-linux-musl, it needs Zig's C compiler (`pip install cargo-zigbuild ziglang`), and
+# for the manual pages an emulator (Debian: qemu-user).
 set -euo pipefail
 cd "$(dirname "$0")/.."
 target=${1:-x86_64-unknown-linux-musl}
+build=build runs=()
+if [ "${target%%-*}" != "$(uname -m)" ]; then
+    build=zigbuild runs=("qemu-${target%%-*}")
+fi
 version=$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -1)
 name=akin-$version-$target
-cargo build --release --locked --features full --bin akin --target "$target"
+cargo $build --release --locked --features full --bin akin --target "$target"
 akin=${CARGO_TARGET_DIR:-target}/$target/release/akin
 
 mkdir -p target/archive

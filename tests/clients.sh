@@ -35,3 +35,14 @@ rm -rf target/wheels
 bash packaging/test-wheel.sh "$(bash packaging/wheel.sh "$AKIN_BIN" linux_x86_64)"
 
 (cd clients/js && "$tools/node_modules/.bin/tsc" -p . && node --test test/*.test.js)
+
+# The package of npm has what is imported and nothing else, and can be installed alone.
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+(cd clients/js && npm pack --silent --pack-destination "$scratch")
+cmp LICENSE-MIT clients/js/LICENSE-MIT && cmp LICENSE-APACHE clients/js/LICENSE-APACHE
+tar -tzf "$scratch"/akin-client-*.tgz | sort | diff - <(printf 'package/%s\n' LICENSE-APACHE LICENSE-MIT \
+    README.md package.json src/bulk.js src/errors.js src/exchange.js src/index.d.ts src/index.js)
+cd "$scratch"
+npm install --silent --offline --no-audit --no-fund ./akin-client-*.tgz
+node --input-type=module --eval 'import { Client } from "akin-client"; new Client();'
