@@ -50,12 +50,16 @@ test-deb:
     sudo bash packaging/test-deb.sh
 
 # The portable archive, in target/archive (musl-tools; `rustup target add x86_64-unknown-linux-musl`).
-archive:
-    bash packaging/archive.sh
+archive TARGET="x86_64-unknown-linux-musl":
+    bash packaging/archive.sh {{TARGET}}
 
-# The Python wheel with that archive's binary, in target/wheels, and a new environment that uses it.
-wheel: archive
-    bash packaging/test-wheel.sh "$(bash packaging/wheel.sh)"
+# The Python wheel with that archive's binary, in target/wheels.
+wheel TARGET="x86_64-unknown-linux-musl": (archive TARGET)
+    bash packaging/wheel.sh {{TARGET}}
+
+# A new environment that uses the wheel for x86-64, also in a minimal root of a Debian, as trixie (root, debootstrap).
+test-wheel SUITE="":
+    bash packaging/test-wheel.sh target/wheels/*_x86_64.whl {{SUITE}}
 
 # Runs that archive in a minimal root of Debian 11 (debootstrap).
 test-archive:

@@ -3,25 +3,26 @@
 # linked statically and runs on any Linux of the processor's kind; it needs musl-gcc (Debian:
 # musl-tools) and `rustup target add x86_64-unknown-linux-musl`. For another processor, as with
 # aarch64-unknown-linux-musl, it needs Zig's C compiler (`pip install cargo-zigbuild ziglang`), and
-# for the manual pages an emulator (Debian: qemu-user).
+# Debian's qemu-user and binutils-aarch64-linux-gnu.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 target=${1:-x86_64-unknown-linux-musl}
-build=build runs=()
-if [ "${target%%-*}" != "$(uname -m)" ]; then
-    build=zigbuild runs=("qemu-${target%%-*}")
-fi
+processor=${target%%-*}
 version=$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -1)
 name=akin-$version-$target
-cargo $build --release --locked --features full --bin akin --target "$target"
 akin=${CARGO_TARGET_DIR:-target}/$target/release/akin
+build=build strip=strip run=("$akin")
+if [ "$processor" != "$(uname -m)" ]; then
+    build=zigbuild strip=$processor-linux-gnu-strip run=("qemu-$processor" "$akin")
+fi
+cargo $build --release --locked --features full --bin akin --target "$target"
+$strip "$akin"
 
 mkdir -p target/archive
 stage=$(mktemp -d)
 trap 'rm -rf "$stage"' EXIT
-bash packaging/documentation.sh "$akin" "$stage/$name"
+bash packaging/documentation.sh "$stage/$name" "${run[@]}"
 install -m 755 "$akin" "$stage/$name/akin"
-strip "$stage/$name/akin"
 cp README.md CHANGELOG.md LICENSE-APACHE LICENSE-MIT config/default.toml packaging/akin.service \
     "$stage/$name/"
 # Equal contents make equal archives.

@@ -4,5 +4,5 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 cargo build --release --locked --features full --bin akin
-bash packaging/documentation.sh target/release/akin target/packaging
+bash packaging/documentation.sh target/packaging target/release/akin
 cargo deb --locked --no-build

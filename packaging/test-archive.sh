@@ -3,7 +3,7 @@
 # Needs root, debootstrap and the network.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-archive=$(ls -t "$PWD"/target/archive/akin-*.tar.gz | head -1)
+archive=$(ls -t "$PWD"/target/archive/akin-*-"$(uname -m)"-*.tar.gz | head -1)
 (cd target/archive && sha256sum --check --quiet --ignore-missing SHA256SUMS)
 root=$(mktemp -d)
 trap 'rm -rf "$root"' EXIT

@@ -52,8 +52,8 @@ confined() { # NAME COMMAND...
         --read-only --tmpfs /tmp --cap-drop all --security-opt no-new-privileges \
         --memory 512m --memory-swap 512m --pids-limit 512 "${@:2}"
 }
-start() { # NAME
-    confined "$1" --detach akin > /dev/null
+# The first process of a container gets no signal before it handles it.
+wait_until_healthy() { # NAME
     for _ in $(seq 300); do
         podman healthcheck run "$1" > /dev/null 2>&1 && return
         [ "$(state "$1" Running)" = true ] || break
@@ -64,7 +64,7 @@ start() { # NAME
 }
 stop() { # NAME
     podman stop --time 60 "$1" > /dev/null
-    [ "$(state "$1" ExitCode)" = 0 ] || fault "SIGTERM ends it with $(state "$1" ExitCode)"
+    [ "$(state "$1" ExitCode)" = 0 ] || { podman logs "$1"; fault "SIGTERM ends it with $(state "$1" ExitCode)"; }
 }
 state() { podman inspect --format "{{.State.$2}}" "$1"; }
 documents() { call "$1" stats --json | sed -n 's/.*"documents": *\([0-9]*\).*/\1/p' | head -1; }
@@ -93,7 +93,8 @@ grep -q 'akin keys create' "$scratch/log" || { cat "$scratch/log"; fault "no wor
 key=$(confined keys --rm akin keys create --name operator --actions read,write,admin)
 
 # A server, and its documents.
-start first
+confined first --detach akin > /dev/null
+wait_until_healthy first
 kept=$(podman volume inspect --format '{{.Mountpoint}}' documents)
 [ "$(stat -c %u:%g "$kept" "$kept/collections" | sort -u)" = 10001:10001 ] || fault "owners"
 process=/proc/$(state first Pid)
@@ -114,8 +115,10 @@ ls "$kept"/collections/default/snapshots | grep -q . || fault "it stops without 
 
 # The same container, and a new one, have them again.
 podman start first > /dev/null
+wait_until_healthy first
 stop first
-start second
+confined second --detach akin > /dev/null
+wait_until_healthy second
 [ "$(documents second)" = 20000 ] || fault "documents are lost"
 stop second
 echo "the image: $bytes bytes; it serves, stops and keeps 20000 documents in 512 MiB"

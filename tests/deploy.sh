@@ -54,7 +54,7 @@ done < <(grep -rhoE 'include_(str|bytes)!\("\.\./\.\./[^"]+' src | sed 's|.*"\.\
 
 # What is released: packages first, then the image; a pre-release is not the latest.
 release=.github/workflows/release.yml
-grep -A3 '^  image:' $release | grep -q 'needs: packages$' || fault "$release: pushes before packages"
+grep -A3 '^  image:' $release | grep -q 'needs: \[packages, aarch64\]$' || fault "$release: pushes before packages"
 ! grep -E 'systemd-analyze|--tag .*:latest|push --all-tags' $release || fault "$release: see above"
 grep -q -- '\*-\*) ;;' $release || fault "$release: a pre-release would be the latest"
 sed -n '/^  deploy:/,$p' .github/workflows/ci.yml | grep -q 'cargo build .*--bin akin' \
@@ -62,7 +62,7 @@ sed -n '/^  deploy:/,$p' .github/workflows/ci.yml | grep -q 'cargo build .*--bin
 ! grep -rn --include='*.sh' --exclude=check-unit.sh -e '--offline=true' packaging \
     || fault "systemd-analyze is not asked first whether it has that option"
 for built in Dockerfile packaging/deb.sh packaging/archive.sh; do
-    grep -q 'cargo build --release --locked --features full ' $built \
+    grep -qE 'cargo (build|\$build) --release --locked --features full ' $built \
         || fault "$built: a released binary has every feature"
 done
 synopsis=$(sed -n 's/^description = "\(.*\)"/\1/p' Cargo.toml | head -1)
@@ -83,7 +83,7 @@ scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 akin="$root/target/debug/akin"
 [ -x "$akin" ] || cargo build --locked --all-features --bin akin
-bash packaging/documentation.sh "$akin" "$scratch"
+bash packaging/documentation.sh "$scratch" "$akin"
 if command -v groff > /dev/null; then
     warnings=$(groff -man -ww -z -Tutf8 "$scratch"/man/*.1 2>&1)
     [ -z "$warnings" ] || { echo "$warnings"; exit 1; }
