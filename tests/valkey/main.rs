@@ -5,9 +5,12 @@
 mod at_once;
 mod discoveries;
 mod faults;
+mod histories;
 mod load;
 mod moving;
 mod nodes;
+#[path = "../../crates/akin-core/benches/corpus/numbers.rs"]
+mod numbers;
 mod remains;
 mod servers;
 #[path = "../serving/mod.rs"]

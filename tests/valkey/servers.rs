@@ -12,7 +12,7 @@ pub struct Servers {
     processes: Vec<Process>,
     pub callers: Vec<Caller>,
     /// Their data directories, and the contents that they share.
-    _dir: tempfile::TempDir,
+    dir: tempfile::TempDir,
 }
 
 impl Servers {
@@ -25,7 +25,7 @@ impl Servers {
         let start = |number| try_start(valkey, &dir, number, settings).unwrap();
         let processes: Vec<_> = (0..count).map(start).collect();
         let callers = processes.iter().map(|process| Caller::new(&process.url)).collect();
-        Self { processes, callers, _dir: dir }
+        Self { processes, callers, dir }
     }
 
     pub fn url(&self, number: usize) -> &str {
@@ -34,6 +34,22 @@ impl Servers {
 
     pub fn kill(&mut self, number: usize) {
         self.processes[number].kill();
+    }
+
+    /// Starts a process again that was killed; it is among the servers once it is
+    /// [put there](Self::replace).
+    pub fn start_again(
+        &self,
+        valkey: &Valkey,
+        number: usize,
+        settings: &[(&str, &str)],
+    ) -> Process {
+        try_start(valkey, &self.dir, number, settings).unwrap()
+    }
+
+    pub fn replace(&mut self, number: usize, process: Process) {
+        self.callers[number] = Caller::new(&process.url);
+        self.processes[number] = process;
     }
 
     /// How many of these documents the first process does not have whole, or does not find. A

@@ -25,9 +25,14 @@ impl Valkey {
         self.await_whole();
     }
 
+    /// The number of the node that has the same slots: of a master's replica, or a replica's master.
+    pub fn partner(&self, node: usize) -> usize {
+        (node + MASTERS) % self.nodes.len()
+    }
+
     /// Waits until the replica of a master that was killed or paused has taken its place.
     pub fn await_replaced(&self, master: usize) {
-        let replica = &self.nodes[master + MASTERS];
+        let replica = &self.nodes[self.partner(master)];
         poll("the master is replaced", || replica.is_master());
         let others: Vec<_> =
             self.running().filter(|node| node.port != self.nodes[master].port).collect();

@@ -1,0 +1,136 @@
+//! What fails in the midst of a round, and is whole again before its end.
+
+use std::sync::RwLock;
+use std::sync::atomic::Ordering;
+use std::thread;
+use std::time::Duration;
+
+use super::SETTINGS;
+use super::round::Round;
+use crate::numbers::Numbers;
+use crate::servers::Servers;
+use crate::valkey_nodes::{Link, Valkey, poll};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// A replica becomes the master in agreement with the master.
+    Promote,
+    KillMaster,
+    /// The master is killed after its replica has not received its writes for a while.
+    KillMasterUnreplicated,
+    /// Too short for the replica to take its place.
+    PauseMaster,
+    /// It goes on after its replica has taken its place.
+    PauseMasterUntilReplaced,
+    MoveSlots,
+    /// Servers do not reach a master, which the other nodes reach.
+    RefuseServers,
+    SilenceServers,
+    KillServer,
+}
+
+const MOVED_SLOTS: usize = 16;
+
+/// How long a node is paused at most, if it is not to be replaced.
+const PAUSE_MAX_MS: usize = 400;
+
+pub struct Faults<'g> {
+    pub valkey: &'g Valkey,
+    pub servers: &'g RwLock<Servers>,
+}
+
+impl Fault {
+    pub const ALL: [Self; 9] = [
+        Self::Promote,
+        Self::KillMaster,
+        Self::KillMasterUnreplicated,
+        Self::PauseMaster,
+        Self::PauseMasterUntilReplaced,
+        Self::MoveSlots,
+        Self::RefuseServers,
+        Self::SilenceServers,
+        Self::KillServer,
+    ];
+}
+
+impl Faults<'_> {
+    /// Waits until the clients are in the midst of the round, and until all is whole again.
+    pub fn inject(&self, fault: Fault, round: &Round, numbers: &mut Numbers) {
+        let percent = 5 + numbers.below(40);
+        poll("the clients go on", || round.is_past(percent));
+        let masters: Vec<_> =
+            (0..self.valkey.nodes.len()).filter(|&at| self.is_master(at)).collect();
+        let master = numbers.pick(&masters);
+        let node = &self.valkey.nodes[master];
+        match fault {
+            Fault::Promote => self.valkey.promote(self.valkey.partner(master)),
+            Fault::KillMaster => self.kill(master),
+            Fault::KillMasterUnreplicated => {
+                self.valkey.cut_replication(master, Link::Refused);
+                self.await_refusal(round);
+                self.kill(master);
+                self.valkey.cut_replication(master, Link::Open);
+            }
+            Fault::PauseMaster => {
+                node.pause();
+                thread::sleep(Duration::from_millis(numbers.below(PAUSE_MAX_MS) as u64));
+                node.resume();
+            }
+            Fault::PauseMasterUntilReplaced => {
+                node.pause();
+                self.valkey.await_replaced(master);
+                node.resume();
+            }
+            Fault::MoveSlots => self.move_slots(&masters, numbers),
+            Fault::RefuseServers => self.cut(master, Link::Refused, round),
+            Fault::SilenceServers => self.cut(master, Link::Silent, round),
+            Fault::KillServer => self.kill_server(numbers),
+        }
+        self.valkey.await_whole();
+    }
+
+    fn is_master(&self, number: usize) -> bool {
+        self.valkey.nodes[number].is_master()
+    }
+
+    fn kill(&self, master: usize) {
+        self.valkey.nodes[master].kill();
+        self.valkey.await_replaced(master);
+        self.valkey.nodes[master].restart();
+    }
+
+    fn cut(&self, master: usize, link: Link, round: &Round) {
+        self.valkey.cut(master, link);
+        self.await_refusal(round);
+        self.valkey.cut(master, Link::Open);
+    }
+
+    /// Waits until a client is refused, or the clients have done all.
+    fn await_refusal(&self, round: &Round) {
+        let refused = || round.refused.load(Ordering::Relaxed);
+        let before = refused();
+        poll("a client is refused", || refused() > before || round.is_past(100));
+    }
+
+    /// Moves slots that have keys.
+    fn move_slots(&self, masters: &[usize], numbers: &mut Numbers) {
+        for _ in 0..MOVED_SLOTS {
+            let from = numbers.pick(masters);
+            let key = self.valkey.nodes[from].call(&["RANDOMKEY"]);
+            let slot = self.valkey.nodes[from].call(&[
+                b"CLUSTER".to_vec(),
+                b"KEYSLOT".to_vec(),
+                key.bytes(),
+            ]);
+            let others: Vec<_> = masters.iter().copied().filter(|to| *to != from).collect();
+            self.valkey.migrate(slot.number() as u16, from, numbers.pick(&others));
+        }
+    }
+
+    fn kill_server(&self, numbers: &mut Numbers) {
+        let number = numbers.below(super::SERVERS);
+        self.servers.write().unwrap().kill(number);
+        let again = self.servers.read().unwrap().start_again(self.valkey, number, &SETTINGS);
+        self.servers.write().unwrap().replace(number, again);
+    }
+}
