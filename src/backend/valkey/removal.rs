@@ -58,13 +58,14 @@ impl Shared {
             ],
         );
         let Some(old) = self.connection.call_one(remove).await?.bytes() else { return Ok(false) };
+        // Before it is cleared: a failover that undoes the removal must find the document whole.
+        self.connection.wait_for_replicas(since).await?;
         if let Some(old) = VersionRecord::decode(&old) {
             let version = Version { id: id.clone(), ordinal: old.ordinal };
             if let Err(error) = self.clear(&version, old.fingerprint).await {
                 tracing::warn!(%error, "cleanup failed; the repair task will retry");
             }
         }
-        self.connection.wait_for_replicas(since).await?;
         Ok(true)
     }
 

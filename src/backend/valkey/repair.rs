@@ -104,10 +104,13 @@ impl Shared {
         version: &Version,
         fingerprint: u64,
     ) -> Result<(), BackendError> {
-        match self.end_pending(version).await? {
-            true => self.has_arrived(version, fingerprint).await,
-            false => self.clear(version, fingerprint).await,
+        let since = self.connection.generation();
+        if self.end_pending(version).await? {
+            return self.has_arrived(version, fingerprint).await;
         }
+        // A failover must not make it live again.
+        self.connection.wait_for_replicas(since).await?;
+        self.clear(version, fingerprint).await
     }
 
     async fn repair_entry(&self, fingerprint: u64, leftover: Bytes) -> Result<(), BackendError> {

@@ -41,9 +41,7 @@ impl Shared {
             Some(announced) => *announced,
             None => self.begin(&prepared, Pending::NONE, tentative).await?,
         };
-        let since = announced.since;
         let replaced = self.make_live(announced, prepared.only_over, old).await?;
-        self.connection.wait_for_replicas(since).await?;
         arrival.stored();
         Ok(match replaced.is_some_and(|old| old.is_alive(now_ms)) {
             true => Stored::Replaced,
@@ -82,12 +80,19 @@ impl Shared {
     }
 
     /// Returns the version that was replaced. `before`: the version that was live before the call.
+    ///
+    /// The replaced version was acknowledged, and a failover must not leave half of it or half of
+    /// the new version. So all of the new version is on replicas before it becomes live, and that it
+    /// is live is on replicas before the replaced version is cleared.
     async fn make_live(
         &self,
         mut announced: Announced,
         over: Option<Ordinal>,
         before: Option<VersionRecord>,
     ) -> Result<Option<VersionRecord>, BackendError> {
+        if before.is_some() {
+            self.connection.wait_for_replicas(announced.since).await?;
+        }
         let (version, stored) = (&announced.version, &announced.pending.stored);
         let (id, part) = (&version.id, Part::of_id(&version.id));
         let over = over.map_or(Bytes::new(), |over| Bytes::copy_from_slice(&be_bytes(over)));
@@ -125,6 +130,7 @@ impl Shared {
             _ => return Err(BackendError::Unexpected { what: "the outcome of a storing" }),
         }
         announced.is_done = true;
+        self.connection.wait_for_replicas(announced.since).await?;
         self.tidy(&announced, old.as_ref()).await;
         Ok(old)
     }

@@ -31,6 +31,9 @@ pub enum Fault {
 
 const MOVED_SLOTS: usize = 16;
 
+/// How many calls a cut link costs before it is opened again.
+const REFUSALS: usize = 6;
+
 /// How long a node is paused at most, if it is not to be replaced.
 const PAUSE_MAX_MS: usize = 400;
 
@@ -67,7 +70,7 @@ impl Faults<'_> {
             Fault::KillMaster => self.kill(master),
             Fault::KillMasterUnreplicated => {
                 self.valkey.cut_replication(master, Link::Refused);
-                self.await_refusal(round);
+                Self::await_refusals(round);
                 self.kill(master);
                 self.valkey.cut_replication(master, Link::Open);
             }
@@ -101,15 +104,15 @@ impl Faults<'_> {
 
     fn cut(&self, master: usize, link: Link, round: &Round) {
         self.valkey.cut(master, link);
-        self.await_refusal(round);
+        Self::await_refusals(round);
         self.valkey.cut(master, Link::Open);
     }
 
-    /// Waits until a client is refused, or the clients have done all.
-    fn await_refusal(&self, round: &Round) {
+    /// Waits until calls are refused, or the clients have done all.
+    fn await_refusals(round: &Round) {
         let refused = || round.refused.load(Ordering::Relaxed);
-        let before = refused();
-        poll("a client is refused", || refused() > before || round.is_past(100));
+        let enough = refused() + REFUSALS;
+        poll("calls are refused", || refused() >= enough || round.is_past(100));
     }
 
     /// Moves slots that have keys.

@@ -96,20 +96,20 @@ impl Act {
             Self::Remove(Some(true)) => last(&|_, now| now.is_some()).and_then(|_| then(None)),
             Self::Remove(Some(false)) => Self::Read(Seen::Absent).step(state, may_be_undone),
             Self::Read(seen) => {
-                last(&|at, now| seen.is_of(now, at > 0)).map(|at| state[..=at].to_vec())
+                let is_open = |at: usize| at > 0 && state[0].is_none();
+                last(&|at, now| seen.is_of(now, is_open(at))).map(|at| state[..=at].to_vec())
             }
         }
     }
 }
 
 impl Seen {
-    /// Parts of a version may be lost while it is not acknowledged.
+    /// `is_open`: parts of the version may be lost, as nothing was acknowledged.
     fn is_of(self, now: Option<Version>, is_open: bool) -> bool {
         match (self, now) {
             (Self::Absent | Self::NotNear(_), None) => true,
-            (_, None) => false,
+            (_, None) | (Self::Absent, _) => false,
             (Self::Version(number), Some(now)) => now.number == number,
-            (Self::Absent, Some(_)) => false,
             (Self::Damaged, Some(_)) => is_open,
             (Self::Near(family), Some(now)) => now.family == family,
             (Self::NotNear(family), Some(now)) => now.family != family || is_open,
@@ -130,15 +130,15 @@ struct Search<'c> {
 /// If there are too many orders to try.
 pub fn is_linearizable(calls: &[Call], may_be_undone: bool) -> bool {
     let mut search = Search { calls, may_be_undone, tried: HashSet::new() };
-    search.go_on(vec![0; calls.len().div_ceil(64)], vec![None])
+    search.go_on(vec![0; calls.len().div_ceil(64)], &vec![None])
 }
 
 impl Search<'_> {
-    fn go_on(&mut self, mut done: Done, mut state: State) -> bool {
+    fn go_on(&mut self, mut done: Done, state: &State) -> bool {
         let next = loop {
             let next = self.next(&done);
             // A call that changes nothing may come first: what is possible later remains so.
-            let stays = |at: &&usize| self.step(**at, &state).is_some_and(|then| then == state);
+            let stays = |at: &&usize| self.step(**at, state).is_some_and(|then| then == *state);
             match next.iter().find(stays) {
                 Some(&at) => done[at / 64] |= 1 << (at % 64),
                 None => break next,
@@ -152,11 +152,10 @@ impl Search<'_> {
         }
         assert!(self.tried.len() < STATES_MAX, "the history is too long to be checked");
         next.into_iter().any(|at| {
-            let Some(then) = self.step(at, &state) else { return false };
-            state.shrink_to_fit();
+            let Some(then) = self.step(at, state) else { return false };
             let mut done = done.clone();
             done[at / 64] |= 1 << (at % 64);
-            self.go_on(done, then)
+            self.go_on(done, &then)
         })
     }
 

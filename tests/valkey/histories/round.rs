@@ -1,6 +1,7 @@
 //! A round of a game: its documents, and what became of them.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, RwLock};
 use std::thread;
@@ -9,7 +10,7 @@ use std::time::Instant;
 use super::clients::{CLIENTS, Client, STEPS};
 use super::faults::{Fault, Faults};
 use super::race::{Posted, check_reported, check_skipped};
-use super::register::{Act, Call, is_linearizable};
+use super::register::{Act, Call, Told, is_linearizable};
 use crate::numbers::Numbers;
 use crate::servers::Servers;
 
@@ -115,20 +116,15 @@ impl<'g> Round<'g> {
         }
     }
 
-    /// How many calls there were, how many of them without an answer, and how many ids have writes
-    /// that were undone.
-    ///
     /// # Panics
     /// If the history is wrong.
-    pub fn check(&self) -> (usize, usize, usize) {
-        let (mut count, mut open, mut undone) = (0, 0, 0);
+    pub fn check(&self) -> Tally {
+        let mut tally = Tally::default();
         for (id, calls) in &*self.calls.lock().unwrap() {
-            let is_open =
-                |call: &&Call| matches!(call.act, Act::Remove(None)) || is_open_put(call.act);
-            (count, open) = (count + calls.len(), open + calls.iter().filter(is_open).count());
+            tally.count(calls);
             if !is_linearizable(calls, false) {
                 assert!(is_linearizable(calls, true), "{}", self.told(id, calls));
-                undone += 1;
+                tally.undone += 1;
             }
         }
         let check = |race: usize, check: fn(&[Posted]) -> Result<(), String>| {
@@ -137,7 +133,7 @@ impl<'g> Round<'g> {
         };
         check(0, check_reported);
         check(1, check_skipped);
-        (count, open, undone)
+        tally
     }
 
     fn told(&self, id: &str, calls: &[Call]) -> String {
@@ -150,6 +146,40 @@ impl<'g> Round<'g> {
     }
 }
 
-fn is_open_put(act: Act) -> bool {
-    matches!(act, Act::Put(_, super::register::Told::Nothing))
+/// What rounds were.
+#[derive(Default)]
+pub struct Tally {
+    writes: usize,
+    /// Writes without an answer.
+    open: usize,
+    reads: usize,
+    /// Ids with such writes that were seen and then undone.
+    undone: usize,
+}
+
+impl Tally {
+    fn count(&mut self, calls: &[Call]) {
+        for call in calls {
+            match call.act {
+                Act::Read(_) => self.reads += 1,
+                Act::Put(_, Told::Nothing) | Act::Remove(None) => self.open += 1,
+                Act::Put(..) | Act::Remove(_) => self.writes += 1,
+            }
+        }
+    }
+
+    pub fn add(&mut self, other: &Self) {
+        self.writes += other.writes;
+        self.open += other.open;
+        self.reads += other.reads;
+        self.undone += other.undone;
+    }
+}
+
+impl fmt::Display for Tally {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { writes, open, reads, undone } = self;
+        write!(f, "{writes} writes answered, {open} open; {reads} reads of an id; ")?;
+        write!(f, "{undone} ids with open writes that were seen and undone")
+    }
 }
