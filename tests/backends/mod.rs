@@ -7,7 +7,7 @@
 #[path = "../not_run/mod.rs"]
 mod not_run;
 #[path = "../valkey_nodes/mod.rs"]
-mod valkey_nodes;
+pub mod valkey_nodes;
 
 use std::path::Path;
 use std::sync::{Arc, LazyLock};
@@ -30,12 +30,20 @@ pub fn in_valkey(dir: &Path) -> Arc<dyn SharedCollections> {
         let rights = [&format!(">{password}"), "on", "~*", "&*", "+@all"];
         node.call(&[&["ACL", "SETUSER", &user], &rights[..]].concat());
     }
-    let settings = serde_json::json!({
-        "nodes": NODES.addresses(),
-        "username": user,
-        "password": password,
+    connect(&NODES, dir, serde_json::json!({ "username": user, "password": password }))
+}
+
+/// The collections for a directory in these nodes, which have replicas.
+pub fn in_nodes(nodes: &Valkey, dir: &Path) -> Arc<dyn SharedCollections> {
+    connect(nodes, dir, serde_json::json!({ "wait_replicas": 1 }))
+}
+
+/// `further`: settings besides the usual settings, or in their place.
+fn connect(nodes: &Valkey, dir: &Path, further: serde_json::Value) -> Arc<dyn SharedCollections> {
+    let mut settings = serde_json::json!({
+        "nodes": nodes.addresses(),
         "tls": false,
-        "prefix": user,
+        "prefix": user_of(dir),
         "wait_replicas": 0,
         "wait_timeout_ms": 1_000,
         "deadline_ms": 20_000,
@@ -43,6 +51,8 @@ pub fn in_valkey(dir: &Path) -> Arc<dyn SharedCollections> {
         "documents_expected": 10_000,
         "contents": format!("file://{}/contents", dir.display()),
     });
+    let serde_json::Value::Object(mut further) = further else { unreachable!("it is an object") };
+    settings.as_object_mut().unwrap().append(&mut further);
     connect_to_valkey(&serde_json::from_value(settings).unwrap()).unwrap()
 }
 

@@ -81,7 +81,7 @@ async fn step(world: &mut World) {
         51..53 => look_up_content(world).await,
         53 => world.check_listed().await,
         // Instead of what this backend lacks.
-        54..58 if backends::is_valkey() => world.close_connections(),
+        54..58 if backends::is_valkey() => world.disturb().await,
         54 if world.numbers.one_in(2) => world.check_stored_clusters().await,
         54 => world.check_discovery().await,
         55 => world.reindex().await,

@@ -17,7 +17,9 @@ use tempfile::TempDir;
 
 use crate::answers::{self, Finds, RecallTally};
 use crate::backends;
+use crate::backends::valkey_nodes::Valkey;
 use crate::contents;
+use crate::nodes;
 use crate::numbers::Numbers;
 use crate::plain::{Model, Plain, id, metadata};
 use crate::rule::{Least, score};
@@ -40,6 +42,8 @@ pub struct World {
     collections: Option<Arc<Collections>>,
     now_ms: Arc<AtomicI64>,
     dir: TempDir,
+    /// Nodes of its own, which fail.
+    nodes: Option<Arc<Valkey>>,
 }
 
 pub fn name() -> CollectionName {
@@ -64,19 +68,20 @@ pub fn document(
 }
 
 impl World {
-    pub async fn new(setting: Setting, numbers: Numbers) -> Self {
+    /// `nodes`: its own, instead of the backend that all worlds share.
+    pub async fn new(setting: Setting, numbers: Numbers, nodes: Option<Arc<Valkey>>) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let now_ms = Arc::new(AtomicI64::new(START_MS));
         let mut settings = setting.settings();
         if settings.clusters.threshold.is_some() && backends::is_left_out("stored clusters") {
             settings.clusters.threshold = None;
         }
-        let collections = open(&dir, &now_ms, 16 << 20).await;
+        let collections = open(&dir, nodes.clone(), &now_ms, 16 << 20).await;
         collections.create(name(), settings.clone()).await.unwrap();
         let model = Model::new(rule_of(&settings), START_MS);
         let recall = RecallTally::default();
         let collections = Some(collections);
-        Self { setting, settings, numbers, model, recall, collections, now_ms, dir }
+        Self { setting, settings, numbers, model, recall, collections, now_ms, dir, nodes }
     }
 
     pub fn engine(&self) -> Arc<Collection> {
@@ -109,13 +114,33 @@ impl World {
         assert_eq!(Arc::strong_count(&closing), 1, "nothing else has them open");
         tokio::task::spawn_blocking(move || drop(closing)).await.unwrap();
         let cache_bytes = self.numbers.pick(&[1 << 14, 16 << 20]);
-        self.collections = Some(open(&self.dir, &self.now_ms, cache_bytes).await);
+        let nodes = self.nodes.clone();
+        self.collections = Some(open(&self.dir, nodes, &self.now_ms, cache_bytes).await);
         assert_eq!(*self.engine().settings(), self.settings);
     }
 
-    /// Valkey closes the connections of this world. Only the backend in Valkey has them.
-    pub fn close_connections(&self) {
-        backends::close_connections(self.dir.path());
+    /// Valkey closes the connections of this world, or one of its own nodes fails. Only the backend
+    /// in Valkey has them.
+    pub async fn disturb(&mut self) {
+        let Some(nodes) = &self.nodes else { return backends::close_connections(self.dir.path()) };
+        nodes::fail_aside(nodes, Numbers(self.numbers.next())).await;
+        self.settle().await;
+    }
+
+    /// Writes until nothing is refused, as a write is while the backend learns of other masters.
+    async fn settle(&mut self) {
+        let content = contents::fresh(self.setting, &mut self.numbers);
+        let settling = id("settling");
+        loop {
+            let (id, content) = (settling.clone(), content.clone());
+            let document = Document { id, content, metadata: None, expires_at_ms: None };
+            let options = akin::engine::AddOptions::default();
+            if self.engine().add(document, options).await.is_ok()
+                && self.engine().remove(&settling).await.is_ok()
+            {
+                return;
+            }
+        }
     }
 
     pub fn dir(&self) -> PathBuf {
@@ -252,10 +277,19 @@ pub async fn check_get(engine: &Collection, setting: Setting, model: &Model, nam
     );
 }
 
-async fn open(dir: &TempDir, now_ms: &Arc<AtomicI64>, sets_cache_bytes: u64) -> Arc<Collections> {
+async fn open(
+    dir: &TempDir,
+    nodes: Option<Arc<Valkey>>,
+    now_ms: &Arc<AtomicI64>,
+    sets_cache_bytes: u64,
+) -> Arc<Collections> {
     let (dir, now_ms) = (dir.path().to_owned(), Arc::clone(now_ms));
     let shared_dir = dir.clone();
-    let shared = tokio::task::spawn_blocking(move || backends::shared(&shared_dir)).await.unwrap();
+    let connect = move || match nodes {
+        Some(nodes) => Some(backends::in_nodes(&nodes, &shared_dir)),
+        None => backends::shared(&shared_dir),
+    };
+    let shared = tokio::task::spawn_blocking(connect).await.unwrap();
     let of_all = CollectionsSettings {
         store: StorageSettings::default(),
         sets_cache_bytes,

@@ -20,8 +20,14 @@ impl Valkey {
 
     /// Makes a replica the master, in agreement with the master, which becomes its replica.
     pub fn promote(&self, replica: usize) {
-        self.nodes[replica].call(&["CLUSTER", "FAILOVER"]);
-        poll("the replica is promoted", || self.nodes[replica].is_master());
+        let node = &self.nodes[replica];
+        let mut is_asked = false;
+        poll("the replica is promoted", || {
+            // It is refused if the replica has taken the place by itself.
+            is_asked = is_asked
+                || matches!(node.try_call(&["CLUSTER", "FAILOVER"]), Some(Reply::Status(_)));
+            node.is_master()
+        });
         self.await_whole();
     }
 
@@ -43,6 +49,33 @@ impl Valkey {
             };
             others.iter().all(knows)
         });
+    }
+
+    /// Kills a master, and starts it again once its replica has taken its place.
+    pub fn kill_until_replaced(&self, master: usize) {
+        self.nodes[master].kill();
+        self.await_replaced(master);
+        self.nodes[master].restart();
+    }
+
+    /// Pauses a master until its replica has taken its place.
+    pub fn pause_until_replaced(&self, master: usize) {
+        self.nodes[master].pause();
+        self.await_replaced(master);
+        self.nodes[master].resume();
+    }
+
+    /// Moves the slot of some key of a master to another, if there is a key.
+    pub fn migrate_any(&self, from: usize, to: usize) {
+        let node = &self.nodes[from];
+        let Reply::Bulk(key) = node.call(&["RANDOMKEY"]) else { return };
+        let slot = node.call(&[b"CLUSTER".as_slice(), b"KEYSLOT", &key]).number();
+        self.migrate(slot as u16, from, to);
+    }
+
+    /// The numbers of the nodes that are masters now.
+    pub fn master_numbers(&self) -> Vec<usize> {
+        (0..self.nodes.len()).filter(|&at| self.nodes[at].is_master()).collect()
     }
 
     /// Moves a slot with its keys between masters, while clients go on. Returns how many keys.

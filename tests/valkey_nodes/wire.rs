@@ -29,15 +29,6 @@ impl Reply {
     }
 
     /// # Panics
-    /// If it is no string.
-    pub fn bytes(&self) -> Vec<u8> {
-        match self {
-            Self::Bulk(bytes) => bytes.clone(),
-            other => panic!("no string: {other:?}"),
-        }
-    }
-
-    /// # Panics
     /// If it is no number.
     pub fn number(&self) -> i64 {
         match self {

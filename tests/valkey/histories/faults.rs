@@ -61,17 +61,16 @@ impl Faults<'_> {
     pub fn inject(&self, fault: Fault, round: &Round, numbers: &mut Numbers) {
         let percent = 5 + numbers.below(40);
         poll("the clients go on", || round.is_past(percent));
-        let masters: Vec<_> =
-            (0..self.valkey.nodes.len()).filter(|&at| self.is_master(at)).collect();
+        let masters = self.valkey.master_numbers();
         let master = numbers.pick(&masters);
         let node = &self.valkey.nodes[master];
         match fault {
             Fault::Promote => self.valkey.promote(self.valkey.partner(master)),
-            Fault::KillMaster => self.kill(master),
+            Fault::KillMaster => self.valkey.kill_until_replaced(master),
             Fault::KillMasterUnreplicated => {
                 self.valkey.cut_replication(master, Link::Refused);
                 Self::await_refusals(round);
-                self.kill(master);
+                self.valkey.kill_until_replaced(master);
                 self.valkey.cut_replication(master, Link::Open);
             }
             Fault::PauseMaster => {
@@ -79,27 +78,13 @@ impl Faults<'_> {
                 thread::sleep(Duration::from_millis(numbers.below(PAUSE_MAX_MS) as u64));
                 node.resume();
             }
-            Fault::PauseMasterUntilReplaced => {
-                node.pause();
-                self.valkey.await_replaced(master);
-                node.resume();
-            }
+            Fault::PauseMasterUntilReplaced => self.valkey.pause_until_replaced(master),
             Fault::MoveSlots => self.move_slots(&masters, numbers),
             Fault::RefuseServers => self.cut(master, Link::Refused, round),
             Fault::SilenceServers => self.cut(master, Link::Silent, round),
             Fault::KillServer => self.kill_server(numbers),
         }
         self.valkey.await_whole();
-    }
-
-    fn is_master(&self, number: usize) -> bool {
-        self.valkey.nodes[number].is_master()
-    }
-
-    fn kill(&self, master: usize) {
-        self.valkey.nodes[master].kill();
-        self.valkey.await_replaced(master);
-        self.valkey.nodes[master].restart();
     }
 
     fn cut(&self, master: usize, link: Link, round: &Round) {
@@ -119,14 +104,8 @@ impl Faults<'_> {
     fn move_slots(&self, masters: &[usize], numbers: &mut Numbers) {
         for _ in 0..MOVED_SLOTS {
             let from = numbers.pick(masters);
-            let key = self.valkey.nodes[from].call(&["RANDOMKEY"]);
-            let slot = self.valkey.nodes[from].call(&[
-                b"CLUSTER".to_vec(),
-                b"KEYSLOT".to_vec(),
-                key.bytes(),
-            ]);
             let others: Vec<_> = masters.iter().copied().filter(|to| *to != from).collect();
-            self.valkey.migrate(slot.number() as u16, from, numbers.pick(&others));
+            self.valkey.migrate_any(from, numbers.pick(&others));
         }
     }
 
