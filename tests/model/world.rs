@@ -19,7 +19,6 @@ use crate::answers::{self, Finds, RecallTally};
 use crate::backends;
 use crate::backends::valkey_nodes::Valkey;
 use crate::contents;
-use crate::nodes;
 use crate::numbers::Numbers;
 use crate::plain::{Model, Plain, id, metadata};
 use crate::rule::{Least, score};
@@ -43,7 +42,7 @@ pub struct World {
     now_ms: Arc<AtomicI64>,
     dir: TempDir,
     /// Nodes of its own, which fail.
-    nodes: Option<Arc<Valkey>>,
+    pub nodes: Option<Arc<Valkey>>,
 }
 
 pub fn name() -> CollectionName {
@@ -117,30 +116,6 @@ impl World {
         let nodes = self.nodes.clone();
         self.collections = Some(open(&self.dir, nodes, &self.now_ms, cache_bytes).await);
         assert_eq!(*self.engine().settings(), self.settings);
-    }
-
-    /// Valkey closes the connections of this world, or one of its own nodes fails. Only the backend
-    /// in Valkey has them.
-    pub async fn disturb(&mut self) {
-        let Some(nodes) = &self.nodes else { return backends::close_connections(self.dir.path()) };
-        nodes::fail_aside(nodes, Numbers(self.numbers.next())).await;
-        self.settle().await;
-    }
-
-    /// Writes until nothing is refused, as a write is while the backend learns of other masters.
-    async fn settle(&mut self) {
-        let content = contents::fresh(self.setting, &mut self.numbers);
-        let settling = id("settling");
-        loop {
-            let (id, content) = (settling.clone(), content.clone());
-            let document = Document { id, content, metadata: None, expires_at_ms: None };
-            let options = akin::engine::AddOptions::default();
-            if self.engine().add(document, options).await.is_ok()
-                && self.engine().remove(&settling).await.is_ok()
-            {
-                return;
-            }
-        }
     }
 
     pub fn dir(&self) -> PathBuf {
