@@ -86,7 +86,7 @@ fn passages_of_texts() {
 #[test]
 fn nodes_that_fail() {
     if backends::is_valkey() {
-        let nodes = Arc::new(Valkey::start(&Options::default()));
+        let nodes = Arc::new(Valkey::start(&Options { has_proxies: true, ..Options::default() }));
         play_seeds(|seed| game_over_nodes(&nodes, seed));
     }
 }

@@ -111,7 +111,7 @@ fn a_long_history_takes_no_long_search() {
         calls.push((at, at + 4, put(open(at), Told::Replaced)));
         calls.push((at + 2, at + 5, sees(open(at))));
     }
-    (0..3).for_each(|number| calls.push((50, 51, put(open(500 + number), Told::Nothing))));
+    (0..9).for_each(|number| calls.push((50, 51, put(open(500 + number), Told::Nothing))));
     assert_eq!(are(&calls), [true; 2]);
     calls.truncate(100);
     calls.push((300, 301, sees(A)));

@@ -140,7 +140,7 @@ impl Search<'_> {
             // A call that changes nothing may come first: what is possible later remains so.
             let stays = |at: &&usize| self.step(**at, state).is_some_and(|then| then == *state);
             match next.iter().find(stays) {
-                Some(&at) => done[at / 64] |= 1 << (at % 64),
+                Some(&at) => done = with(&done, &[at]),
                 None => break next,
             }
         };
@@ -150,12 +150,30 @@ impl Search<'_> {
         if !self.tried.insert((done.clone(), state.clone())) {
             return false;
         }
-        assert!(self.tried.len() < STATES_MAX, "the history is too long to be checked");
-        next.into_iter().any(|at| {
-            let Some(then) = self.step(at, state) else { return false };
-            let mut done = done.clone();
-            done[at / 64] |= 1 << (at % 64);
-            self.go_on(done, &then)
+        let (count, calls) = (self.tried.len(), self.calls);
+        assert!(count < STATES_MAX, "the history is too long to be checked: {calls:?}");
+        let is_answered = |at: &usize| self.calls[*at].act.is_answered();
+        let (answered, open): (Vec<_>, Vec<_>) = next.into_iter().partition(is_answered);
+        answered.into_iter().any(|at| self.try_next(at, &open, &done, state))
+    }
+
+    /// Tries this call as the next, or as the next but for a write without an answer that explains
+    /// its answer. Such a write may happen later as well, so it happens only where it is seen.
+    fn try_next(&mut self, at: usize, open: &[usize], done: &Done, state: &State) -> bool {
+        let act = self.calls[at].act;
+        if let Some(then) = self.step(at, state)
+            && self.go_on(with(done, &[at]), &then)
+        {
+            return true;
+        }
+        if act.step(state, false).is_some() {
+            return false;
+        }
+        let mut seen = HashSet::new();
+        open.iter().any(|&open| {
+            let written = self.step(open, state).filter(|written| seen.insert(written.clone()));
+            let then = written.and_then(|written| act.step(&written, false));
+            then.is_some_and(|then| self.go_on(with(done, &[open, at]), &then))
         })
     }
 
@@ -175,6 +193,12 @@ impl Search<'_> {
 
 fn has(done: &Done, at: usize) -> bool {
     done[at / 64] & 1 << (at % 64) != 0
+}
+
+fn with(done: &Done, calls: &[usize]) -> Done {
+    let mut done = done.clone();
+    calls.iter().for_each(|at| done[at / 64] |= 1 << (at % 64));
+    done
 }
 
 fn is_left(done: &Done, at: usize, call: &Call) -> bool {
