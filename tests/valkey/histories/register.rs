@@ -197,7 +197,9 @@ fn has(done: &Done, at: usize) -> bool {
 
 fn with(done: &Done, calls: &[usize]) -> Done {
     let mut done = done.clone();
-    calls.iter().for_each(|at| done[at / 64] |= 1 << (at % 64));
+    for at in calls {
+        done[at / 64] |= 1 << (at % 64);
+    }
     done
 }
 
