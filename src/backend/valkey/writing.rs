@@ -82,8 +82,8 @@ impl Shared {
     /// Returns the version that was replaced. `before`: the version that was live before the call.
     ///
     /// The replaced version was acknowledged, and a failover must not leave half of it or half of
-    /// the new version. So all of the new version is on replicas before it becomes live, and that it
-    /// is live is on replicas before the replaced version is cleared.
+    /// the new version. So replicas have all of the new version before it becomes live, and have
+    /// that it is live before the replaced version is cleared.
     async fn make_live(
         &self,
         mut announced: Announced,
