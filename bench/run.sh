@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # akin beside its peers, one command: bench/run.sh [CORPUS.jsonl.gz] [--documents N] [--only text,http] …
+# How akin grows with a crawl: bench/run.sh scale --words 500 --documents 100000,1000000
 #
 # Makes a virtual environment for the peers in Python, builds, measures one participant after the other and
 # writes bench/report/. Without a corpus a million documents are made up. `--help` lists the rest.
@@ -9,12 +10,19 @@ cd "$(dirname "$0")/.."
 
 profile=${AKIN_PROFILE:-release}
 venv=target/bench/venv
-if ! cmp -s bench/requirements.txt "$venv/requirements.txt"; then
+if ! cat bench/requirements*.txt | cmp -s - "$venv/requirements.txt"; then
     python3 -m venv "$venv"
-    "$venv/bin/pip" install --quiet --disable-pip-version-check --requirement bench/requirements.txt
-    cp bench/requirements.txt "$venv/requirements.txt"
+    pip=("$venv/bin/pip" install --quiet --disable-pip-version-check)
+    "${pip[@]}" --requirement bench/requirements.txt
+    "${pip[@]}" --no-deps --requirement bench/requirements_alone.txt
+    cat bench/requirements*.txt > "$venv/requirements.txt"
 fi
 
 # Both at once, so that what they share is built once.
 cargo build --locked --profile "$profile" --package akin --package akin-bench
-exec "target/$profile/akin-bench" run --akin "target/$profile/akin" --python "$venv/bin/python" "$@"
+task=run
+if [ "${1-}" = scale ]; then
+    task=scale
+    shift
+fi
+exec "target/$profile/akin-bench" "$task" --akin "target/$profile/akin" --python "$venv/bin/python" "$@"

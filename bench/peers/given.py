@@ -36,6 +36,16 @@ def shingles(text):
     return [" ".join(words[n : n + 3]).encode() for n in range(len(words) - 2)]
 
 
+def elements(shingles):
+    """The set of these shingles: distinct hashes, ascending."""
+    return np.unique(np.fromiter(map(hash, shingles), dtype=np.int64).view("<u8"))
+
+
+def is_near(a, b):
+    smaller, larger = sorted((a.size, b.size))
+    return smaller >= THRESHOLD * larger and resemblance(a, b) >= THRESHOLD
+
+
 def resemblance(a, b):
     shared = np.intersect1d(a, b, assume_unique=True).size
     return shared / (a.size + b.size - shared)

@@ -10,4 +10,4 @@ pub mod sketches;
 mod texts;
 
 pub use numbers::Numbers;
-pub use texts::each_document;
+pub use texts::{Language, each_document};

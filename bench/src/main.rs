@@ -6,8 +6,8 @@
 //!
 //! In reading order: [`corpus`] makes what everybody is given, [`truth`] joins it exactly without
 //! any of akin's code, [`participants`] are measured, [`run`] starts them and [`score`] holds what
-//! they found against the truth, [`report`] writes tables and plots. [`passages`] and [`spans`] are
-//! comparisons of their own.
+//! they found against the truth, [`report`] writes tables and plots. [`passages`], [`scale`] and
+//! [`spans`] are measurements of their own.
 
 #[path = "../../benches/client/mod.rs"]
 mod client;
@@ -21,6 +21,7 @@ mod participants;
 mod passages;
 mod report;
 mod run;
+mod scale;
 mod score;
 mod spans;
 mod truth;
@@ -64,6 +65,8 @@ enum Command {
     Spans(spans::Arguments),
     /// Measure the search for passages, and write its tables and plot
     Passages(passages::Arguments),
+    /// Measure `akin dedup` and the server at growing numbers of made-up documents, and write tables
+    Scale(scale::Arguments),
     /// Be the suffix array
     #[command(hide = true)]
     SuffixArray(spans::Job),
@@ -79,6 +82,7 @@ fn main() {
         Command::Report { folder } => report::write_all(&folder),
         Command::Spans(arguments) => spans::run(&arguments),
         Command::Passages(arguments) => passages::run(&arguments),
+        Command::Scale(arguments) => scale::run(&arguments),
         Command::SuffixArray(job) => spans::take(&job),
         Command::Take(job) => participants::take(&job),
     }

@@ -15,6 +15,9 @@ pub struct Outcome {
     /// How it was set up.
     pub setting: String,
     pub documents: usize,
+    /// When, and of which commit, as [`crate::machine::Machine`] has them.
+    pub date: String,
+    pub commit: String,
     pub figures: BTreeMap<String, f64>,
     /// For plots: points of named lines.
     pub lines: BTreeMap<String, Vec<[f64; 2]>>,
@@ -43,6 +46,10 @@ impl Outcome {
     /// Says it to whoever started this process.
     pub fn print(&self) {
         println!("{}", serde_json::to_string(self).expect("figures are finite"));
+    }
+
+    pub fn is_about_the_same(&self, other: &Self) -> bool {
+        self.key() == other.key()
     }
 
     /// What makes another outcome take this one's place.

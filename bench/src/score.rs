@@ -28,6 +28,32 @@ pub fn score(outcome: &mut Outcome, truth: &Truth, file: &Path) {
     outcome.lines.insert("s_curve".to_owned(), s_curve(truth, is_found));
 }
 
+/// Puts into an outcome what the kept documents, u32 each in the file, leave and lose. A pair is
+/// found if not both are kept. An orphan is removed although nothing kept is near it. `by_words`
+/// is the truth by the words of the peers in Python.
+pub fn score_kept(outcome: &mut Outcome, truth: &Truth, by_words: Option<&Truth>, file: &Path) {
+    let bytes = std::fs::read(file).expect("the participant wrote what it kept");
+    let mut is_kept = vec![false; outcome.documents];
+    for number in bytes.as_chunks::<4>().0 {
+        is_kept[u32::from_le_bytes(*number) as usize] = true;
+    }
+    for (truth, of) in [(Some(truth), ""), (by_words, "words_")] {
+        let Some(truth) = truth else { continue };
+        let near = || truth.pairs.iter().filter(|pair| pair.resemblance >= THRESHOLD);
+        let unequal = || near().filter(|pair| pair.resemblance < 1.0);
+        let both = |pair: &&Pair| is_kept[pair.a as usize] && is_kept[pair.b as usize];
+        let missed = unequal().filter(both).count();
+        let mut is_explained = is_kept.clone();
+        for pair in near() {
+            is_explained[pair.a as usize] |= is_kept[pair.b as usize];
+            is_explained[pair.b as usize] |= is_kept[pair.a as usize];
+        }
+        let orphans = is_explained.iter().filter(|is| !**is).count();
+        outcome.set(&format!("{of}recall_unequal"), 1.0 - share(missed, unequal().count()));
+        outcome.set(&format!("{of}orphans"), orphans as f64);
+    }
+}
+
 fn share(part: usize, whole: usize) -> f64 {
     part as f64 / whole as f64
 }

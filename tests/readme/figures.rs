@@ -1,11 +1,15 @@
 //! The passages of docs/ with figures of the comparison with peers, between `<!-- figures: NAME -->`
 //! and `<!-- /figures -->`: written from the results in bench/report with `UPDATE=1`, else compared.
-//! `bench/run.sh`, which makes the results, writes the tables of README.md from the same.
+//! `bench/run.sh`, which makes the results, writes the tables of README.md and docs/benchmarks.md
+//! from the same.
 
 use std::fs;
 use std::sync::LazyLock;
 
 use serde_json::Value;
+
+/// Keys of a document in a collection with the settings of the bench, which are the defaults.
+const AKIN_BANDS: f64 = 32.0;
 
 const END: &str = "<!-- /figures -->";
 
@@ -14,8 +18,8 @@ static RESULTS: LazyLock<Value> = LazyLock::new(|| {
     serde_json::from_str(json).unwrap()
 });
 
-/// A figure of the outcome over most documents.
-fn figure(task: &str, participant: &str, setting: &str, name: &str) -> f64 {
+/// The outcome over most documents.
+fn outcome(task: &str, participant: &str, setting: &str) -> &'static Value {
     let outcomes = RESULTS["outcomes"].as_array().unwrap().iter();
     let of = |outcome: &&Value| {
         outcome["task"] == task
@@ -23,7 +27,11 @@ fn figure(task: &str, participant: &str, setting: &str, name: &str) -> f64 {
             && outcome["setting"] == setting
     };
     let outcome = outcomes.filter(of).max_by_key(|outcome| outcome["documents"].as_u64());
-    let outcome = outcome.unwrap_or_else(|| panic!("no {task} of {participant}, {setting}"));
+    outcome.unwrap_or_else(|| panic!("no {task} of {participant}, {setting}"))
+}
+
+fn figure(task: &str, participant: &str, setting: &str, name: &str) -> f64 {
+    let outcome = outcome(task, participant, setting);
     outcome["figures"][name].as_f64().unwrap_or_else(|| panic!("{task} has no {name}"))
 }
 
@@ -40,16 +48,24 @@ fn three(value: f64) -> String {
     whole.chars().enumerate().map(digit).collect()
 }
 
-fn machine() -> String {
+/// Where, and on which day the task was measured.
+fn machine(task: &str) -> String {
     let Value::Object(machine) = &RESULTS["machine"] else { panic!("no machine") };
-    let day = machine["date"].as_str().unwrap().split(' ').next().unwrap();
+    let day = day(task);
     format!("{} cores of an {}, {day}", machine["cores"], machine["processor"].as_str().unwrap())
+}
+
+fn day(task: &str) -> &'static str {
+    let of = |outcome: &&Value| outcome["task"] == task;
+    let outcome = RESULTS["outcomes"].as_array().unwrap().iter().find(of).unwrap();
+    outcome["date"].as_str().unwrap().split(' ').next().unwrap()
 }
 
 fn peers() -> String {
     let index = |name| figure("index", "akin", "sketches compared", name);
     let exact = |name| figure("index", "akin", "checked exactly", name);
     let rensa = |name| figure("index", "rensa", "own: 8 bands", name);
+    let checked = |name| figure("index", "rensa", "checked exactly", name);
     let gaoya = |name| figure("index", "gaoya", "own: estimated", name);
     let text = |of, setting| figure("text", of, setting, "text_mb_per_s");
     let whole = text("akin", "3 words, 128 slots");
@@ -59,7 +75,9 @@ fn peers() -> String {
          and finds {:.4} of the pairs that are not equal.\n\
          - rensa with its own settings inserts faster ({} a second; akin {}) and answers {}\n  \
          lookups a second, akin {} by sketches and {} checked exactly; but it finds {:.2} of\n  \
-         the unequal pairs.\n\
+         the unequal pairs. It files {} keys of a document, akin {AKIN_BANDS}, which serve lookups at any\n  \
+         threshold: a key takes rensa {:.0} ns and akin {:.0}. With {} keys and an exact check rensa\n  \
+         finds {:.4}, inserts {} documents a second and answers {} lookups.\n\
          - Cutting text into shingles and sketching it is {:.0} times as fast as the fastest peer\n  \
          (gaoya). With AVX2 but without AVX-512 it is {} MB/s, without any vector instructions {}.\n",
         index("index_bytes"),
@@ -71,6 +89,13 @@ fn peers() -> String {
         three(index("lookups_per_s")),
         three(exact("lookups_per_s")),
         rensa("recall_unequal"),
+        rensa("bands"),
+        1e9 / rensa("inserts_per_s") / rensa("bands"),
+        1e9 / exact("inserts_per_s") / AKIN_BANDS,
+        checked("bands"),
+        checked("recall_unequal"),
+        three(checked("inserts_per_s")),
+        three(checked("lookups_per_s")),
         whole / peer,
         three(text("akin", "Avx2 only")),
         three(text("akin", "Portable only")),
@@ -86,7 +111,7 @@ fn rates() -> String {
          over HTTP, {} a second in one NDJSON request, and {} lookups. After `kill -9` the server\n\
          was back in {:.2} seconds from a snapshot and the log behind it, and in {:.2} without a\n\
          snapshot.\n",
-        machine(),
+        machine("http"),
         three(RESULTS["corpus"]["documents"].as_f64().unwrap()),
         three(http("posts_per_s")),
         three(server("bulk_per_s")),
@@ -118,28 +143,41 @@ pub fn differences() -> Vec<String> {
     differences
 }
 
-/// The tables of README.md are of the same run.
+/// The tables of README.md and docs/benchmarks.md have the figures of the report.
 #[test]
-fn the_readme_has_the_tables_of_the_report() {
-    let readme = fs::read_to_string(super::root().join("README.md")).unwrap();
+fn the_pages_have_the_tables_of_the_report() {
     let report = include_str!("../../bench/report/debian_manuals/report.md");
-    let date = RESULTS["machine"]["date"].as_str().unwrap().split(' ').next().unwrap();
-    let (_, table) = readme.split_once("<!-- peers: written by bench/run.sh -->").unwrap();
-    let (table, _) = table.split_once("<!-- /peers -->").unwrap();
-    assert!(table.contains(date), "the tables are not of {date}");
     let mut compared = 0;
-    for row in table.lines().filter(|line| line.starts_with("| ") && line.contains(',')) {
-        let (title, cells) = row.trim_matches(&['|', ' '][..]).split_once(" | ").unwrap();
-        let Some((participant, setting)) = title.split_once(", ") else { continue };
-        let begin = format!("| {participant} | {setting} |");
-        let rows: Vec<&str> = report.lines().filter(|line| line.starts_with(&begin)).collect();
-        for cell in cells.split('|').map(str::trim).filter(|cell| cell.contains(',')) {
-            let is_there = rows.iter().any(|row| row.contains(&format!("| {cell} |")));
-            // The throughput from text is that of the participant's pipeline.
-            let of_text = report.contains(&format!("| {cell} |"));
-            assert!(is_there || of_text, "{title}: {cell} is not in the report");
-            compared += 1;
-        }
+    for (page, name, task) in [
+        ("README.md", "batch", "dedup"),
+        ("README.md", "service", "http"),
+        ("docs/benchmarks.md", "library", "index"),
+    ] {
+        let page = fs::read_to_string(super::root().join(page)).unwrap();
+        let begin = format!("<!-- {name}: written by bench/run.sh -->");
+        let (_, table) = page.split_once(&begin).unwrap();
+        let (table, _) = table.split_once(&format!("<!-- /{name} -->")).unwrap();
+        assert!(table.contains(day(task)), "{name} is not of {}", day(task));
+        compared += table.lines().map(|row| cells_of_the_report(row, report)).sum::<usize>();
     }
-    assert!(compared > 20, "{compared} cells compared");
+    assert!(compared > 40, "{compared} cells compared");
+}
+
+/// The number of cells of a row with a large figure, each of which the report has.
+fn cells_of_the_report(row: &str, report: &str) -> usize {
+    let Some((title, cells)) = row.trim_matches(&['|', ' '][..]).split_once(" | ") else {
+        return 0;
+    };
+    let Some((participant, setting)) = title.split_once(", ") else { return 0 };
+    let begin = format!("| {participant} | {setting} |");
+    let rows: Vec<&str> = report.lines().filter(|line| line.starts_with(&begin)).collect();
+    let mut compared = 0;
+    for cell in cells.split('|').map(str::trim).filter(|cell| cell.contains(',')) {
+        let is_there = rows.iter().any(|row| row.contains(&format!("| {cell} |")));
+        // The throughput from text is that of the participant's pipeline.
+        let of_text = report.contains(&format!("| {cell} |"));
+        assert!(is_there || of_text, "{title}: {cell} is not in the report");
+        compared += 1;
+    }
+    compared
 }

@@ -51,7 +51,7 @@ pub fn made_up() -> impl Iterator<Item = String> {
 
 /// The text with some of its words exchanged: of n shingles k words are in 3k, and what is left
 /// is (n − 3k) of (n + 3k).
-fn edited(text: &str, random: &mut Numbers) -> String {
+pub fn edited(text: &str, random: &mut Numbers) -> String {
     let mut words: Vec<&str> = text.split(' ').collect();
     let spread = random.below(1_000) as f64 / 999.0;
     let resemblance = RESEMBLANCE_MIN + (1.0 - RESEMBLANCE_MIN) * spread;

@@ -11,7 +11,7 @@ mod generate;
 mod prepare;
 mod sets;
 
-pub use generate::{generate, made_up, made_up_id};
+pub use generate::{edited, generate, made_up, made_up_id};
 pub use prepare::{Source, prepare};
 pub use sets::FlatSets;
 

@@ -25,11 +25,12 @@ const CHUNK: usize = 4096;
 /// Texts that are looked up as a service would, from text to candidates.
 const TEXTS: usize = 20_000;
 
-/// With the setting `checked` each candidate is held against the exact resemblance.
+/// With the setting `checked` each candidate is held against the exact resemblance; with `keys for`
+/// the index has only the keys that lookups at this threshold use.
 pub fn measure(job: &Job) -> Outcome {
     let mut outcome = job.outcome(env!("CARGO_PKG_VERSION"));
     let sets = read(job);
-    let made = Made::new();
+    let made = Made::new(job);
     let before = resident_bytes("self");
     let index = made.fill(&sets, &mut outcome);
     let grown = resident_bytes("self").saturating_sub(before);
@@ -58,10 +59,16 @@ struct Made {
 }
 
 impl Made {
-    fn new() -> Self {
-        let settings = CollectionSettings::default();
-        let bands = Bands::new(&settings.scheme, &settings.sketch);
-        let plan = bands.plan(Threshold::new(THRESHOLD).expect("it is one"));
+    fn new(job: &Job) -> Self {
+        let threshold = Threshold::new(THRESHOLD).expect("it is one");
+        let mut settings = CollectionSettings::default();
+        let mut bands = Bands::new(&settings.scheme, &settings.sketch);
+        if job.setting.starts_with("keys for") {
+            settings.scheme.bands = Some(bands.plan(threshold).bands);
+            settings.scheme.rows = Some(bands.rows);
+            bands = Bands::new(&settings.scheme, &settings.sketch);
+        }
+        let plan = bands.plan(threshold);
         Self { sketcher: Sketcher::new(settings.sketch.clone()), bands, plan, settings }
     }
 
@@ -85,6 +92,8 @@ impl Made {
             }
             inserting += started.elapsed();
         }
+        outcome.set("bands", self.bands.bands.into());
+        outcome.set("rows", self.bands.rows.into());
         outcome.set("sketches_per_s", sets.len() as f64 / sketching.as_secs_f64());
         outcome.set("inserts_per_s", sets.len() as f64 / inserting.as_secs_f64());
         index

@@ -2,6 +2,7 @@
 
 mod akin_index;
 mod akin_join;
+mod dedup;
 mod gaoya;
 mod growth;
 mod http;
@@ -63,6 +64,7 @@ pub fn take(job: &Job) {
         ("index", "gaoya") => gaoya::index(job),
         ("join", "akin") => akin_join::measure(job),
         ("join", "gaoya") => gaoya::join(job),
+        ("dedup", _) => dedup::measure(job),
         ("growth", _) => growth::pairs(job),
         ("filing", _) => growth::filing(job),
         ("http", _) => http::measure(job),

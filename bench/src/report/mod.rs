@@ -1,5 +1,5 @@
 //! Results as tables and plots: a folder for each corpus, the budget over all of them, and the
-//! section of the project's README.
+//! tables in the project's pages.
 
 mod budget;
 mod growth;
@@ -20,7 +20,7 @@ use std::path::Path;
 use crate::outcome::Results;
 
 /// Writes everything anew from the results below the folder; and where that is the project's
-/// `bench/report`, the section of its README.
+/// `bench/report`, the tables of the project's pages.
 pub fn write_all(folder: &Path) {
     let all = read(folder);
     fs::create_dir_all(folder).expect("the folder of the report can be made");
@@ -32,7 +32,7 @@ pub fn write_all(folder: &Path) {
         println!("wrote {}", own.join("report.md").display());
     }
     fs::write(folder.join("budget.md"), budget::page(&all)).expect("the report is written");
-    readme::write(&folder.join("../../README.md"), &all);
+    readme::write(&folder.join("../.."), &all);
 }
 
 /// In the order of their names, without those that hold no results.

@@ -5,8 +5,8 @@ use std::path::Path;
 use super::growth::exponents;
 use super::numbers::{short, thousands};
 use super::table::{self, Column};
-use super::tables::{FILING, GROWTH, HTTP, INDEX, JOIN, LIMITS, SERVER, TEXT};
-use crate::outcome::Results;
+use super::tables::{DEDUP, FILING, GROWTH, HTTP, INDEX, JOIN, LIMITS, SERVER, TEXT};
+use crate::outcome::{Outcome, Results};
 
 /// A task's part of the report.
 struct Part {
@@ -17,7 +17,7 @@ struct Part {
     says: &'static str,
 }
 
-const PARTS: [Part; 7] = [
+const PARTS: [Part; 8] = [
     Part {
         task: "text",
         title: "From text to sketch",
@@ -32,6 +32,22 @@ const PARTS: [Part; 7] = [
                akin without the instructions above that level.",
     },
     Part {
+        task: "dedup",
+        title: "A file without its near-duplicates",
+        columns: &DEDUP,
+        plots: &[],
+        says: "JSON lines in, JSON lines of the kept documents out, at a threshold of 0.8 and with \
+               shingles of three words. A pair is found if not both of it are kept; an orphan was \
+               removed although no kept document is near it. Both are counted by the exact sets of \
+               words as Python's `\\w+` has them, and by those of akin, since a pair near the \
+               threshold may be above it by one of them only. datasketch, rensa and datatrove are \
+               given `\\w+`; text-dedup cuts at each `\\W`, akin by Unicode's rules. `own bands`: \
+               what each chooses or recommends (datasketch, text-dedup by the threshold; datatrove \
+               14 of 8; rensa its deduplicator, which compares estimates). text-dedup and datatrove \
+               compare no sets. Processor time and memory are of all processes of a participant; \
+               datasketch and rensa have one, the others as many as there are cores.",
+    },
+    Part {
         task: "index",
         title: "Insert everything, look everything up",
         columns: &INDEX,
@@ -41,7 +57,8 @@ const PARTS: [Part; 7] = [
                benchmark uses (rensa), and what it returns as it comes. `checked exactly`: 21 \
                keys of 6 slots (gaoya's own choice), so that 99.8 % of the pairs at just the \
                threshold share one, and an exact check behind it. akin: `sketches compared` is \
-               what its index returns. Memory is what the process grows by, with its sketches \
+               what its index returns; `keys for 0.8 only` is an index with the keys that lookups at \
+               this threshold use, without those for other thresholds. Memory is what the process grows by, with its sketches \
                where the index keeps them; those of datasketch and rensa do not, which a service \
                has to do in addition. Texts and sets are apart.",
     },
@@ -106,7 +123,8 @@ pub fn of(results: &Results, folder: &Path) -> String {
         if results.of(part.task).next().is_none() {
             continue;
         }
-        page += &format!("\n## {}\n\n{}\n\n", part.title, part.says);
+        let measured = results.of(part.task).next().map_or(String::new(), when);
+        page += &format!("\n## {}\n\n{} {measured}\n\n", part.title, part.says);
         page += &table::of(outcomes, part.columns);
         if part.task == "growth" {
             page += &format!("\n{}", exponents(results));
@@ -116,6 +134,11 @@ pub fn of(results: &Results, folder: &Path) -> String {
         }
     }
     page + &limits(results) + &profiles(folder)
+}
+
+/// Parts may be measured on different days.
+fn when(outcome: &Outcome) -> String {
+    format!("Measured on {} at commit {}.", outcome.date, outcome.commit)
 }
 
 fn head(results: &Results) -> String {
@@ -135,7 +158,7 @@ fn head(results: &Results) -> String {
          | memory | {memory} GiB |\n\
          | kernel | {kernel} |\n\
          | compiler | {compiler}, profile {profile} |\n\
-         | Python | {python} |\n| commit | {commit} |\n| date | {date} |\n{versions}",
+         | Python | {python} |\n{versions}",
         name = corpus.name,
         total = short(bytes / 1e6),
         truth = short(corpus.truth_s),
@@ -148,8 +171,6 @@ fn head(results: &Results) -> String {
         compiler = machine.compiler,
         profile = machine.profile,
         python = machine.python,
-        commit = machine.commit,
-        date = machine.date,
         versions = versions(results),
     )
 }

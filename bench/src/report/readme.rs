@@ -1,4 +1,4 @@
-//! The tables in the project's README, between two marks.
+//! The tables in the project's pages, each between two marks.
 
 use std::fs;
 use std::path::Path;
@@ -6,12 +6,15 @@ use std::path::Path;
 use super::numbers::{share, short, thousands};
 use crate::outcome::{Outcome, Results};
 
-/// Of the largest corpus that somebody wrote. Changes nothing where there is no such page, no marks
-/// in it or no results.
-pub fn write(readme: &Path, all: &[Results]) {
+/// Of the largest corpus that somebody wrote: tables for README.md and docs/benchmarks.md in the
+/// project's folder. Changes nothing where there is no such page, no marks in it or no results.
+pub fn write(project: &Path, all: &[Results]) {
     let size = |results: &&Results| (!results.corpus.is_made_up(), results.corpus.documents);
     let Some(results) = all.iter().max_by_key(size) else { return };
-    replace_section(readme, "peers", &section(results));
+    let [readme, benchmarks] = ["README.md", "docs/benchmarks.md"].map(|page| project.join(page));
+    replace_section(&readme, "batch", &(head(results, "dedup") + &batch(results)));
+    replace_section(&readme, "service", &(head(results, "http") + &service(results)));
+    replace_section(&benchmarks, "library", &(head(results, "index") + &library(results)));
 }
 
 /// Writes a section of a page anew: what is between `<!-- NAME: … -->` and `<!-- /NAME -->`.
@@ -26,18 +29,48 @@ pub fn replace_section(page: &Path, name: &str, section: &str) {
     fs::write(page, [before, section, &end, after].concat()).expect("the page can be written");
 }
 
-fn section(results: &Results) -> String {
+/// What was measured on which machine, and when.
+fn head(results: &Results, task: &str) -> String {
     let (corpus, machine) = (&results.corpus, &results.machine);
-    let head = format!(
-        "{documents} documents of {bytes} B (`{name}`), {processor},\n{cores} cores, {date}:\n\n",
+    let date = results.of(task).map(|outcome| outcome.date.as_str()).max().unwrap_or_default();
+    format!(
+        "{documents} documents of {bytes} B (`{name}`), {processor}, {cores} cores, {date}:\n\n",
         documents = thousands(corpus.documents as u64),
         bytes = short(corpus.text_bytes as f64 / corpus.documents as f64),
         name = corpus.name,
         processor = machine.processor,
         cores = machine.cores,
-        date = machine.date.get(..10).unwrap_or_default(),
-    );
-    head + &library(results) + "\n" + &service(results)
+        date = date.get(..10).unwrap_or_default(),
+    )
+}
+
+/// From a file to a file without near-duplicates, by the words of either side.
+fn batch(results: &Results) -> String {
+    let mut table =
+        "| file → file | CPU seconds | peak MB | removed | recall\\*, `\\w+` | orphans | \
+         recall\\*, Unicode | orphans |\n|---|--:|--:|--:|--:|--:|--:|--:|\n"
+            .to_owned();
+    let least = results.of("dedup").map(|outcome| outcome.documents).min();
+    for outcome in results.of("dedup").filter(|outcome| Some(outcome.documents) == least) {
+        let title = format!("{}, {}", outcome.participant, outcome.setting);
+        if let Some(why) = &outcome.error {
+            table += &format!("| {title} | {why} | | | | | | |\n");
+            continue;
+        }
+        let count = |name: &str| outcome.get(name).map(|it| thousands(it as u64));
+        let recall = |name: &str| outcome.get(name).map(share);
+        let cells = vec![
+            shown(outcome, "processor_s"),
+            outcome.get("peak_bytes").map(|bytes| short(bytes / 1e6)),
+            count("removed"),
+            recall("words_recall_unequal"),
+            count("words_orphans"),
+            recall("recall_unequal"),
+            count("orphans"),
+        ];
+        table += &row(&title, cells);
+    }
+    table
 }
 
 /// One thread, as a library.

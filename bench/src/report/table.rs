@@ -8,6 +8,8 @@ use crate::outcome::Outcome;
 pub enum As {
     Short,
     Share,
+    /// All digits of a count.
+    Whole,
     /// Bytes as MB.
     Megabytes,
 }
@@ -24,7 +26,7 @@ pub fn of<'a>(outcomes: impl Iterator<Item = &'a Outcome>, columns: &[Column]) -
     for outcome in outcomes {
         let Outcome { participant, setting, documents, .. } = outcome;
         let cells = match &outcome.error {
-            Some(why) => format!(" failed: {} |", why.replace('|', "\\|")),
+            Some(why) => format!(" {} |", why.replace('|', "\\|")),
             None => columns.iter().map(|column| cell(outcome, column)).collect(),
         };
         let documents = thousands(*documents as u64);
@@ -37,6 +39,7 @@ fn cell(outcome: &Outcome, (_, name, shown): &Column) -> String {
     let shown = outcome.get(name).map(|figure| match shown {
         As::Short => short(figure),
         As::Share => share(figure),
+        As::Whole => thousands(figure as u64),
         As::Megabytes => short(figure / 1e6),
     });
     format!(" {} |", shown.unwrap_or_default())

@@ -1,6 +1,6 @@
 //! Which figures are told of each task.
 
-use super::table::As::{Megabytes, Share, Short};
+use super::table::As::{Megabytes, Share, Short, Whole};
 use super::table::Column;
 
 pub const TEXT: [Column; 5] = [
@@ -9,6 +9,17 @@ pub const TEXT: [Column; 5] = [
     ("text → shingles, MB/s", "shingling_mb_per_s", Short),
     ("hashed shingles → sketch, M/s", "sketching_m_per_s", Short),
     ("of long documents, M/s", "sketching_long_m_per_s", Short),
+];
+
+pub const DEDUP: [Column; 8] = [
+    ("CPU seconds", "processor_s", Short),
+    ("seconds", "seconds", Short),
+    ("peak MB", "peak_bytes", Megabytes),
+    ("removed", "removed", Whole),
+    ("recall of unequal pairs by `\\w+`", "words_recall_unequal", Share),
+    ("orphans by `\\w+`", "words_orphans", Whole),
+    ("recall by akin's words", "recall_unequal", Share),
+    ("orphans by akin's words", "orphans", Whole),
 ];
 
 pub const INDEX: [Column; 8] = [

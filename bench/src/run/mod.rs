@@ -3,8 +3,9 @@
 mod child;
 mod plan;
 mod profile;
+mod words;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
@@ -24,8 +25,8 @@ pub struct Arguments {
     /// How many documents are made up
     #[arg(long, default_value_t = 1_000_000)]
     documents: usize,
-    /// Measure these parts anew and keep the others: limits, text, index, join, growth, filing,
-    /// http, server
+    /// Measure these parts anew and keep the others: limits, text, dedup, index, join, growth,
+    /// filing, http, server
     #[arg(long, value_delimiter = ',')]
     only: Vec<String>,
     /// The most documents that peers in Python take
@@ -61,7 +62,7 @@ pub fn run(arguments: &Arguments) {
     let mut results = Results::read(&report).unwrap_or_default();
     results.machine = Machine::here(&arguments.python.to_string_lossy());
     results.corpus = corpus.clone();
-    let run = Run { arguments, corpus, folder };
+    let run = Run { arguments, corpus, folder, machine: results.machine.clone() };
     for task in plan::TASKS.into_iter().filter(|task| run.is_wanted(task)) {
         let outcomes = run.task(task);
         results.replace(task, outcomes);
@@ -77,6 +78,7 @@ struct Run<'a> {
     arguments: &'a Arguments,
     corpus: Description,
     folder: PathBuf,
+    machine: Machine,
 }
 
 impl Run<'_> {
@@ -87,6 +89,10 @@ impl Run<'_> {
 
     fn task(&self, task: &str) -> Vec<Outcome> {
         let planned = plan::of(task, &self.corpus, self.arguments.python_max);
+        if task == "dedup" {
+            let documents = self.corpus.documents.min(self.arguments.python_max);
+            words::prepare(&self.arguments.python, &self.arguments.peers, &self.folder, documents);
+        }
         planned.iter().map(|planned| self.measured(planned)).collect()
     }
 
@@ -96,32 +102,51 @@ impl Run<'_> {
         let found = self.folder.join("found.bin");
         // What another participant found must not count for one that finds nothing.
         let _ = std::fs::remove_file(&found);
-        let limit = Duration::from_secs(self.arguments.limit_s);
+        let limit = self.limit(task);
         let mut outcome = match child::run(self.command(planned), limit) {
             Ended::Said(outcome) => outcome,
             Ended::Failed(why) => {
                 println!("  failed: {why}");
                 let mut outcome = Outcome::new(participant, "", setting, *documents);
-                outcome.error = Some(why);
+                outcome.error = Some(format!("failed: {why}"));
                 outcome
             }
         };
         outcome.task.clone_from(task);
+        outcome.date.clone_from(&self.machine.date);
+        outcome.commit.clone_from(&self.machine.commit);
         if outcome.error.is_none() && found.exists() {
-            let mut truth = Truth::read(&self.folder, *documents);
-            if task == "http" {
-                truth.pairs.retain(|pair| participants::is_scored(pair.a));
-            }
-            score::score(&mut outcome, &truth, &found);
+            self.score(&mut outcome, &found);
         }
         outcome
+    }
+
+    /// Tools for batches bound their processor time themselves, which may take long on a machine
+    /// with others.
+    fn limit(&self, task: &str) -> Duration {
+        Duration::from_secs(self.arguments.limit_s) * if task == "dedup" { 10 } else { 1 }
+    }
+
+    fn score(&self, outcome: &mut Outcome, found: &Path) {
+        let mut truth = Truth::read(&self.folder, outcome.documents);
+        match outcome.task.as_str() {
+            "dedup" => {
+                let by_words = words::truth(&self.folder, outcome.documents);
+                score::score_kept(outcome, &truth, by_words.as_ref(), found);
+            }
+            "http" => {
+                truth.pairs.retain(|pair| participants::is_scored(pair.a));
+                score::score(outcome, &truth, found);
+            }
+            _ => score::score(outcome, &truth, found),
+        }
     }
 
     fn command(&self, planned: &Planned) -> std::process::Command {
         child::command(self.arguments, planned, &self.folder)
     }
 
-    fn profile(&self, report: &std::path::Path) {
+    fn profile(&self, report: &Path) {
         let limit = Duration::from_secs(self.arguments.limit_s);
         for task in plan::TASKS.into_iter().filter(|task| self.is_wanted(task)) {
             let planned = plan::of(task, &self.corpus, self.arguments.python_max);

@@ -3,8 +3,8 @@
 use crate::corpus::Description;
 
 /// In this order.
-pub const TASKS: [&str; 8] =
-    ["limits", "text", "index", "join", "growth", "filing", "http", "server"];
+pub const TASKS: [&str; 9] =
+    ["limits", "text", "dedup", "index", "join", "growth", "filing", "http", "server"];
 
 /// Texts of this size are enough for a rate, and the slowest peer is through in seconds.
 const TEXT_BYTES: u64 = 20_000_000;
@@ -32,7 +32,8 @@ impl Planned {
     /// The programs that a participant in Python runs.
     pub fn script(&self) -> Option<String> {
         let python = ["datasketch", "rensa", "SetSimilaritySearch"];
-        python.contains(&self.participant.as_str()).then(|| format!("{}.py", self.task))
+        let is_python = python.contains(&self.participant.as_str()) && self.task != "dedup";
+        is_python.then(|| format!("{}.py", self.task))
     }
 }
 
@@ -42,6 +43,7 @@ pub fn of(task: &str, corpus: &Description, python_max: usize) -> Vec<Planned> {
     match task {
         "limits" => vec![planned(task, "the machine", "one core", 0)],
         "text" => text(corpus),
+        "dedup" => dedup(all, common),
         "index" => index(all, common),
         "join" => join(all, common),
         "growth" => growth(task, corpus, &["verified", "exact"]),
@@ -68,10 +70,30 @@ fn text(corpus: &Description) -> Vec<Planned> {
     all
 }
 
+fn dedup(all: usize, common: usize) -> Vec<Planned> {
+    let who = [
+        ("akin", "verified"),
+        ("akin", "exact"),
+        ("text-dedup", "own bands"),
+        ("text-dedup", "21 bands of 6 rows"),
+        ("datatrove", "own bands"),
+        ("datatrove", "21 bands of 6 rows"),
+        ("datasketch", "own bands"),
+        ("datasketch", "checked exactly"),
+        ("rensa", "own bands"),
+        ("rensa", "checked exactly"),
+    ];
+    let of =
+        |documents| move |(participant, setting)| planned("dedup", participant, setting, documents);
+    let of_all = who.into_iter().filter(|(participant, _)| all > common && *participant == "akin");
+    who.map(of(common)).into_iter().chain(of_all.map(of(all))).collect()
+}
+
 fn index(all: usize, common: usize) -> Vec<Planned> {
     let rust = [
         ("akin", "sketches compared"),
         ("akin", "checked exactly"),
+        ("akin", "keys for 0.8 only"),
         ("gaoya", "own: estimated"),
         ("gaoya", "checked exactly"),
     ];

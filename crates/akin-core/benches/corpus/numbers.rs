@@ -18,6 +18,11 @@ impl Numbers {
         (self.next() % end as u64) as usize
     }
 
+    /// A number from 0 to 1, 1 excluded.
+    pub fn share(&mut self) -> f64 {
+        (self.next() >> 11) as f64 / (1_u64 << 53) as f64
+    }
+
     pub fn one_in(&mut self, several: usize) -> bool {
         self.below(several) == 0
     }
