@@ -98,6 +98,17 @@ impl Valkey {
         for node in [target, source].into_iter().chain(others) {
             node.call(&["CLUSTER", "SETSLOT", &slot, "NODE", &target_id]);
         }
+        // A node that had a failover at the same time may have kept the former owner.
+        poll("all masters know the new owner", || {
+            let mut others = self.masters().filter(|node| {
+                let slots = node.try_call(&["CLUSTER", "SLOTS"]);
+                slots.is_none_or(|slots| owner_in(&slots, &slot) != Some(target_id.clone()))
+            });
+            others.all(|node| {
+                node.try_call(&["CLUSTER", "SETSLOT", &slot, "NODE", &target_id]);
+                false
+            })
+        });
         moved
     }
 
@@ -139,6 +150,14 @@ impl Valkey {
         let is_owner = |node: &Node| i64::from(node.announced_port()) == port;
         self.nodes.iter().position(is_owner).expect("the owner is one of the nodes")
     }
+}
+
+/// The name of the master that has a slot, by `CLUSTER SLOTS`.
+fn owner_in(ranges: &Reply, slot: &str) -> Option<String> {
+    let slot = slot.parse::<i64>().ok()?;
+    let has =
+        |range: &&Reply| (range.items()[0].number()..=range.items()[1].number()).contains(&slot);
+    Some(ranges.items().iter().find(has)?.items()[2].items()[2].text())
 }
 
 /// Whether a node takes the one at that port for a master with slots.

@@ -13,6 +13,7 @@ use super::race::{Posted, check_reported, check_skipped};
 use super::register::{Act, Call, Told, is_linearizable};
 use crate::numbers::Numbers;
 use crate::servers::Servers;
+use crate::valkey_nodes::poll;
 
 /// Ids that all clients change.
 pub const SHARED: usize = 6;
@@ -103,15 +104,18 @@ impl<'g> Round<'g> {
     }
 
     /// Reads every document through every server, until all are answered.
+    ///
+    /// # Panics
+    /// If one is never answered.
     pub fn read_all(&self) {
         for server in 0..self.servers.read().unwrap().callers.len() {
             let reader = Client::new(self, server, Numbers(0));
             for id in self.ids() {
-                while !reader.get(&id) {}
+                poll("the document is read", || reader.get(&id));
             }
             let ids: Vec<_> = self.ids().collect();
             for family in 0..FAMILIES + self.races.len() {
-                while !reader.look_up(family, &ids) {}
+                poll("the family is looked up", || reader.look_up(family, &ids));
             }
         }
     }
