@@ -11,7 +11,7 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::corpus::{
-    self, CorpusOptions, Exportable, FromServer, Gathered, Gathering, Keep, Listing,
+    self, CorpusOptions, Exportable, FromServer, Gathered, Gathering, Keep, Listing, Score,
     UncomparedCounts, disk_failed, incomplete_line, recall_line, with_progress,
 };
 use super::failure::Failure;
@@ -177,21 +177,13 @@ impl Summary {
     }
 }
 
-/// The similarity of two documents.
-#[derive(Clone, Copy)]
-enum Score {
-    Resemblance(f64),
-    /// The points of two records.
-    Points(u32),
-}
-
-impl Score {
-    fn new(resemblance: f64, points_max: Option<u32>) -> Self {
-        match points_max {
-            None => Self::Resemblance(resemblance),
-            Some(max) => Self::Points((resemblance * f64::from(max)).round() as u32),
-        }
-    }
+/// A pair of documents.
+#[derive(Serialize)]
+struct ScoredPair<'d> {
+    a: &'d DocumentId,
+    b: &'d DocumentId,
+    #[serde(flatten)]
+    score: Score,
 }
 
 struct Writer<W> {
@@ -239,17 +231,12 @@ impl<W: Write> Writer<W> {
         self.pairs += 1;
         let [a, b] = [a, b].map(|number| &self.ids[number as usize]);
         let (a, b) = (a.min(b), a.max(b));
-        match (score, self.json) {
-            (Score::Resemblance(resemblance), false) => {
-                writeln!(self.out, "{a}\t{b}\t{resemblance:.9}")
-            }
-            (Score::Points(points), false) => writeln!(self.out, "{a}\t{b}\t{points}"),
-            (Score::Resemblance(resemblance), true) => {
-                writeln!(self.out, "{}", json!({ "a": a, "b": b, "resemblance": resemblance }))
-            }
-            (Score::Points(points), true) => {
-                writeln!(self.out, "{}", json!({ "a": a, "b": b, "points": points }))
-            }
+        if self.json {
+            return writeln!(self.out, "{}", serde_json::to_string(&ScoredPair { a, b, score })?);
+        }
+        match score {
+            Score::Resemblance(resemblance) => writeln!(self.out, "{a}\t{b}\t{resemblance:.9}"),
+            Score::Points(points) => writeln!(self.out, "{a}\t{b}\t{points}"),
         }
     }
 }

@@ -97,6 +97,84 @@ fn new_documents_are_compared_with_all_old_ones() {
     assert_eq!(ids(&parts), Vec::<String>::new());
 }
 
+/// What a report says of each document: id, file, kept id and file, and the similarity.
+fn reported(report: &str) -> Vec<String> {
+    let line = |line: &str| {
+        let line: Value = serde_json::from_str(line).unwrap();
+        let name = |file: &Value| file.as_str().unwrap().rsplit('/').next().unwrap().to_owned();
+        let (id, kept) = (line["id"].as_str().unwrap(), &line["kept"]);
+        let (file, kept_file, kept_id) =
+            (name(&line["file"]), name(&kept["file"]), kept["id"].as_str().unwrap());
+        let score = line.get("resemblance").or(line.get("points")).map_or(-1.0, number);
+        format!("{id} {file} {kept_id} {kept_file} {score:.3}")
+    };
+    report.lines().map(line).collect()
+}
+
+fn number(value: &Value) -> f64 {
+    value.as_f64().unwrap()
+}
+
+#[test]
+fn a_report_names_the_kept_document_and_the_similarity() {
+    let dir = tempfile::tempdir().unwrap();
+    let old = [line("a", &words(1, 0), &json!({})), line("o", &words(4, 0), &json!({}))].concat();
+    let new = [
+        line("a", &words(1, 2), &json!({})),
+        line("b", &words(2, 0), &json!({})),
+        line("c", &words(2, 0), &json!({})),
+        line("b", &words(3, 0), &json!({})),
+        line("d", &words(3, 1), &json!({})),
+        line("e", "", &json!({})),
+    ];
+    let old = put(dir.path(), "old", old);
+    let (new, more) = (put(dir.path(), "new", new.concat()), path(&dir, "more"));
+    put(dir.path(), "more", line("f", &words(2, 3), &json!({})));
+    // Of the first documents 60 words are equal, and the shingles of three words are two fewer.
+    let expected =
+        ["a new a old 0.967", "c new b new 1.000", "b new b new -1.000", "f more b new 0.951"];
+    let report = path(&dir, "report.jsonl");
+    let common = [&new, &more, "--against", &old, "--duplicate-ids", "keep-first"];
+    for mode in ["exact", "verified", "estimated"] {
+        let further = ["--mode", mode, "--force", "--report", &report];
+        let ended = akin(&[&["dedup"], common.as_slice(), &further].concat());
+        assert_eq!((ended.code, ids(&ended.stdout).join(" ").as_str()), (Some(0), "b d e"));
+        assert_eq!(reported(&fs::read_to_string(&report).unwrap()), expected, "{mode}");
+    }
+    let out = path(&dir, "out.jsonl");
+    let further = ["--report", "-", "--annotate", "--output", &out];
+    assert_eq!(reported(&dedup(&[common.as_slice(), &further].concat())), expected);
+    for (further, why) in [
+        (vec!["--report", "-"], "the report would be mixed"),
+        (vec!["--report", new.as_str(), "--force"], "is an input, too"),
+        (vec!["--report", report.as_str()], "exists already"),
+    ] {
+        let ended = akin(&[&["dedup"], common.as_slice(), &further].concat());
+        assert_eq!((ended.code, ended.stdout.as_str()), (Some(1), ""), "{further:?}");
+        assert!(ended.stderr.contains(why), "{}", ended.stderr);
+    }
+}
+
+#[test]
+fn a_report_of_records_has_their_points() {
+    let dir = tempfile::tempdir().unwrap();
+    let record = |id: &str, name: &str| json!({"id": id, "fields": {"name": name}}).to_string();
+    let lines = [record("a", "ann lee carter"), record("b", "ann lee barter")].join("\n");
+    let settings = json!({
+        "shingles": {"unit": "field"},
+        "scheme": {"kind": "fields", "fields": ["name"]},
+    });
+    let file = put(dir.path(), "people", lines);
+    let settings = put(dir.path(), "settings", settings.to_string());
+    let out = path(&dir, "out");
+    let report = dedup(&[&file, "--settings", &settings, "--report", "-", "--output", &out]);
+    let of: Value = serde_json::from_str(&report).unwrap();
+    let [file] = [file.as_str()];
+    let kept = json!({"id": "a", "file": file});
+    assert_eq!(of, json!({"id": "b", "file": file, "kept": kept, "points": of["points"]}));
+    assert!((80..100).contains(&of["points"].as_u64().unwrap()), "{of}");
+}
+
 fn alone_in(dir: &TempDir, lines: &str) -> String {
     put(dir.path(), "alone", lines)
 }

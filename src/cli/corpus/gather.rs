@@ -9,7 +9,7 @@ use serde::Deserialize;
 
 use super::keep::{Keep, LAST};
 use super::memory::{Listing, Memory};
-use super::names::{Names, Repeated};
+use super::names::{Files, Names, Repeated};
 use super::pipeline::{Analysed, How, analyse};
 use super::uncompared::Uncompared;
 use super::{CorpusOptions, DuplicateIds};
@@ -28,6 +28,10 @@ pub struct Gathered {
     pub corpus: OfflineCorpus,
     /// The fate of each record, in the order of the input.
     pub fates: Vec<Fate>,
+    pub files: Files,
+    /// The documents that are left out because of their ids, and for each the first document with
+    /// this id.
+    pub repeated: Vec<(u32, u32)>,
     pub uncompared: Uncompared,
 }
 
@@ -259,7 +263,7 @@ impl Gatherer<'_> {
                 "--keep takes id, first, longest, newest, or a member with numbers or dates",
             ));
         }
-        let repeated = names.finish().map_err(|error| disk_failed(&error))?;
+        let (repeated, files) = names.finish().map_err(|error| disk_failed(&error))?;
         if let (Some(first), DuplicateIds::Refuse) = (repeated.first(), duplicate_ids) {
             let id = gathering.id(first.number).map_err(|error| disk_failed(&error))?;
             return Err(repeated_id(&id, first));
@@ -271,7 +275,8 @@ impl Gatherer<'_> {
             let repeated = HumanCount(left_out.len() as u64);
             meter.print(&format!("left out, with the id of an earlier document: {repeated}"));
         }
-        Ok(Gathered { corpus, fates, uncompared })
+        let repeated = repeated.iter().map(|it| (it.number, it.first_number)).collect();
+        Ok(Gathered { corpus, fates, files, repeated, uncompared })
     }
 }
 

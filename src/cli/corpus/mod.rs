@@ -12,6 +12,7 @@ mod uncompared;
 pub use gather::{Fate, Gathered, Gathering, disk_failed, read};
 pub use keep::Keep;
 pub use memory::Listing;
+pub use names::Files;
 pub use pipeline::{Analysed, How, analyse, work_in_order};
 pub use remote::{Exportable, FromServer};
 pub use texts::{NoText, TextCutter, WordedText, each_text};
@@ -26,9 +27,9 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use indicatif::HumanCount;
-use serde::Deserialize;
 use serde::de::IntoDeserializer;
 use serde::de::value::Error as DeserializeError;
+use serde::{Deserialize, Serialize};
 
 use super::failure::Failure;
 use super::input::{self, InputOptions, Screening, Selection};
@@ -197,6 +198,25 @@ pub fn share_of_points(
         scheme.threshold = share.map_err(Failure::new)?;
     }
     Ok(())
+}
+
+/// The similarity of two documents.
+#[derive(Clone, Copy, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Score {
+    Resemblance(f64),
+    /// The points of two records.
+    Points(u32),
+}
+
+impl Score {
+    /// `points_max`: of two records.
+    pub fn new(resemblance: f64, points_max: Option<u32>) -> Self {
+        match points_max {
+            None => Self::Resemblance(resemblance),
+            Some(max) => Self::Points((resemblance * f64::from(max)).round() as u32),
+        }
+    }
 }
 
 /// A sentence about pairs that may be missing.

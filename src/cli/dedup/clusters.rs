@@ -1,28 +1,34 @@
 //! Which documents are kept.
 
 use std::io;
+use std::ops::Range;
 
 use indicatif::HumanCount;
 use serde::Serialize;
 
-use crate::cli::corpus::{UncomparedCounts, incomplete_line, recall_line};
+use crate::cli::corpus::{Score, UncomparedCounts, incomplete_line, recall_line};
 use crate::document::DocumentId;
 use crate::engine::{Incomplete, OfflineCorpus};
 
 /// The representative of each document.
 pub struct Clusters<'c> {
-    corpus: &'c OfflineCorpus,
+    corpus: &'c mut OfflineCorpus,
     /// For each set, the number of its representative.
     representatives: Vec<u32>,
 }
 
 impl<'c> Clusters<'c> {
-    pub fn new(corpus: &'c OfflineCorpus, representatives: Vec<u32>) -> Self {
+    pub fn new(corpus: &'c mut OfflineCorpus, representatives: Vec<u32>) -> Self {
         Self { corpus, representatives }
     }
 
+    /// The numbers of the documents that are not old.
+    pub fn new_documents(&self) -> Range<u32> {
+        self.corpus.first_new()..self.corpus.documents().numbers()
+    }
+
     /// The number of the representative of a document; `None` if the document is left out.
-    fn representative(&self, number: u32) -> Option<u32> {
+    pub fn representative(&self, number: u32) -> Option<u32> {
         let documents = self.corpus.documents();
         match documents.set_of(number) {
             Some(set) => Some(documents.of(self.representatives[set as usize])[0]),
@@ -32,6 +38,28 @@ impl<'c> Clusters<'c> {
 
     pub fn is_kept(&self, number: u32) -> bool {
         self.representative(number) == Some(number)
+    }
+
+    /// The representative of a document that is not kept, and their similarity.
+    ///
+    /// # Errors
+    /// A temporary file could not be read.
+    pub fn removal(&mut self, number: u32) -> io::Result<Option<(u32, Option<Score>)>> {
+        let documents = self.corpus.documents();
+        let Some(set) = documents.set_of(number) else { return Ok(None) };
+        let of = self.representatives[set as usize];
+        let kept = documents.of(of)[0];
+        if kept == number {
+            return Ok(None);
+        }
+        let score = Score::new(self.corpus.resemblance(set, of)?, self.corpus.points_max());
+        Ok(Some((kept, Some(score))))
+    }
+
+    /// # Errors
+    /// The temporary file of ids could not be read.
+    pub fn id(&self, number: u32) -> io::Result<DocumentId> {
+        self.corpus.id(number)
     }
 
     /// The id of the representative of a document; `None` if the document is left out.
@@ -54,7 +82,7 @@ impl<'c> Clusters<'c> {
     /// The counts, without the counts that only the caller knows.
     pub fn summary(&self) -> Summary {
         let mut summary = Summary { clusters: self.count(), ..Summary::default() };
-        for number in self.corpus.first_new()..self.corpus.documents().numbers() {
+        for number in self.new_documents() {
             let Some(representative) = self.representative(number) else { continue };
             summary.documents += 1;
             summary.representatives += usize::from(representative == number);

@@ -1,6 +1,7 @@
 //! `akin dedup`: writes a corpus without its near-duplicates.
 
 mod clusters;
+mod removed;
 mod report;
 #[cfg_attr(not(feature = "parquet"), path = "no_rows.rs")]
 mod rows;
@@ -17,11 +18,12 @@ use std::sync::atomic::AtomicU64;
 use clap::Args;
 
 use self::clusters::{Clusters, Summary};
+use self::removed::write_removed;
 use super::corpus::{CorpusOptions, Fate, Gathered, Gathering, Keep, disk_failed, with_progress};
 use super::failure::Failure;
 use super::input::{self, Cancelled, Event, Selection, read_inputs, refuse_stdin_twice};
 use super::meter::{Meter, Quantity};
-use super::output::{Destination, print_json};
+use super::output::{Destination, Output, print_json};
 use crate::engine::{CollectionSettings, Linkage, Mode};
 use akin_core::scheme::Threshold;
 
@@ -62,8 +64,9 @@ pub struct Arguments {
           conflicts_with_all = ["keep", "annotate", "threshold", "linkage", "mode", "unit", "size",
                                 "duplicate_ids"])]
     spans: Option<u16>,
-    /// With --spans: write a line of JSON for each document with cuts to this file; - is stdout
-    #[arg(long, value_name = "FILE", requires = "spans")]
+    /// Write a line of JSON to this file for each document that is left out, with the document kept
+    /// in its place and their similarity; with --spans for each document with cuts; - is stdout
+    #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
     /// Write every document, each with its "cluster" and the id of its "representative"
     #[arg(long)]
@@ -156,7 +159,7 @@ impl Plan {
 
 fn leave_out_near_duplicates(plan: Plan) -> Result<ExitCode, Failure> {
     let Plan { mut selection, old, place, keep, mode, settings, options, .. } = plan;
-    let threshold = settings.scheme.threshold;
+    let (threshold, quiet) = (settings.scheme.threshold, options.analysis.quiet);
     let output = place.path();
     selection.copy_pipes(|| options.room(output.as_deref()).file())?;
     let gathering = Gathering {
@@ -166,24 +169,33 @@ fn leave_out_near_duplicates(plan: Plan) -> Result<ExitCode, Failure> {
         output: output.as_deref(),
         listing: None,
     };
-    let Gathered { mut corpus, fates, uncompared } = gathering.gather(old.as_ref(), &selection)?;
-    let (representatives, left_out) = with_progress(options.analysis.quiet, |progress| {
-        corpus.clusters(mode, threshold, plan.linkage, progress)
-    })?;
-    let clusters = Clusters::new(&corpus, representatives);
+    let gathered = gathering.gather(old.as_ref(), &selection)?;
+    let Gathered { mut corpus, fates, files, repeated, uncompared } = gathered;
+    let (representatives, left_out) =
+        with_progress(quiet, |progress| corpus.clusters(mode, threshold, plan.linkage, progress))?;
+    let mut clusters = Clusters::new(&mut corpus, representatives);
+    let mut report = None;
+    if let Some(path) = &plan.report {
+        let (documents, total) = (Quantity::Things("documents"), clusters.new_documents().len());
+        let meter = Meter::new(quiet, "reporting", documents, total as u64);
+        let output = report.insert(Output::create(path, plan.force)?);
+        write_removed(output, &mut clusters, &files, &repeated, &meter)?;
+    }
     let total = fates.len() as u64;
-    let meter = Meter::new(options.analysis.quiet, "writing", Quantity::Things("documents"), total);
+    let meter = Meter::new(quiet, "writing", Quantity::Things("documents"), total);
     let writer = Writer::new(place, &selection, plan.annotate)?;
-    let fates = numbered(&fates, corpus.first_new());
+    let fates = numbered(&fates, clusters.new_documents().start);
     rewrite(&selection, fates, &clusters, &meter, writer)?;
     drop(meter);
+    report.map_or(Ok(()), Output::finish)?;
+    let summary = clusters.summary();
     let recall = || corpus.expected_recall(mode, threshold);
     let summary = Summary {
         expected_recall: corpus.points_max().is_none().then(recall),
         threshold: threshold.get(),
         uncompared: uncompared.counts,
         incomplete: corpus.incomplete(&left_out).map_err(|error| disk_failed(&error))?,
-        ..clusters.summary()
+        ..summary
     };
     match plan.json {
         true => print_json(&summary)?,

@@ -26,7 +26,8 @@ use self::rows::{IdReader, RowWriter};
 use self::sets::SetReader;
 use super::{Analyser, Analysis, CollectionSettings, Incomplete, Mode};
 use crate::document::DocumentId;
-use akin_core::join::{JoinError, LeftOut, Linkage, Pair, Progress, Stopped};
+use akin_core::join::{JoinError, LeftOut, Linkage, Pair, Progress, Sets, Stopped};
+use akin_core::measure::Overlap;
 use akin_core::scheme::{Kind, Threshold};
 use akin_core::text::NormalisedFields;
 
@@ -222,7 +223,19 @@ impl OfflineCorpus {
 
     /// The resemblance of two documents with this set: 1, or less for records that lack a field.
     pub fn resemblance_of_equal(&self, set: u32) -> f64 {
-        self.records.as_ref().map_or(1.0, |records| records.resemblance_of_equal(set))
+        self.records.as_ref().map_or(1.0, |records| records.resemblance(set, set, 1))
+    }
+
+    /// The exact resemblance of two sets.
+    ///
+    /// # Errors
+    /// A set could not be read back.
+    pub fn resemblance(&mut self, a: u32, b: u32) -> io::Result<f64> {
+        match &self.records {
+            Some(records) => Ok(records.resemblance(a, b, self.analyser.edit_penalty)),
+            None if a == b => Ok(1.0),
+            None => Ok(Overlap::of(&self.sets.set(a)?, &self.sets.set(b)?).resemblance()),
+        }
     }
 
     /// The probability that a pair exactly at the threshold is found.

@@ -61,14 +61,10 @@ impl ByKey {
 }
 
 impl Records {
-    /// The resemblance of two documents with this record.
-    pub fn resemblance_of_equal(&self, number: u32) -> f64 {
-        let record = &self.by_number[number as usize];
-        self.resemblance(&Points::of(record, record, 1))
-    }
-
-    fn resemblance(&self, points: &Points) -> f64 {
-        f64::from(points.total()) / f64::from(self.points_max)
+    /// `edit_penalty`: the points that an edit in a field costs.
+    pub fn resemblance(&self, a: u32, b: u32, edit_penalty: u32) -> f64 {
+        let [a, b] = [a, b].map(|number| &self.by_number[number as usize]);
+        f64::from(Points::of(a, b, edit_penalty).total()) / f64::from(self.points_max)
     }
 }
 
@@ -159,9 +155,7 @@ impl<'r> Comparing<'r> {
 
     /// `None` below the threshold.
     fn resemblance(&self, a: u32, b: u32) -> Option<f64> {
-        let [a, b] = [a, b].map(|number| &self.records.by_number[number as usize]);
-        let points = Points::of(a, b, self.analyser.edit_penalty);
-        let resemblance = self.records.resemblance(&points);
+        let resemblance = self.records.resemblance(a, b, self.analyser.edit_penalty);
         (resemblance >= self.threshold.get()).then_some(resemblance)
     }
 }
