@@ -61,6 +61,10 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
         write_passages(&mut out, "shared", &texts[0], &explanation.a.shared)?;
         write_passages(&mut out, "only in the first", &texts[0], &explanation.a.differing)?;
         write_passages(&mut out, "only in the second", &texts[1], &explanation.b.differing)?;
+        let sides = ["first", "second"].into_iter().zip([&explanation.a, &explanation.b]);
+        for ((side, of), text) in sides.zip(&texts).filter(|((_, of), _)| !of.ignored.is_empty()) {
+            write_passages(&mut out, &format!("ignored in the {side}"), text, &of.ignored)?;
+        }
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -161,7 +165,7 @@ fn write_passages(
 }
 
 /// A passage on a line; the middle of a long passage is left out.
-fn shortened(passage: &str) -> String {
+pub fn shortened(passage: &str) -> String {
     let words: Vec<&str> = passage.split_whitespace().collect();
     let line: Vec<char> = words.join(" ").chars().filter(|c| !c.is_control()).collect();
     if line.len() <= PASSAGE_CHARS_MAX {

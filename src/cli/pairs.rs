@@ -70,6 +70,7 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
         options: &options,
         keep: &Keep::LowestId,
         output: destination.file(),
+        state: None,
         listing: Some(Listing { mode, threshold }),
     };
     let Gathered { mut corpus, uncompared, .. } = source.gather(&gathering)?;

@@ -62,7 +62,8 @@ pub use lookup::collapse::{Collapsed, Group, GroupMember};
 pub use lookup::conditions::Conditions;
 pub use lookup::filter::{Filter, FilterError};
 pub use offline::{
-    DOCUMENT_BYTES, Documents, OfflineCorpus, OfflineGathering, Room, SetPair, Sorter,
+    DOCUMENT_BYTES, Documents, OfflineCorpus, OfflineGathering, OfflineState, Room, SetPair,
+    Sorter, StateError,
 };
 pub use operations::ListedIds;
 pub use operations::backup::{Restored, Restoring, check_backup, restore};

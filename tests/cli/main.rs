@@ -41,6 +41,7 @@ mod settings;
 mod sketch;
 #[cfg(all(feature = "parquet", feature = "html"))]
 mod spans;
+mod state;
 mod tls;
 mod traces;
 mod webhooks;

@@ -153,6 +153,8 @@ export interface Comparison {
 export interface Passages {
   shared: [number, number][];
   differing: [number, number][];
+  /** Only where `shingles.ignore` leaves shingles out. */
+  ignored?: [number, number][];
 }
 
 export interface Collapsed {

@@ -21,7 +21,9 @@ use crate::cli::input::{
 };
 use crate::cli::meter::{Meter, Quantity};
 use crate::document::DocumentId;
-use crate::engine::{Analyser, CollectionSettings, OfflineCorpus, OfflineGathering, Room};
+use crate::engine::{
+    Analyser, CollectionSettings, OfflineCorpus, OfflineGathering, OfflineState, Room,
+};
 
 /// A corpus that was read.
 pub struct Gathered {
@@ -54,6 +56,8 @@ pub struct Gathering<'g> {
     pub keep: &'g Keep,
     /// The file of the output, if there is one: temporary files go to its directory.
     pub output: Option<&'g Path>,
+    /// Has old documents.
+    pub state: Option<&'g OfflineState>,
     /// How pairs are listed; `None` if they are not listed.
     pub listing: Option<Listing>,
 }
@@ -109,11 +113,17 @@ impl Gathering<'_> {
     ) -> Result<Gatherer<'m>, Failure> {
         let room = self.options.room(self.output);
         check_disk(&room, input_bytes)?;
+        let mut memory = Memory::new(&room, self.listing);
+        memory.take_saved(self.state.map_or(0, OfflineState::documents))?;
+        let names = Names::new(&room, has_old);
+        let gathering = match self.state {
+            Some(state) => OfflineGathering::continuing(self.settings, room, state),
+            None => OfflineGathering::within(self.settings, room),
+        };
         Ok(Gatherer {
-            names: Names::new(&room, has_old),
-            memory: Memory::new(&room, self.listing),
-            gathering: OfflineGathering::within(self.settings, room)
-                .map_err(|error| disk_failed(&error))?,
+            gathering: gathering.map_err(|error| disk_failed(&error))?,
+            names,
+            memory,
             meter,
             duplicate_ids: self.options.duplicate_ids,
             fates: Vec::new(),

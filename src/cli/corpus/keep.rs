@@ -43,6 +43,17 @@ impl FromStr for Keep {
 }
 
 impl Keep {
+    /// As `--keep` has it.
+    pub fn name(&self) -> &str {
+        match self {
+            Self::LowestId => "id",
+            Self::First => "first",
+            Self::Longest => "longest",
+            Self::Newest => "newest",
+            Self::Highest(field) => field,
+        }
+    }
+
     /// Whether the choice depends on members other than the text.
     pub fn needs_members(&self) -> bool {
         self.members().is_some()

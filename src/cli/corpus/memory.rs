@@ -40,13 +40,25 @@ impl Memory {
     /// # Errors
     /// The corpus would not fit into memory.
     pub fn take(&mut self, id: &DocumentId, shingles: usize) -> Result<(), Failure> {
-        self.documents += 1;
         let listed = self.listing.map_or(0, |Listing { mode, threshold }| {
             let by_shingles = mode == Mode::Exact && shingles > 0;
             let keys = if by_shingles { prefix_len(threshold, shingles) } else { 0 };
             LISTED_BYTES + id.as_str().len() + keys * SHINGLE_BYTES
         });
-        self.bytes += DOCUMENT_BYTES + listed;
+        self.add(1, DOCUMENT_BYTES + listed)
+    }
+
+    /// Counts the documents of a state.
+    ///
+    /// # Errors
+    /// They do not fit into memory.
+    pub fn take_saved(&mut self, documents: u32) -> Result<(), Failure> {
+        self.add(documents.into(), documents as usize * DOCUMENT_BYTES)
+    }
+
+    fn add(&mut self, documents: u64, bytes: usize) -> Result<(), Failure> {
+        self.documents += documents;
+        self.bytes += bytes;
         if self.bytes <= self.bytes_max {
             return Ok(());
         }

@@ -15,7 +15,7 @@ pub use memory::Listing;
 pub use names::Files;
 pub use pipeline::{Analysed, How, analyse, work_in_order};
 pub use remote::{Exportable, FromServer};
-pub use texts::{NoText, TextCutter, WordedText, each_text};
+pub use texts::{NoText, TextCutter, WordedText, each_text, text_of};
 pub use uncompared::{Uncompared, UncomparedCounts};
 
 use std::io;
@@ -87,8 +87,7 @@ pub struct CorpusOptions {
 
 impl CorpusOptions {
     pub fn room(&self, output: Option<&Path>) -> Room {
-        let chosen = self.memory_max_mib.map(|mib| (mib as usize).saturating_mul(1 << 20));
-        let memory = chosen.unwrap_or_else(|| available_memory() / 2);
+        let memory = memory_max(self.memory_max_mib);
         let beside = output.filter(|_| std::env::var_os("TMPDIR").is_none());
         let beside = beside.map(|output| match output.parent() {
             Some(parent) if !parent.as_os_str().is_empty() => parent.to_owned(),
@@ -96,6 +95,12 @@ impl CorpusOptions {
         });
         Room { directory: beside.unwrap_or_else(std::env::temp_dir), memory }
     }
+}
+
+/// Bytes: what `--memory-max-mib` has, or half of the available memory.
+pub fn memory_max(mib: Option<u64>) -> usize {
+    let chosen = mib.map(|mib| (mib as usize).saturating_mul(1 << 20));
+    chosen.unwrap_or_else(|| available_memory() / 2)
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

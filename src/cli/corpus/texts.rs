@@ -62,7 +62,7 @@ impl TextCutter {
 }
 
 /// The id and the text of a document. A document without an id is named by its place.
-fn text_of(item: &Item) -> Result<(DocumentId, String), String> {
+pub fn text_of(item: &Item) -> Result<(DocumentId, String), String> {
     let (id, content) = corpus_document(&item.json)?;
     let Content::Text(text) = content else {
         return Err("the document has no text: only texts are compared".to_owned());

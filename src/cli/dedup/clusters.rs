@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use crate::cli::corpus::{Score, UncomparedCounts, incomplete_line, recall_line};
 use crate::document::DocumentId;
-use crate::engine::{Incomplete, OfflineCorpus};
+use crate::engine::{Incomplete, OfflineCorpus, OfflineState};
 
 /// The representative of each document.
 pub struct Clusters<'c> {
@@ -29,11 +29,23 @@ impl<'c> Clusters<'c> {
 
     /// The number of the representative of a document; `None` if the document is left out.
     pub fn representative(&self, number: u32) -> Option<u32> {
-        let documents = self.corpus.documents();
-        match documents.set_of(number) {
-            Some(set) => Some(documents.of(self.representatives[set as usize])[0]),
-            None => self.corpus.is_empty(number).then_some(number),
-        }
+        representative(self.corpus, &self.representatives, number)
+    }
+
+    /// Whether the state has the new documents as a batch already.
+    pub fn repeats_batch(&self) -> bool {
+        self.corpus.repeats().is_some()
+    }
+
+    /// Adds the new documents that are kept to a state, and returns the number of their batch.
+    ///
+    /// # Errors
+    /// The state cannot be written.
+    pub fn add_to(&mut self, state: &mut OfflineState) -> io::Result<usize> {
+        let Self { corpus, representatives } = self;
+        state.add(corpus, |corpus, number| {
+            representative(corpus, representatives, number) == Some(number)
+        })
     }
 
     pub fn is_kept(&self, number: u32) -> bool {
@@ -92,6 +104,14 @@ impl<'c> Clusters<'c> {
     }
 }
 
+fn representative(corpus: &OfflineCorpus, of_sets: &[u32], number: u32) -> Option<u32> {
+    let documents = corpus.documents();
+    match documents.set_of(number) {
+        Some(set) => Some(documents.of(of_sets[set as usize])[0]),
+        None => corpus.is_empty(number).then_some(number),
+    }
+}
+
 /// The counts that the command prints.
 #[derive(Default, Serialize)]
 pub struct Summary {
@@ -108,6 +128,20 @@ pub struct Summary {
     pub expected_recall: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub incomplete: Option<Incomplete>,
+    /// With a state.
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    pub batch: Option<BatchInState>,
+}
+
+/// The batch of a state that a run added.
+#[derive(Serialize)]
+pub struct BatchInState {
+    /// From 1.
+    pub batch: usize,
+    /// The state had the batch already.
+    pub repeated: bool,
+    /// Documents in the state.
+    pub state_documents: u32,
 }
 
 impl Summary {
@@ -125,6 +159,13 @@ impl Summary {
         }
         if let Some(incomplete) = &self.incomplete {
             eprintln!("{}", incomplete_line(incomplete));
+        }
+        if let Some(BatchInState { batch, repeated, state_documents }) = &self.batch {
+            let documents = HumanCount(u64::from(*state_documents));
+            let already = if *repeated { " already" } else { "" };
+            eprintln!(
+                "batch {batch} is in the state{already}; documents in the state: {documents}"
+            );
         }
     }
 }

@@ -6,11 +6,13 @@ mod report;
 #[cfg_attr(not(feature = "parquet"), path = "no_rows.rs")]
 mod rows;
 mod spans;
+mod state;
 mod write;
 
 pub use self::report::{ReportedDocument, ReportedSpan};
 pub use self::write::{Place, Writer, refuse_mixing, without};
 
+use std::iter;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::atomic::AtomicU64;
@@ -18,7 +20,8 @@ use std::sync::atomic::AtomicU64;
 use clap::Args;
 
 use self::clusters::{Clusters, Summary};
-use self::removed::write_removed;
+use self::removed::{Places, write_removed};
+use self::state::{add_to_state, open_state, refuse_for_state};
 use super::corpus::{CorpusOptions, Fate, Gathered, Gathering, Keep, disk_failed, with_progress};
 use super::failure::Failure;
 use super::input::{self, Cancelled, Event, Selection, read_inputs, refuse_stdin_twice};
@@ -58,11 +61,15 @@ pub struct Arguments {
     /// them; these documents are not written; may be given several times
     #[arg(long, value_name = "OLD")]
     against: Vec<PathBuf>,
+    /// Also leave out near-duplicates of the documents that earlier runs with this directory kept,
+    /// and add the documents that this run keeps; the first run makes the directory
+    #[arg(long, value_name = "DIRECTORY", conflicts_with = "against")]
+    state: Option<PathBuf>,
     /// Keep near-duplicates, and cut spans of at least this many words that occur earlier out of
     /// the texts: 10 to 1,000, usually 50
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(10..=1_000),
           conflicts_with_all = ["keep", "annotate", "threshold", "linkage", "mode", "unit", "size",
-                                "duplicate_ids"])]
+                                "duplicate_ids", "state"])]
     spans: Option<u16>,
     /// Write a line of JSON to this file for each document that is left out, with the document kept
     /// in its place and their similarity; with --spans for each document with cuts; - is stdout
@@ -101,6 +108,7 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
 struct Plan {
     selection: Selection,
     old: Option<Selection>,
+    state: Option<PathBuf>,
     place: Place,
     report: Option<PathBuf>,
     force: bool,
@@ -133,6 +141,11 @@ impl Plan {
         }
         let inputs = options.analysis.inputs(old.iter().chain([&selection]));
         let force = destination.force;
+        let settings = options.analysis.collection(arguments.threshold)?;
+        if let Some(state) = &arguments.state {
+            inputs.protect(iter::once(state.as_path()))?;
+            refuse_for_state(&settings, arguments.linkage)?;
+        }
         Ok(Self {
             place: Place::new(
                 destination,
@@ -142,7 +155,8 @@ impl Plan {
                 &selection,
                 &inputs,
             )?,
-            settings: options.analysis.collection(arguments.threshold)?,
+            settings,
+            state: arguments.state,
             annotate: arguments.annotate,
             linkage: arguments.linkage,
             mode: arguments.mode,
@@ -162,11 +176,13 @@ fn leave_out_near_duplicates(plan: Plan) -> Result<ExitCode, Failure> {
     let (threshold, quiet) = (settings.scheme.threshold, options.analysis.quiet);
     let output = place.path();
     selection.copy_pipes(|| options.room(output.as_deref()).file())?;
+    let mut state = plan.state.map(|path| open_state(&path, &settings, mode, &keep)).transpose()?;
     let gathering = Gathering {
         settings: &settings,
         options: &options,
         keep: &keep,
         output: output.as_deref(),
+        state: state.as_ref(),
         listing: None,
     };
     let gathered = gathering.gather(old.as_ref(), &selection)?;
@@ -179,14 +195,18 @@ fn leave_out_near_duplicates(plan: Plan) -> Result<ExitCode, Failure> {
         let (documents, total) = (Quantity::Things("documents"), clusters.new_documents().len());
         let meter = Meter::new(quiet, "reporting", documents, total as u64);
         let output = report.insert(Output::create(path, plan.force)?);
-        write_removed(output, &mut clusters, &files, &repeated, &meter)?;
+        let places = Places { files: &files, repeated: &repeated, state: state.as_ref() };
+        write_removed(output, &mut clusters, &places, &meter)?;
     }
     let total = fates.len() as u64;
     let meter = Meter::new(quiet, "writing", Quantity::Things("documents"), total);
-    let writer = Writer::new(place, &selection, plan.annotate)?;
+    let mut writer = Writer::new(place, &selection, plan.annotate)?;
     let fates = numbered(&fates, clusters.new_documents().start);
-    rewrite(&selection, fates, &clusters, &meter, writer)?;
+    rewrite(&selection, fates, &clusters, &meter, &mut writer)?;
     drop(meter);
+    // A run that is killed after this step can be repeated: the state knows its batch.
+    let batch = state.as_mut().map(|state| add_to_state(state, &mut clusters)).transpose()?;
+    writer.finish()?;
     report.map_or(Ok(()), Output::finish)?;
     let summary = clusters.summary();
     let recall = || corpus.expected_recall(mode, threshold);
@@ -195,6 +215,7 @@ fn leave_out_near_duplicates(plan: Plan) -> Result<ExitCode, Failure> {
         threshold: threshold.get(),
         uncompared: uncompared.counts,
         incomplete: corpus.incomplete(&left_out).map_err(|error| disk_failed(&error))?,
+        batch,
         ..summary
     };
     match plan.json {
@@ -224,7 +245,7 @@ fn rewrite(
     mut fates: impl Iterator<Item = (Fate, u32)>,
     clusters: &Clusters<'_>,
     meter: &Meter,
-    mut writer: Writer,
+    writer: &mut Writer,
 ) -> Result<(), Failure> {
     let mut written = Ok(());
     let read = read_inputs(selection, &AtomicU64::new(0), &mut |event| {
@@ -247,7 +268,7 @@ fn rewrite(
     if read.is_err() || fates.next().is_some() {
         return Err(changed());
     }
-    writer.finish()
+    Ok(())
 }
 
 fn changed() -> Failure {

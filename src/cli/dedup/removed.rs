@@ -8,31 +8,54 @@ use crate::cli::corpus::{Files, Score, disk_failed};
 use crate::cli::failure::Failure;
 use crate::cli::meter::Meter;
 use crate::cli::output::{Output, write_json};
-use crate::document::DocumentId;
+use crate::engine::OfflineState;
 
 #[derive(Serialize)]
 struct RemovedDocument<'d> {
     #[serde(flatten)]
     document: ReportedDocument<'d>,
-    kept: ReportedDocument<'d>,
+    kept: KeptDocument<'d>,
     /// `None` of a document that is left out because of its id.
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     score: Option<Score>,
 }
 
-/// Writes a line of JSON for each new document that another document stands for. `repeated`:
-/// documents that are left out because of their ids, each with the first document with this id.
+#[derive(Serialize)]
+struct KeptDocument<'d> {
+    id: &'d str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    file: Option<&'d str>,
+    /// The batch of a document of the state.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    batch: Option<usize>,
+}
+
+/// The places of documents, for a report.
+pub struct Places<'p> {
+    pub files: &'p Files,
+    /// Documents that are left out because of their ids, each with the first document with this id.
+    pub repeated: &'p [(u32, u32)],
+    /// Has the documents that are in no file.
+    pub state: Option<&'p OfflineState>,
+}
+
+impl<'p> Places<'p> {
+    fn file_of(&self, number: u32) -> Option<&'p str> {
+        self.files.of(number).map(|file| &**file)
+    }
+}
+
+/// Writes a line of JSON for each new document that another document stands for.
 ///
 /// # Errors
 /// The report cannot be written, or a temporary file cannot be read.
 pub fn write_removed(
     output: &mut Output,
     clusters: &mut Clusters<'_>,
-    files: &Files,
-    repeated: &[(u32, u32)],
+    places: &Places<'_>,
     meter: &Meter,
 ) -> Result<(), Failure> {
-    let mut repeated = repeated.iter().peekable();
+    let mut repeated = places.repeated.iter().peekable();
     for number in clusters.new_documents() {
         meter.add(1);
         let removed = match repeated.next_if(|(again, _)| *again == number) {
@@ -43,16 +66,17 @@ pub fn write_removed(
         let [id, kept_id] = [number, kept].map(|number| clusters.id(number));
         let [id, kept_id] = [id, kept_id].map(|id| id.map_err(|error| disk_failed(&error)));
         let (id, kept_id) = (id?, kept_id?);
+        let file = places.file_of(kept);
+        let batch = places.state.filter(|_| file.is_none()).map(|state| state.batch_of(kept));
         let line = RemovedDocument {
-            document: named(&id, number, files),
-            kept: named(&kept_id, kept, files),
+            document: ReportedDocument {
+                id: id.as_str(),
+                file: places.file_of(number).expect("a new document is in a file"),
+            },
+            kept: KeptDocument { id: kept_id.as_str(), file, batch },
             score,
         };
         write_json(output, &line)?;
     }
     Ok(())
-}
-
-fn named<'d>(id: &'d DocumentId, number: u32, files: &'d Files) -> ReportedDocument<'d> {
-    ReportedDocument { id: id.as_str(), file: files.of(number).map_or("", |file| file) }
 }

@@ -92,6 +92,7 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
         options,
         keep: &Keep::LowestId,
         output: arguments.destination.file(),
+        state: None,
         listing: Some(Listing { mode: Mode::Exact, threshold: lowest }),
     };
     let Gathered { mut corpus, uncompared, .. } = gathering.gather(None, &selection)?;

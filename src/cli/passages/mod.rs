@@ -14,12 +14,11 @@ use indicatif::HumanCount;
 use self::corpus::Corpus;
 use self::found::{Found, Searched, Wanted};
 use self::room::Room;
-use super::corpus::{Uncompared, cores, each_text};
+use super::corpus::{Uncompared, cores, each_text, memory_max};
 use super::failure::Failure;
 use super::input::{InputOptions, Item, Screening, Selection, refuse_stdin_twice, refuse_url};
 use super::meter::{Meter, Quantity};
 use super::output::{Destination, Inputs, Output, write_json};
-use crate::app::available_memory;
 use akin_core::passages::{PassageLimits, PassageSettings};
 
 /// Write which documents of a corpus share passages with documents, and where; needs no server
@@ -71,7 +70,7 @@ pub struct Arguments {
     /// The most memory that the corpus and the searches may take, in MiB [default: half of the
     /// available memory]
     #[arg(long, value_name = "MIB")]
-    memory_max_mib: Option<usize>,
+    memory_max_mib: Option<u64>,
     #[command(flatten)]
     input: InputOptions,
     /// Threads that cut texts into words and search [default: one for each core]
@@ -154,11 +153,7 @@ impl Plan {
         let settings = settings.map_err(|error| Failure::new(error.to_string()))?;
         let words_min = arguments.words_min.map(NonZeroUsize::get);
         let threads = arguments.threads.map_or_else(cores, NonZeroUsize::get);
-        let memory_max = match arguments.memory_max_mib {
-            Some(mib) => mib.saturating_mul(1 << 20),
-            None => available_memory() / 2,
-        };
-        let room = Room::new(memory_max, threads);
+        let room = Room::new(memory_max(arguments.memory_max_mib), threads);
         Ok(Self {
             probes,
             corpus,

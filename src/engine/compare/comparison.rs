@@ -113,11 +113,16 @@ pub struct ComparedField {
     pub points: Option<u32>,
 }
 
-/// Byte ranges of a text, each `[from, to)`; shared and differing ones do not overlap.
+/// Byte ranges of a text, each `[from, to)`; differing ones do not overlap others.
 #[derive(Clone, Debug, Default, Serialize, ToSchema)]
 pub struct Passages {
     pub shared: Vec<[usize; 2]>,
     pub differing: Vec<[usize; 2]>,
+    /// Ranges of shingles that `shingles.ignore` leaves out of the set. Shingles of words on both
+    /// sides of an end of such a range count, so up to a shingle less a word may be shared, too.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schema(required = false)]
+    pub ignored: Vec<[usize; 2]>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, ToSchema)]

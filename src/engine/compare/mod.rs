@@ -146,8 +146,8 @@ fn explain_contents(
     })
 }
 
-/// The byte ranges of a text that are covered by shingles of the other set, and the remaining byte
-/// ranges. Documents of tokens have no passages.
+/// The byte ranges of a text that are covered by shingles of the other set, the byte ranges that
+/// are covered by ignored shingles, and the remaining byte ranges. Documents of tokens have no passages.
 fn passages(
     analyser: &Analyser,
     content: &Content,
@@ -173,10 +173,24 @@ fn passages(
         }
         last_was_shared = is_shared;
     })?;
-    let differing = between(text, &shared);
-    let [shared, differing] = [shared, differing]
+    let ignored = analyser.shingler.ignored(text)?;
+    let differing = between(text, &merged([shared.clone(), ignored.clone()].concat()));
+    let [shared, differing, ignored] = [shared, differing, ignored]
         .map(|passages| passages.into_iter().map(|passage| [passage.start, passage.end]).collect());
-    Ok(Passages { shared, differing })
+    Ok(Passages { shared, differing, ignored })
+}
+
+/// The ranges in their order, so that none overlap.
+fn merged(mut ranges: Vec<Range<usize>>) -> Vec<Range<usize>> {
+    ranges.sort_unstable_by_key(|range| range.start);
+    let mut merged: Vec<Range<usize>> = Vec::with_capacity(ranges.len());
+    for range in ranges {
+        match merged.last_mut().filter(|last| range.start <= last.end) {
+            Some(last) => last.end = last.end.max(range.end),
+            None => merged.push(range),
+        }
+    }
+    merged
 }
 
 fn has_word(text: &str) -> bool {
@@ -201,7 +215,7 @@ fn trim(text: &str, range: Range<usize>) -> Range<usize> {
 mod tests {
     use super::*;
     use crate::engine::CollectionSettings;
-    use akin_core::text::Unit;
+    use akin_core::text::{IgnoredTexts, Unit};
 
     fn explained() -> CompareOptions {
         CompareOptions { explain: true, ..CompareOptions::default() }
@@ -211,6 +225,34 @@ mod tests {
         let analyser = Analyser::new(&CollectionSettings::default());
         let [a, b] = [a, b].map(|text| Content::Text(text.to_owned()));
         compare_contents(&analyser, a, b, explained()).unwrap()
+    }
+
+    #[test]
+    fn ignored_parts_are_explained_and_do_not_count() {
+        let mut settings = CollectionSettings::default();
+        settings.shingles.ignore = IgnoredTexts::new(vec!["Home, news and sport".to_owned()]);
+        let analyser = Analyser::new(&settings);
+        let texts = [
+            "HOME\nNews and Sport\nThe quick brown fox jumps.",
+            "The quick brown fox jumps. Home news and",
+        ];
+        let [a, b] = texts.map(|text| Content::Text(text.to_owned()));
+        let comparison = compare_contents(&analyser, a, b, explained()).unwrap();
+        // Beside the three shared shingles each text has two at the end of the ignored part.
+        let exact = comparison.exact.unwrap();
+        assert_eq!((exact.intersection, exact.union), (3, 7));
+        let explanation = comparison.explanation.unwrap();
+        let of = |text: &str, ranges: &[[usize; 2]]| -> Vec<String> {
+            ranges.iter().map(|[start, end]| text[*start..*end].to_owned()).collect()
+        };
+        for (text, passages, ignored) in [
+            (texts[0], &explanation.a, "HOME\nNews and Sport"),
+            (texts[1], &explanation.b, "Home news and"),
+        ] {
+            assert_eq!(of(text, &passages.ignored), [ignored]);
+            assert_eq!(of(text, &passages.shared), ["The quick brown fox jumps"]);
+            assert!(of(text, &passages.differing).iter().all(|part| part == "."));
+        }
     }
 
     #[test]

@@ -51,16 +51,16 @@ impl SetNumbering {
         self.by_place.push(&self.record)
     }
 
-    /// Numbers the sets by their best documents. `numbers`: how many documents there are;
-    /// `left_out`: ascending numbers of documents to leave out.
-    pub fn finish(self, numbers: u32, left_out: &[u32]) -> io::Result<Documents> {
+    /// Numbers the sets by their best documents. `numbers`: how many documents there are.
+    /// `is_left_out`: of the number of a document.
+    pub fn finish(self, numbers: u32, is_left_out: impl Fn(&u32) -> bool) -> io::Result<Documents> {
         let Self { room, by_place, mut record } = self;
         let mut by_fingerprint = Sorter::new(&room, room.share());
         let mut number_at = Vec::with_capacity(numbers as usize);
         let mut sorted = by_place.finish()?;
         while let Some(placed) = sorted.next()? {
             let (rest, number) = split_number(placed);
-            if left_out.binary_search(&number).is_ok() {
+            if is_left_out(&number) {
                 continue;
             }
             let fingerprint = &rest[rest.len() - size_of::<u64>()..];

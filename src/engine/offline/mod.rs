@@ -12,18 +12,24 @@ mod room;
 mod rows;
 mod sets;
 mod sorter;
+mod state;
 
 pub use documents::Documents;
 pub use room::Room;
 pub use sorter::Sorter;
+pub use state::{OfflineState, StateError};
 
+use std::fs::File;
 use std::io;
 use std::ops::ControlFlow;
 
+use xxhash_rust::xxh3::Xxh3Default;
+
 use self::documents::{SetNumbering, SortKey};
 use self::records::{Comparing, Records};
-use self::rows::{IdReader, RowWriter};
+use self::rows::{Ends, IdReader, RowFiles, RowWriter};
 use self::sets::SetReader;
+use self::state::SavedBatch;
 use super::{Analyser, Analysis, CollectionSettings, Incomplete, Mode};
 use crate::document::DocumentId;
 use akin_core::join::{JoinError, LeftOut, Linkage, Pair, Progress, Sets, Stopped};
@@ -48,6 +54,16 @@ pub struct OfflineGathering {
     empty: Vec<u32>,
     /// The number of old documents; `None` until [`Self::end_old`].
     old: Option<u32>,
+    saved: Saved,
+    digest: Xxh3Default,
+}
+
+/// The documents of a state, which come first.
+#[derive(Default)]
+struct Saved {
+    ends: Ends,
+    files: Option<RowFiles<File>>,
+    batches: Vec<SavedBatch>,
 }
 
 impl OfflineGathering {
@@ -60,17 +76,42 @@ impl OfflineGathering {
     /// # Errors
     /// The temporary files cannot be created.
     pub fn within(settings: &CollectionSettings, room: Room) -> io::Result<Self> {
+        Self::after(settings, room, Saved::default())
+    }
+
+    /// With the documents of a state as old documents; a state has no records.
+    ///
+    /// # Errors
+    /// The temporary files cannot be created, or the state cannot be read.
+    pub fn continuing(
+        settings: &CollectionSettings,
+        room: Room,
+        state: &OfflineState,
+    ) -> io::Result<Self> {
+        let (ends, files) = (state.ends(), state.files()?);
+        let saved = Saved { ends, files, batches: state.batches().to_vec() };
+        let mut gathering = Self::after(settings, room, saved)?;
+        let ordering = &mut gathering.ordering;
+        state.visit(|place, fingerprint, number| ordering.push(place, fingerprint, number))?;
+        gathering.old = Some(ends.documents);
+        Ok(gathering)
+    }
+
+    fn after(settings: &CollectionSettings, room: Room, saved: Saved) -> io::Result<Self> {
         let analyser = Analyser::new(settings);
+        let files = RowFiles::of(|_| room.file())?;
         Ok(Self {
-            rows: RowWriter::new(&room, analyser.scheme.sketch_bytes())?,
+            rows: RowWriter::new(files, saved.ends, analyser.scheme.sketch_bytes()),
             ordering: SetNumbering::new(&room),
             analyser,
             room,
-            count: 0,
+            count: saved.ends.documents,
             records: (settings.scheme.kind == Kind::Fields).then(Vec::new),
             points_max: settings.scheme.points_max(),
             empty: Vec::new(),
             old: None,
+            saved,
+            digest: Xxh3Default::new(),
         })
     }
 
@@ -122,14 +163,21 @@ impl OfflineGathering {
         let number = self.count;
         let too_many = || io::Error::other("there are more than 4294967294 documents");
         self.count = number.checked_add(1).filter(|next| *next < u32::MAX).ok_or_else(too_many)?;
-        self.rows.push(id, analysis)?;
+        let fingerprint = analysis.map_or(0, |analysis| analysis.fingerprint);
+        self.digest.update(id.as_str().as_bytes());
+        // No id has this byte.
+        self.digest.update(&[0]);
+        self.digest.update(&fingerprint.to_le_bytes());
+        let set = analysis.map(|it| (it.sketch.as_bytes(), &it.set, it.fingerprint));
+        self.rows.push(id, set)?;
         Ok(number)
     }
 
     /// # Errors
     /// The id could not be written or read back.
     pub fn id(&mut self, number: u32) -> io::Result<DocumentId> {
-        self.rows.id(number)
+        let files = self.saved.files.as_ref().map(RowFiles::try_clone).transpose()?;
+        self.rows.reader((self.saved.ends, files))?.id(number)
     }
 
     /// `left_out`: ascending numbers of documents that do not count.
@@ -137,10 +185,18 @@ impl OfflineGathering {
     /// # Errors
     /// The disk is full.
     pub fn finish(self, left_out: &[u32]) -> io::Result<OfflineCorpus> {
-        let Self { analyser, room, rows, ordering, count, records, points_max, mut empty, old } =
-            self;
-        let documents = ordering.finish(count, left_out)?;
-        let (sets, ids) = rows.finish(&documents, &room)?;
+        let Self { analyser, room, rows, ordering, count, records, points_max, .. } = self;
+        let (mut empty, old, saved) = (self.empty, self.old, self.saved);
+        let digest = format!("{:032x}", self.digest.digest128());
+        let repeats = saved.batches.iter().position(|batch| batch.digest == digest);
+        // The documents of later batches, and of this batch itself, are not compared.
+        let before =
+            repeats.map(|at| at.checked_sub(1).map_or(0, |at| saved.batches[at].ends.documents));
+        let forgotten = before.unwrap_or(saved.ends.documents)..saved.ends.documents;
+        let is_left_out =
+            |number: &u32| forgotten.contains(number) || left_out.binary_search(number).is_ok();
+        let documents = ordering.finish(count, is_left_out)?;
+        let (sets, ids) = rows.finish((saved.ends, saved.files), &documents, &room)?;
         let first_new = old.unwrap_or(0);
         let is_old = |set: &u32| documents.of(*set)[0] < first_new;
         let protected = (0..documents.sets()).take_while(is_old).count() as u32;
@@ -161,6 +217,8 @@ impl OfflineGathering {
             protected,
             first_new,
             empty,
+            repeats: repeats.map(|at| at + 1),
+            digest,
         })
     }
 }
@@ -178,6 +236,10 @@ pub struct OfflineCorpus {
     protected: u32,
     first_new: u32,
     empty: Vec<u32>,
+    /// The number of the batch of the state with the same documents, from 1.
+    repeats: Option<usize>,
+    /// Of the new documents.
+    digest: String,
 }
 
 impl OfflineCorpus {
@@ -199,6 +261,11 @@ impl OfflineCorpus {
     /// Whether a document has nothing to make a set of.
     pub fn is_empty(&self, number: u32) -> bool {
         self.empty.binary_search(&number).is_ok()
+    }
+
+    /// The number of the batch that has the same documents, from 1, if the state has it already.
+    pub fn repeats(&self) -> Option<usize> {
+        self.repeats
     }
 
     /// # Errors

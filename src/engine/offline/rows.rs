@@ -1,32 +1,73 @@
-//! The data of each document while the corpus is read: a file of rows of equal length, by the
-//! documents' numbers, and files of the ids and the sets that rows point to.
+//! The data of each document while the corpus is read, or in a state: a file of rows of equal
+//! length, by the documents' numbers, and files of the ids and the sets that rows point to.
 
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Read, Seek, Write};
 use std::os::unix::fs::FileExt;
 
+use serde::{Deserialize, Serialize};
+
 use super::Room;
 use super::documents::Documents;
-use super::sets::{SetReader, set_row_bytes};
+use super::sets::{ELEMENT_BYTES, SetReader, set_row_bytes};
 use crate::document::DocumentId;
-use crate::engine::Analysis;
+use akin_core::text::ShingleSet;
 
 const BUFFER_BYTES: usize = 1 << 20;
 const U64_BYTES: usize = size_of::<u64>();
-/// After the sketch: where the set begins, its size, where the id begins, and its length.
+/// After the sketch: where the set begins, its size, where the id begins, its length, and the
+/// fingerprint of the set.
 const SIZE_AT: usize = U64_BYTES;
 const ID_AT: usize = SIZE_AT + size_of::<u32>();
-const END_AT: usize = ID_AT + U64_BYTES + size_of::<u16>();
+const LEN_AT: usize = ID_AT + U64_BYTES;
+const FINGERPRINT_AT: usize = LEN_AT + size_of::<u16>();
+const END_AT: usize = FINGERPRINT_AT + U64_BYTES;
 
 /// Sets of the latest documents that are recognised by their fingerprints.
 const RECENT_SETS: usize = 1 << 16;
 
+/// The files, in the order of [`RowFiles::of`].
+pub(super) const NAMES: [&str; 3] = ["rows", "ids", "elements"];
+
+pub(super) struct RowFiles<F> {
+    pub rows: F,
+    pub ids: F,
+    elements: F,
+}
+
+/// The lengths of the files.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+pub(super) struct Ends {
+    pub documents: u32,
+    /// Bytes.
+    ids: u64,
+    /// Elements of 8 bytes.
+    elements: u64,
+}
+
+/// The rest of a row, after the sketch.
+pub(super) struct RowEnd {
+    set_at: u64,
+    size: u32,
+    id_at: u64,
+    pub id_len: u16,
+    pub fingerprint: u64,
+}
+
+/// A file that continues a file of earlier runs.
+pub(super) struct ContinuedFile {
+    saved: Option<File>,
+    saved_bytes: u64,
+    further: File,
+}
+
+/// A document's sketch and set, and the fingerprint of the set.
+pub(super) type SketchedSet<'s> = (&'s [u8], &'s ShingleSet, u64);
+
 pub(super) struct RowWriter {
-    rows: BufWriter<File>,
-    ids: BufWriter<File>,
-    ids_end: u64,
-    elements: BufWriter<File>,
-    elements_end: u64,
+    files: RowFiles<BufWriter<File>>,
+    /// With the documents of earlier runs.
+    ends: Ends,
     /// Fingerprint and start of a set, by the lowest bits of the fingerprint, so that the set of
     /// frequent copies is rarely stored twice.
     recent: Vec<Option<(u64, u64)>>,
@@ -35,104 +76,226 @@ pub(super) struct RowWriter {
     bytes: Vec<u8>,
 }
 
+impl<F> RowFiles<F> {
+    pub fn of<E>(mut file: impl FnMut(&str) -> Result<F, E>) -> Result<Self, E> {
+        let [rows, ids, elements] = NAMES;
+        Ok(Self { rows: file(rows)?, ids: file(ids)?, elements: file(elements)? })
+    }
+
+    pub fn each(&self) -> [&F; 3] {
+        [&self.rows, &self.ids, &self.elements]
+    }
+}
+
+impl RowFiles<File> {
+    pub fn try_clone(&self) -> io::Result<Self> {
+        let [rows, ids, elements] = self.each().map(File::try_clone);
+        Ok(Self { rows: rows?, ids: ids?, elements: elements? })
+    }
+}
+
+impl Ends {
+    /// The length of the file with this name.
+    pub fn bytes_of(&self, name: &str, sketch_bytes: usize) -> u64 {
+        match name {
+            "rows" => u64::from(self.documents) * row_bytes(sketch_bytes) as u64,
+            "ids" => self.ids,
+            _ => self.elements * ELEMENT_BYTES,
+        }
+    }
+}
+
+fn row_bytes(sketch_bytes: usize) -> usize {
+    sketch_bytes + END_AT
+}
+
+impl RowEnd {
+    /// Reads the next row.
+    pub fn read(rows: &mut impl Read, sketch_bytes: usize) -> io::Result<Self> {
+        let mut row = vec![0; row_bytes(sketch_bytes)];
+        rows.read_exact(&mut row)?;
+        Ok(Self::of(&row[sketch_bytes..]))
+    }
+
+    fn of(bytes: &[u8]) -> Self {
+        Self {
+            set_at: read_u64(bytes),
+            size: read_u32(&bytes[SIZE_AT..]),
+            id_at: read_u64(&bytes[ID_AT..]),
+            id_len: u16::from_le_bytes([bytes[LEN_AT], bytes[LEN_AT + 1]]),
+            fingerprint: read_u64(&bytes[FINGERPRINT_AT..]),
+        }
+    }
+
+    fn write(&self, bytes: &mut Vec<u8>) {
+        bytes.extend_from_slice(&self.set_at.to_le_bytes());
+        bytes.extend_from_slice(&self.size.to_le_bytes());
+        bytes.extend_from_slice(&self.id_at.to_le_bytes());
+        bytes.extend_from_slice(&self.id_len.to_le_bytes());
+        bytes.extend_from_slice(&self.fingerprint.to_le_bytes());
+    }
+}
+
+impl ContinuedFile {
+    /// Reads bytes that were written at once.
+    pub fn read_exact_at(&self, bytes: &mut [u8], at: u64) -> io::Result<()> {
+        match (&self.saved, at.checked_sub(self.saved_bytes)) {
+            (Some(saved), None) => saved.read_exact_at(bytes, at),
+            (_, at) => self.further.read_exact_at(bytes, at.unwrap_or(0)),
+        }
+    }
+
+    /// Reads all bytes, from the first.
+    fn reader(&self) -> io::Result<impl Read + '_> {
+        (&self.further).rewind()?;
+        let mut saved = self.saved.as_ref();
+        saved.as_mut().map_or(Ok(()), Seek::rewind)?;
+        let saved = saved.map(|saved| saved.take(self.saved_bytes));
+        let saved: Box<dyn Read + '_> = match saved {
+            Some(saved) => Box::new(saved),
+            None => Box::new(io::empty()),
+        };
+        Ok(BufReader::with_capacity(BUFFER_BYTES, saved.chain(&self.further)))
+    }
+}
+
 impl RowWriter {
-    pub fn new(room: &Room, sketch_bytes: usize) -> io::Result<Self> {
-        let file = || Ok::<_, io::Error>(BufWriter::with_capacity(BUFFER_BYTES, room.file()?));
-        Ok(Self {
-            rows: file()?,
-            ids: file()?,
-            ids_end: 0,
-            elements: file()?,
-            elements_end: 0,
+    /// Writes from where the files are. `ends`: of the rows before.
+    pub fn new(files: RowFiles<File>, ends: Ends, sketch_bytes: usize) -> Self {
+        let buffered = |file| BufWriter::with_capacity(BUFFER_BYTES, file);
+        let RowFiles { rows, ids, elements } = files;
+        Self {
+            files: RowFiles {
+                rows: buffered(rows),
+                ids: buffered(ids),
+                elements: buffered(elements),
+            },
+            ends,
             recent: vec![None; RECENT_SETS],
             sketch_bytes,
             bytes: Vec::new(),
-        })
+        }
     }
 
-    /// Appends the row of the next document; without an analysis it has no set.
-    pub fn push(&mut self, id: &DocumentId, analysis: Option<&Analysis>) -> io::Result<()> {
-        let start = analysis.map_or(Ok(0), |analysis| self.push_set(analysis))?;
+    /// Appends the row of the next document, which may have no set.
+    pub fn push(&mut self, id: &DocumentId, set: Option<SketchedSet<'_>>) -> io::Result<()> {
+        let set_at = set.map_or(Ok(0), |(_, set, fingerprint)| self.push_set(set, fingerprint))?;
+        let id = id.as_str().as_bytes();
         self.bytes.clear();
-        match analysis {
-            Some(analysis) => self.bytes.extend_from_slice(analysis.sketch.as_bytes()),
+        match set {
+            Some((sketch, ..)) => self.bytes.extend_from_slice(sketch),
             None => self.bytes.resize(self.sketch_bytes, 0),
         }
-        let size = analysis.map_or(0, |analysis| analysis.set.count() as u32);
-        let id = id.as_str().as_bytes();
-        self.bytes.extend_from_slice(&start.to_le_bytes());
-        self.bytes.extend_from_slice(&size.to_le_bytes());
-        self.bytes.extend_from_slice(&self.ids_end.to_le_bytes());
-        self.bytes.extend_from_slice(&(id.len() as u16).to_le_bytes());
-        self.ids_end += id.len() as u64;
-        self.ids.write_all(id)?;
-        self.rows.write_all(&self.bytes)
+        let end = RowEnd {
+            set_at,
+            size: set.map_or(0, |(_, set, _)| set.count() as u32),
+            id_at: self.ends.ids,
+            id_len: id.len() as u16,
+            fingerprint: set.map_or(0, |(.., fingerprint)| fingerprint),
+        };
+        end.write(&mut self.bytes);
+        self.ends.ids += id.len() as u64;
+        self.ends.documents += 1;
+        self.files.ids.write_all(id)?;
+        self.files.rows.write_all(&self.bytes)
     }
 
     /// Where the elements of the set begin.
-    fn push_set(&mut self, analysis: &Analysis) -> io::Result<u64> {
-        let recent = &mut self.recent[analysis.fingerprint as usize % RECENT_SETS];
-        if let Some((_, start)) = recent.filter(|known| known.0 == analysis.fingerprint) {
+    fn push_set(&mut self, set: &ShingleSet, fingerprint: u64) -> io::Result<u64> {
+        let recent = &mut self.recent[fingerprint as usize % RECENT_SETS];
+        if let Some((_, start)) = recent.filter(|known| known.0 == fingerprint) {
             return Ok(start);
         }
-        let start = self.elements_end;
-        *recent = Some((analysis.fingerprint, start));
+        let start = self.ends.elements;
+        *recent = Some((fingerprint, start));
         self.bytes.clear();
-        let elements = analysis.set.as_slice();
+        let elements = set.as_slice();
         self.bytes.extend(elements.iter().flat_map(|element| element.to_le_bytes()));
-        self.elements.write_all(&self.bytes)?;
-        self.elements_end += elements.len() as u64;
+        self.files.elements.write_all(&self.bytes)?;
+        self.ends.elements += elements.len() as u64;
         Ok(start)
     }
 
-    pub fn id(&mut self, number: u32) -> io::Result<DocumentId> {
-        self.rows.flush()?;
-        self.ids.flush()?;
-        let [rows, ids] = [&self.rows, &self.ids].map(|file| file.get_ref().try_clone());
-        IdReader { rows: rows?, ids: ids?, sketch_bytes: self.sketch_bytes }.id(number)
+    /// The files once everything is written, and their lengths.
+    pub fn into_files(self) -> io::Result<(Ends, RowFiles<File>)> {
+        let RowFiles { rows, ids, elements } = self.files;
+        let written = |file: BufWriter<File>| file.into_inner();
+        let [rows, ids, elements] =
+            [rows, ids, elements].map(|file| written(file).map_err(io::IntoInnerError::into_error));
+        Ok((self.ends, RowFiles { rows: rows?, ids: ids?, elements: elements? }))
     }
 
-    /// The rows of the sets' first documents, in the order of the sets; and all ids.
-    pub fn finish(self, documents: &Documents, room: &Room) -> io::Result<(SetReader, IdReader)> {
-        let [rows, ids, elements] = [self.rows, self.ids, self.elements]
-            .map(|file| file.into_inner().map_err(io::IntoInnerError::into_error));
-        let ids = IdReader { rows: rows?, ids: ids?, sketch_bytes: self.sketch_bytes };
+    /// The rows of the sets' first documents, in the order of the sets; and all ids. `saved`: the
+    /// rows before, and their lengths.
+    pub fn finish(
+        self,
+        saved: (Ends, Option<RowFiles<File>>),
+        documents: &Documents,
+        room: &Room,
+    ) -> io::Result<(SetReader, IdReader)> {
+        let sketch_bytes = self.sketch_bytes;
+        let (_, files) = self.into_files()?;
+        let (ids, elements) = IdReader::new(files, saved, sketch_bytes);
         let (rows, sizes) = ids.rows_of_sets(documents, room)?;
-        Ok((SetReader::new(rows, sizes, elements?, self.sketch_bytes), ids))
+        Ok((SetReader::new(rows, sizes, elements, sketch_bytes), ids))
+    }
+
+    /// Reads ids of the rows so far.
+    pub fn reader(&mut self, saved: (Ends, Option<RowFiles<File>>)) -> io::Result<IdReader> {
+        let RowFiles { rows, ids, elements } = &mut self.files;
+        [&mut *rows, ids].into_iter().try_for_each(Write::flush)?;
+        let [rows, ids, elements] = [rows, ids, elements].map(|file| file.get_ref().try_clone());
+        let files = RowFiles { rows: rows?, ids: ids?, elements: elements? };
+        Ok(IdReader::new(files, saved, self.sketch_bytes).0)
     }
 }
 
 /// Reads ids back.
 pub(super) struct IdReader {
-    rows: File,
-    ids: File,
+    rows: ContinuedFile,
+    ids: ContinuedFile,
     sketch_bytes: usize,
 }
 
 impl IdReader {
-    fn row_bytes(&self) -> usize {
-        self.sketch_bytes + END_AT
+    /// Also the file of elements.
+    fn new(
+        files: RowFiles<File>,
+        (ends, saved): (Ends, Option<RowFiles<File>>),
+        sketch_bytes: usize,
+    ) -> (Self, ContinuedFile) {
+        let [rows, ids, elements] = NAMES.map(|name| ends.bytes_of(name, sketch_bytes));
+        let continued = |saved, saved_bytes, further| ContinuedFile { saved, saved_bytes, further };
+        let (saved_rows, saved_ids, saved_elements) = match saved {
+            Some(saved) => (Some(saved.rows), Some(saved.ids), Some(saved.elements)),
+            None => (None, None, None),
+        };
+        let reader = Self {
+            rows: continued(saved_rows, rows, files.rows),
+            ids: continued(saved_ids, ids, files.ids),
+            sketch_bytes,
+        };
+        (reader, continued(saved_elements, elements, files.elements))
     }
 
     /// Collects as many rows at once as fit into memory, each time in a pass over all rows.
     fn rows_of_sets(&self, documents: &Documents, room: &Room) -> io::Result<(File, Vec<u32>)> {
-        let row_bytes = set_row_bytes(self.sketch_bytes);
-        let at_once = (room.share() / row_bytes).max(1).min(u32::MAX as usize) as u32;
+        let set_row_bytes = set_row_bytes(self.sketch_bytes);
+        let at_once = (room.share() / set_row_bytes).max(1).min(u32::MAX as usize) as u32;
         let mut sizes = vec![0; documents.sets() as usize];
         let mut out = room.file()?;
-        let mut row = vec![0; self.row_bytes()];
+        let mut row = vec![0; row_bytes(self.sketch_bytes)];
         for first in (0..documents.sets()).step_by(at_once as usize) {
             let end = first.saturating_add(at_once).min(documents.sets());
-            let mut chunk = vec![0; (end - first) as usize * row_bytes];
-            let mut rows = BufReader::with_capacity(BUFFER_BYTES, &self.rows);
-            rows.rewind()?;
+            let mut chunk = vec![0; (end - first) as usize * set_row_bytes];
+            let mut rows = self.rows.reader()?;
             for number in 0..documents.numbers() {
                 rows.read_exact(&mut row)?;
                 let Some(set) = documents.set_of(number) else { continue };
                 if (first..end).contains(&set) && documents.of(set)[0] == number {
-                    let at = (set - first) as usize * row_bytes;
-                    chunk[at..at + row_bytes].copy_from_slice(&row[..row_bytes]);
-                    sizes[set as usize] = read_u32(&row[self.sketch_bytes + SIZE_AT..]);
+                    let at = (set - first) as usize * set_row_bytes;
+                    chunk[at..at + set_row_bytes].copy_from_slice(&row[..set_row_bytes]);
+                    sizes[set as usize] = RowEnd::of(&row[self.sketch_bytes..]).size;
                 }
             }
             out.write_all(&chunk)?;
@@ -141,12 +304,12 @@ impl IdReader {
     }
 
     pub fn id(&self, number: u32) -> io::Result<DocumentId> {
-        let mut place = [0; END_AT - ID_AT];
-        let at = u64::from(number) * self.row_bytes() as u64;
-        self.rows.read_exact_at(&mut place, at + (self.sketch_bytes + ID_AT) as u64)?;
-        let (start, len) = place.split_at(U64_BYTES);
-        let mut id = vec![0; u16::from_le_bytes([len[0], len[1]]).into()];
-        self.ids.read_exact_at(&mut id, read_u64(start))?;
+        let mut row = vec![0; row_bytes(self.sketch_bytes)];
+        let at = u64::from(number) * row.len() as u64;
+        self.rows.read_exact_at(&mut row, at)?;
+        let row = RowEnd::of(&row[self.sketch_bytes..]);
+        let mut id = vec![0; row.id_len.into()];
+        self.ids.read_exact_at(&mut id, row.id_at)?;
         let id = String::from_utf8(id).ok().and_then(|id| DocumentId::new(id).ok());
         id.ok_or_else(not_what_was_written)
     }
@@ -161,5 +324,5 @@ fn read_u32(bytes: &[u8]) -> u32 {
 }
 
 pub(super) fn not_what_was_written() -> io::Error {
-    io::Error::other("the temporary file is not what was written")
+    io::Error::other("a file is not what was written")
 }

@@ -5,13 +5,13 @@ use std::io;
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
 
-use super::rows::{not_what_was_written, read_u64};
+use super::rows::{ContinuedFile, not_what_was_written, read_u64};
 use akin_core::join::Sets;
 use akin_core::text::ShingleSet;
 
 /// Rows that follow each other are read together.
 const WINDOW_BYTES: usize = 1 << 18;
-const ELEMENT_BYTES: u64 = 8;
+pub(super) const ELEMENT_BYTES: u64 = 8;
 
 /// The sketch, and where the elements of the set begin.
 pub(super) fn set_row_bytes(sketch_bytes: usize) -> usize {
@@ -23,7 +23,7 @@ pub(super) struct SetReader {
     rows: File,
     sizes: Vec<u32>,
     /// Each element as 8 bytes, little-endian.
-    elements: File,
+    elements: ContinuedFile,
     sketch_bytes: usize,
     /// The numbers of the rows in `window`, which are consecutive.
     in_window: Range<u32>,
@@ -35,7 +35,7 @@ pub(super) struct SetReader {
 }
 
 impl SetReader {
-    pub fn new(rows: File, sizes: Vec<u32>, elements: File, sketch_bytes: usize) -> Self {
+    pub fn new(rows: File, sizes: Vec<u32>, elements: ContinuedFile, sketch_bytes: usize) -> Self {
         Self {
             rows,
             sizes,

@@ -6,11 +6,11 @@ use std::sync::Arc;
 
 use super::ShingleError;
 use super::characters::SpacedText;
+use super::few_hashes::FewHashes;
 use super::hash::{combine, combine_in_place, combine_whole, token_element};
 use super::normalize::Edits;
 use super::sequence::WordSequence;
 use super::settings::{ShingleSettings, Unit};
-use super::stop_words::StopWordHashes;
 use super::words::TextRules;
 use crate::simd::{Level, WordMix};
 
@@ -29,7 +29,9 @@ pub(super) struct Cutter {
     rules: TextRules,
     word_mix: WordMix,
     seed: u64,
-    stop_words: Option<Arc<StopWordHashes>>,
+    stop_words: Option<Arc<FewHashes>>,
+    /// Shingles that do not count.
+    ignored: Option<Arc<FewHashes>>,
     pub level: Level,
     normalized_bytes_max: usize,
 }
@@ -61,6 +63,19 @@ impl Cut {
         first..first + self.size
     }
 
+    /// Only these shingles.
+    fn only(self, is_counted: impl Fn(u64) -> bool) -> Self {
+        if self.shingles.iter().all(|shingle| is_counted(*shingle)) {
+            return self;
+        }
+        let numbers = 0..self.shingles.len();
+        let counted: Vec<usize> =
+            numbers.filter(|number| is_counted(self.shingles[*number])).collect();
+        let firsts = counted.iter().map(|number| self.units_of(*number).start).collect();
+        let shingles = counted.into_iter().map(|number| self.shingles[number]).collect();
+        Self { shingles, firsts: Firsts::Some(firsts), ..self }
+    }
+
     /// The only shingle of a text of these words; a text without words has no shingle.
     fn whole(words: &[u64]) -> Self {
         let shingles = if words.is_empty() { vec![] } else { vec![combine_whole(words)] };
@@ -71,14 +86,25 @@ impl Cut {
 impl Cutter {
     pub(super) fn new(settings: &ShingleSettings, seed: u64) -> Self {
         let (rules, word_mix) = (settings.rules(), WordMix::new(seed));
-        let hashes = || {
-            let lowercase = settings.lowercase;
-            Arc::new(StopWordHashes::new(&settings.stopwords, rules, lowercase, word_mix))
-        };
+        let hashes = || Arc::new(settings.stopwords.hashes(rules, settings.lowercase, word_mix));
         let stop_words = (settings.unit == Unit::Stopword).then(hashes);
         let (unit, size) = (settings.unit, settings.size as usize);
         let (level, normalized_bytes_max) = (Level::best(), NORMALIZED_BYTES_MAX);
-        Self { unit, size, rules, word_mix, seed, stop_words, level, normalized_bytes_max }
+        let mut cutter = Self {
+            unit,
+            size,
+            rules,
+            word_mix,
+            seed,
+            stop_words,
+            ignored: None,
+            level,
+            normalized_bytes_max,
+        };
+        if !settings.ignore.is_empty() {
+            cutter.ignored = Some(Arc::new(settings.ignore.shingles(&cutter).collect()));
+        }
+        cutter
     }
 
     /// The shingles of a text.
@@ -86,10 +112,39 @@ impl Cutter {
     /// # Errors
     /// [`ShingleError::TooLong`]
     pub(super) fn cut(&self, text: &str) -> Result<Cut, ShingleError> {
-        match self.raw_words(text) {
-            Some(words) => Ok(self.cut_hashes(words)),
-            None => Ok(self.cut_normalized(&self.normalize(text, None)?, None)),
+        let cut = match self.raw_words(text) {
+            Some(words) => self.cut_hashes(words),
+            None => self.cut_normalized(&self.normalize(text, None)?, None),
+        };
+        Ok(self.without_ignored(cut))
+    }
+
+    fn without_ignored(&self, cut: Cut) -> Cut {
+        match &self.ignored {
+            Some(ignored) => cut.only(|shingle| !ignored.contains(shingle)),
+            None => cut,
         }
+    }
+
+    /// The bytes of a text that ignored shingles cover, in ranges that do not touch.
+    ///
+    /// # Errors
+    /// [`ShingleError::TooLong`]
+    pub(super) fn ignored(&self, text: &str) -> Result<Vec<Range<usize>>, ShingleError> {
+        let Some(ignored) = &self.ignored else { return Ok(Vec::new()) };
+        let (cut, units) = self.cut_all_with_ranges(text)?;
+        let mut covered: Vec<Range<usize>> = Vec::new();
+        for (number, shingle) in cut.shingles.iter().enumerate() {
+            if ignored.contains(*shingle) {
+                let of_shingle = cut.units_of(number);
+                let (start, end) = (units[of_shingle.start].start, units[of_shingle.end - 1].end);
+                match covered.last_mut().filter(|last| start <= last.end) {
+                    Some(last) => last.end = last.end.max(end),
+                    None => covered.push(start..end),
+                }
+            }
+        }
+        Ok(covered)
     }
 
     /// The words of a text if normalising would not change them. Reading ends at the first
@@ -107,6 +162,12 @@ impl Cutter {
     /// # Errors
     /// [`ShingleError::TooLong`]
     pub(super) fn cut_with_ranges(&self, text: &str) -> Result<(Cut, UnitRanges), ShingleError> {
+        let (cut, ranges) = self.cut_all_with_ranges(text)?;
+        Ok((self.without_ignored(cut), ranges))
+    }
+
+    /// With the ignored shingles.
+    fn cut_all_with_ranges(&self, text: &str) -> Result<(Cut, UnitRanges), ShingleError> {
         let mut edits = Edits::default();
         let normalized = self.normalize(text, Some(&mut edits))?;
         let mut ranges = Vec::new();

@@ -5,8 +5,10 @@ mod characters;
 mod classes;
 mod cut;
 mod equivalents;
+mod few_hashes;
 mod fields;
 mod hash;
+mod ignored;
 mod normalize;
 mod sequence;
 mod set;
@@ -18,6 +20,7 @@ pub use bag::Bag;
 pub use equivalents::Equivalents;
 pub use fields::NormalisedFields;
 pub(crate) use hash::finalise;
+pub use ignored::IgnoredTexts;
 pub use normalize::Normalize;
 pub(crate) use sequence::sequence_fingerprint;
 pub use sequence::{CharOffsets, WordSequence};
@@ -251,6 +254,14 @@ impl Shingler {
             visit(element, ranges[units.start].start..ranges[units.end - 1].end);
         }
         Ok(())
+    }
+
+    /// The bytes of a text that ignored shingles cover.
+    ///
+    /// # Errors
+    /// [`ShingleError::TooLong`]
+    pub fn ignored(&self, text: &str) -> Result<Vec<Range<usize>>, ShingleError> {
+        self.cutter.ignored(text)
     }
 
     /// The words of a text in order, with the range of bytes of each. Texts are normalised and cut

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::equivalents::Equivalents;
 use super::hash::UNITS_MAX;
+use super::ignored::IgnoredTexts;
 use super::normalize::Normalize;
 use super::stop_words::StopWords;
 use super::words::TextRules;
@@ -28,6 +29,9 @@ pub struct ShingleSettings {
     /// For the unit `stopword`: the words that shingles begin with.
     #[cfg_attr(feature = "schema", schema(value_type = super::stop_words::WrittenStopWords))]
     pub stopwords: StopWords,
+    /// Texts whose shingles do not count, such as menus and notices.
+    #[serde(skip_serializing_if = "IgnoredTexts::is_empty")]
+    pub ignore: IgnoredTexts,
     /// For the unit `field`: groups of words and whole values that mean the same.
     #[serde(skip_serializing_if = "Equivalents::is_empty")]
     pub equivalents: Equivalents,
@@ -45,6 +49,10 @@ impl ShingleSettings {
         }
         faults.extend(self.stopwords.fault(self.rules()));
         faults.extend(self.equivalents.faults(self.rules()));
+        // Texts are cut by the other settings.
+        if faults.is_empty() {
+            faults.extend(self.ignore.fault(self));
+        }
         faults
     }
 
@@ -62,6 +70,7 @@ impl Default for ShingleSettings {
             normalize: Normalize::Nfkc,
             multiset: false,
             stopwords: StopWords::default(),
+            ignore: IgnoredTexts::default(),
             equivalents: Equivalents::default(),
         }
     }

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::few_hashes::FewHashes;
 use super::words::TextRules;
 use crate::simd::WordMix;
 
@@ -80,6 +81,17 @@ impl StopWords {
             }
         }
     }
+
+    /// The hashes of the words. Where case is kept, a stop word may be in lower case, capitalised or
+    /// all in capitals.
+    pub(super) fn hashes(&self, rules: TextRules, lowercase: bool, hasher: WordMix) -> FewHashes {
+        let hash = |word: &str| hasher.hash(word.as_bytes());
+        let forms = |word: &String| match lowercase {
+            true => vec![hash(word)],
+            false => vec![hash(word), hash(&capitalised(word)), hash(&word.to_uppercase())],
+        };
+        self.words(rules).iter().flat_map(forms).collect()
+    }
 }
 
 impl Default for StopWords {
@@ -115,55 +127,6 @@ fn is_one_word(text: &str, rules: TextRules) -> bool {
         covered += range.len();
     });
     words == 1 && covered == normalized.len()
-}
-
-/// The hashes of stop words: a table that is at most a quarter full, probed from the slot of a
-/// hash's low bits on. An empty slot is 0, so a word with hash 0 is no stop word.
-#[derive(Clone, Debug)]
-pub(super) struct StopWordHashes(Box<[u64]>);
-
-impl StopWordHashes {
-    /// Where case is kept, a stop word may be in lower case, capitalised or all in capitals.
-    pub(super) fn new(
-        stop_words: &StopWords,
-        rules: TextRules,
-        lowercase: bool,
-        hasher: WordMix,
-    ) -> Self {
-        let words = stop_words.words(rules);
-        let forms = if lowercase { 1 } else { 3 };
-        let slots = (4 * words.len() * forms).next_power_of_two();
-        let mut hashes = Self(vec![0; slots].into_boxed_slice());
-        for word in words {
-            hashes.insert(hasher.hash(word.as_bytes()));
-            if !lowercase {
-                hashes.insert(hasher.hash(capitalised(&word).as_bytes()));
-                hashes.insert(hasher.hash(word.to_uppercase().as_bytes()));
-            }
-        }
-        hashes
-    }
-
-    fn insert(&mut self, hash: u64) {
-        let slot = self.slot(hash);
-        self.0[slot] = hash;
-    }
-
-    #[inline]
-    pub(super) fn contains(&self, hash: u64) -> bool {
-        hash != 0 && self.0[self.slot(hash)] == hash
-    }
-
-    /// The slot of a hash, or the empty slot where it belongs.
-    #[inline]
-    fn slot(&self, hash: u64) -> usize {
-        let mask = self.0.len() - 1;
-        let mut slot = hash as usize & mask;
-        while self.0[slot] != 0 && self.0[slot] != hash {
-            slot = (slot + 1) & mask;
-        }
-        slot
-    }
 }
 
 fn capitalised(word: &str) -> String {
@@ -257,14 +220,14 @@ mod tests {
             for code in stop_words::available_languages() {
                 let stop_words = StopWords::of_language(code).unwrap();
                 let rules = TextRules::new(Normalize::Nfkc, lowercase);
-                let hashes = StopWordHashes::new(&stop_words, rules, lowercase, hasher);
+                let hashes = stop_words.hashes(rules, lowercase, hasher);
                 let words = stop_words.words(rules);
                 assert!(words.iter().all(|word| hashes.contains(hasher.hash(word.as_bytes()))));
                 let others = (0..3000).map(|n| hasher.hash(format!("other{n}").as_bytes()));
                 assert_eq!(others.filter(|hash| hashes.contains(*hash)).count(), 0);
             }
             let rules = TextRules::new(Normalize::Nfkc, lowercase);
-            let hashes = StopWordHashes::new(&list(&["été"]), rules, lowercase, hasher);
+            let hashes = list(&["été"]).hashes(rules, lowercase, hasher);
             let known = ["été", "Été", "ÉTÉ", "éTé"].map(|word| {
                 let mut known = false;
                 rules.for_each_word(word, |it, _| {

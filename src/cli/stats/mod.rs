@@ -1,26 +1,51 @@
-//! `akin stats`: the size of a collection and the state of its server.
+//! `akin stats`: the size of a collection and the state of its server, or the templates of files.
+
+mod frequent;
+mod templates;
 
 use std::io::{self, Write, stdout};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Args;
 use indicatif::{HumanBytes, HumanCount};
 use serde::Deserialize;
 
+use self::templates::Search;
 use super::client::{InCollection, Server, read_whole};
+use super::corpus::AnalysisOptions;
 use super::failure::Failure;
 use super::output::print_answer;
 
-/// Show the size of a collection, its memory and disk space, and the state of the server
+/// Show the size of a collection and the state of its server, or what many documents share
+///
+/// With --templates the command needs no server: it reads files twice, and shows the parts of texts
+/// whose shingles occur in many documents, such as menus and notices, each with the number of
+/// documents. The setting shingles.ignore of a collection leaves such parts out of all sets. Copies
+/// share everything: leave them out by `akin dedup` first. `akin export | akin stats - --templates
+/// 100` shows the templates of a collection.
 #[derive(Args)]
 pub struct Arguments {
     #[command(flatten)]
     server: Server,
     #[command(flatten)]
     within: InCollection,
-    /// Write the server's answer
+    /// Write the server's answer; with --templates a line of JSON for each
     #[arg(long)]
     json: bool,
+    /// Show the parts of the texts in these files of which each shingle occurs in more than N
+    /// documents
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    templates: Option<u32>,
+    /// With --templates: files or directories of documents, as `akin import` takes them, or - for
+    /// stdin
+    #[arg(value_name = "IN", requires = "templates")]
+    paths: Vec<PathBuf>,
+    /// With --templates: the most memory to use, in MiB [default: half of the available memory]
+    #[arg(long, value_name = "MIB", requires = "templates")]
+    memory_max_mib: Option<u64>,
+    #[command(flatten, next_help_heading = "Options of --templates")]
+    analysis: AnalysisOptions,
 }
 
 /// The part of a server's answer that is shown.
@@ -54,7 +79,13 @@ struct Discovery {
     total: u64,
 }
 
-pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
+pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
+    let Arguments { templates, paths, memory_max_mib, json, analysis: options, .. } = &arguments;
+    if let Some(over) = *templates {
+        let search = Search { options, over, memory_max_mib: *memory_max_mib, json: *json };
+        options.refuse_keeping()?;
+        return search.run(options.selection(paths.clone())?);
+    }
     let client = arguments.server.client()?;
     let answer = read_whole(client.get(&arguments.within.path("/stats"))?)?;
     match arguments.json {
