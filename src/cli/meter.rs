@@ -6,12 +6,16 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use indicatif::{HumanBytes, HumanCount, ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{
+    FormattedDuration, HumanBytes, HumanCount, ProgressBar, ProgressDrawTarget, ProgressStyle,
+};
 
 use super::interrupt;
 
 const REDRAW_EVERY: Duration = Duration::from_millis(200);
 const LINE_EVERY: Duration = Duration::from_secs(5);
+/// The rate is not known before.
+const ESTIMATED_AFTER: Duration = Duration::from_secs(1);
 
 /// What progress counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -130,10 +134,21 @@ fn line(doing: &str, quantity: Quantity, bar: &ProgressBar) -> String {
         line.push(' ');
         line.push_str(name);
     }
+    if let Some(left) = time_left(bar.elapsed(), bar.position(), bar.length().unwrap_or(0)) {
+        line.push_str(&format!(", {} left", FormattedDuration(left)));
+    }
     match bar.message() {
         message if message.is_empty() => line,
         message => format!("{line}: {message}"),
     }
+}
+
+/// The time that the rest takes at the average rate so far.
+fn time_left(elapsed: Duration, done: u64, total: u64) -> Option<Duration> {
+    if elapsed < ESTIMATED_AFTER || done == 0 || done > total {
+        return None;
+    }
+    Some(elapsed.mul_f64((total - done) as f64 / done as f64))
 }
 
 impl Drop for Meter {
@@ -157,5 +172,17 @@ mod tests {
         meter.set_total(4 << 20);
         meter.set_message("7 failed");
         assert_eq!(meter.line(), "reading: 2.00 MiB of 4.00 MiB: 7 failed");
+    }
+
+    #[test]
+    fn the_time_left_follows_from_the_average_rate() {
+        let left = |seconds, done, total| {
+            time_left(Duration::from_secs(seconds), done, total).map(|left| left.as_secs())
+        };
+        assert_eq!(left(30, 1_500, 6_000), Some(90));
+        assert_eq!(left(30, 6_000, 6_000), Some(0));
+        for (seconds, done, total) in [(0, 10, 20), (30, 0, 20), (30, 10, 0)] {
+            assert_eq!(left(seconds, done, total), None);
+        }
     }
 }

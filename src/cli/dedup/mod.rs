@@ -37,7 +37,7 @@ use akin_core::scheme::Threshold;
 /// JSON; rows of Parquet stay Parquet if the output is called .parquet. Equal documents, also equal
 /// records, are near-duplicates at every threshold. Documents with nothing to compare are kept. If
 /// a record is not a document, nothing is written, unless --on-invalid says otherwise. Files are
-/// read twice; a pipe is copied to a temporary file. A corpus may be much larger than memory.
+/// read twice; pipes and unpacked files are copied to temporary files. A corpus may be much larger than memory.
 ///
 /// With --spans the command instead cuts long spans of words out of the texts that occur earlier,
 /// in another document or in the same (exact-substring deduplication). It finds all of them, and
@@ -103,6 +103,10 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
         Some(words) => spans::run(plan, words.into()),
     }
 }
+
+/// Inputs are unpacked to temporary files, to be read again, if the disk has room for so many times
+/// the inputs: texts, sets and sketches together are some ten times as large as compressed texts.
+const UNPACKED_TIMES: u64 = 16;
 
 /// The checked options.
 struct Plan {
@@ -175,7 +179,12 @@ fn leave_out_near_duplicates(plan: Plan) -> Result<ExitCode, Failure> {
     let Plan { mut selection, old, place, keep, mode, settings, options, .. } = plan;
     let (threshold, quiet) = (settings.scheme.threshold, options.analysis.quiet);
     let output = place.path();
-    selection.copy_pipes(|| options.room(output.as_deref()).file())?;
+    let room = options.room(output.as_deref());
+    selection.copy_pipes(|| room.file())?;
+    let free = room.disk_free().map_err(|error| disk_failed(&error))?;
+    if selection.bytes(|| true).is_some_and(|bytes| free / UNPACKED_TIMES >= bytes) {
+        selection.keep_unpacked(room.file().map_err(|error| disk_failed(&error))?);
+    }
     let mut state = plan.state.map(|path| open_state(&path, &settings, mode, &keep)).transpose()?;
     let gathering = Gathering {
         settings: &settings,

@@ -27,6 +27,7 @@ mod table;
 mod text;
 #[cfg(feature = "html")]
 mod tree;
+mod unpacked;
 mod values;
 mod warc;
 

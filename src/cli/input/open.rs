@@ -15,6 +15,7 @@ use flate2::bufread::MultiGzDecoder;
 use super::encoding::decoded;
 use super::event::Stop;
 use super::text::whole;
+use super::unpacked::{Copied, UnpackedCopies};
 use crate::cli::failure::Failure;
 
 const BUFFER_BYTES: usize = 64 << 10;
@@ -34,7 +35,7 @@ const MARK_BYTES: usize = 3;
 /// # Errors
 /// It cannot be read.
 pub fn open_file(path: &Path) -> io::Result<Box<dyn BufRead>> {
-    decompressed(source(path)?)
+    decompressed(source(path)?, None)
 }
 
 /// Whether a file, decompressed, is Parquet.
@@ -72,24 +73,33 @@ fn open_pipe(path: &Path) -> io::Result<File> {
 }
 
 /// All members of a gzip file and all frames of a zstd file; anything else after them is an error,
-/// and so is a file that unpacks to more than [`RATIO_MAX`] times its size.
-pub fn decompressed<'a>(raw: impl Read + 'a) -> io::Result<Box<dyn BufRead + 'a>> {
+/// and so is a file that unpacks to more than [`RATIO_MAX`] times its size. `copy` gets what is
+/// unpacked.
+pub fn decompressed<'a>(
+    raw: impl Read + 'a,
+    copy: Option<(&'a UnpackedCopies, &'a Path)>,
+) -> io::Result<Box<dyn BufRead + 'a>> {
     let packed = Rc::new(Cell::new(0));
     let raw = Counting { inner: raw, bytes: Rc::clone(&packed) };
     let mut raw = BufReader::with_capacity(BUFFER_BYTES, raw);
     let start = raw.fill_buf()?;
     if start.starts_with(&[0x1f, 0x8b]) {
-        return Ok(bounded(MultiGzDecoder::new(raw), packed));
+        return Ok(bounded(MultiGzDecoder::new(raw), packed, copy));
     }
     if start.starts_with(&[0x28, 0xb5, 0x2f, 0xfd]) {
-        return Ok(bounded(zstd::stream::read::Decoder::with_buffer(raw)?, packed));
+        return Ok(bounded(zstd::stream::read::Decoder::with_buffer(raw)?, packed, copy));
     }
     Ok(Box::new(raw))
 }
 
-fn bounded<'a>(unpacked: impl Read + 'a, packed: Rc<Cell<u64>>) -> Box<dyn BufRead + 'a> {
+fn bounded<'a>(
+    unpacked: impl Read + 'a,
+    packed: Rc<Cell<u64>>,
+    copy: Option<(&'a UnpackedCopies, &'a Path)>,
+) -> Box<dyn BufRead + 'a> {
     let unpacked = Unpacked { inner: unpacked, bytes: 0, packed };
-    Box::new(BufReader::with_capacity(BUFFER_BYTES, unpacked))
+    let copy = copy.map(|(copies, path)| copies.begin(path));
+    Box::new(BufReader::with_capacity(BUFFER_BYTES, Copied::new(unpacked, copy)))
 }
 
 /// Counts the bytes that are read through it.
@@ -176,7 +186,7 @@ mod tests {
     }
 
     fn read(bytes: &[u8]) -> io::Result<String> {
-        io::read_to_string(decompressed(bytes)?)
+        io::read_to_string(decompressed(bytes, None)?)
     }
 
     #[test]
@@ -193,7 +203,7 @@ mod tests {
             packed.write_all(&blank).unwrap();
         }
         let packed = packed.finish().unwrap();
-        let mut reader = decompressed(&packed[..]).unwrap();
+        let mut reader = decompressed(&packed[..], None).unwrap();
         let error = io::copy(&mut reader, &mut io::sink()).unwrap_err();
         assert!(error.to_string().contains("1032 times its size"), "{error}");
     }

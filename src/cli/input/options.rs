@@ -14,6 +14,7 @@ use super::encoding::encoding;
 use super::list::read_list;
 use super::screening::{OnInvalid, Screening};
 use super::selection::{Selection, refuse_url};
+use super::unpacked::UnpackedCopies;
 use crate::cli::failure::Failure;
 use crate::cli::feature::HTML;
 
@@ -76,6 +77,8 @@ pub struct Reading {
     pub records: Option<String>,
     /// Copies of pipes, which can be read only once.
     pub copies: HashMap<PathBuf, Arc<File>>,
+    /// Copies of compressed inputs, if the command reads them twice and the disk has room.
+    pub unpacked: Option<Arc<UnpackedCopies>>,
 }
 
 impl InputOptions {
@@ -144,7 +147,8 @@ impl InputOptions {
         let (format, encoding, extract) = (self.format, self.encoding, self.extract);
         let records = self.records.clone();
         let copies = HashMap::new();
-        let reading = Reading { format, encoding, extract, columns, records, copies };
+        let reading =
+            Reading { columns, copies, encoding, extract, format, records, unpacked: None };
         Selection { paths, reading, extensions: self.include.clone() }
     }
 }

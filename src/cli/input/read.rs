@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::{self, BufReader, Read};
+use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::Arc;
@@ -107,11 +108,16 @@ fn read_file(
     sink: &mut Sink<'_, '_>,
 ) -> Result<(), Stop> {
     let path = input.path.as_deref().unwrap_or(Path::new("-"));
-    let inner = match reading.copies.get(path) {
-        Some(copy) => Box::new(FromStart { file: Arc::clone(copy), at: 0 }),
-        None => source(path)?,
-    };
-    let reader = decompressed(Counted { inner, bytes: bytes_read })?;
+    let unpacked = reading.unpacked.as_deref();
+    let from_copy = |file: &Arc<File>, bytes| FromCopy { file: Arc::clone(file), bytes };
+    let inner: Box<dyn Read> =
+        match (unpacked.and_then(|all| Some((all, all.range(path)?))), reading.copies.get(path)) {
+            (Some((all, bytes)), _) => Box::new(from_copy(&all.file, bytes)),
+            (None, Some(copy)) => Box::new(from_copy(copy, 0..u64::MAX)),
+            (None, None) => source(path)?,
+        };
+    let copy = unpacked.map(|all| (all, path));
+    let reader = decompressed(Counted { inner, bytes: bytes_read }, copy)?;
     let (start, reader) = peeked(reader, START_BYTES)?;
     if start.is_empty() {
         return Err(Stop::Empty);
@@ -158,16 +164,17 @@ fn is_unmarked_stdin(input: &Input, reading: &Reading) -> bool {
     input.path.is_none() && reading.format.is_none()
 }
 
-/// Reads a file from its start, also while other readers read it.
-struct FromStart {
+/// Reads a part of a file, also while other readers read the file.
+struct FromCopy {
     file: Arc<File>,
-    at: u64,
+    bytes: Range<u64>,
 }
 
-impl Read for FromStart {
+impl Read for FromCopy {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let read = self.file.read_at(buffer, self.at)?;
-        self.at += read as u64;
+        let most = (self.bytes.end - self.bytes.start).min(buffer.len() as u64) as usize;
+        let read = self.file.read_at(&mut buffer[..most], self.bytes.start)?;
+        self.bytes.start += read as u64;
         Ok(read)
     }
 }

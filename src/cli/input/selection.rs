@@ -11,6 +11,7 @@ use walkdir::WalkDir;
 use super::detect::extension;
 use super::open::source;
 use super::options::Reading;
+use super::unpacked::UnpackedCopies;
 use crate::cli::failure::Failure;
 
 /// A file, or stdin.
@@ -90,6 +91,11 @@ impl Selection {
             self.reading.copies.insert(path.clone(), copy);
         }
         Ok(())
+    }
+
+    /// Keeps unpacked copies of compressed inputs for the next time that they are read.
+    pub fn keep_unpacked(&mut self, file: File) {
+        self.reading.unpacked = Some(Arc::new(UnpackedCopies::new(file)));
     }
 
     fn inputs_of<'a>(
@@ -182,7 +188,10 @@ fn input(path: &Path, is_named: bool) -> Result<Input, Unreadable> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::AtomicU64;
+
     use super::*;
+    use crate::cli::input::{Event, read_inputs};
 
     #[test]
     fn a_directory_is_walked_in_order_and_by_extension() {
@@ -202,6 +211,49 @@ mod tests {
         assert_eq!(selection.bytes(|| true), Some(20));
         selection.extensions = vec![".txt".into()];
         assert_eq!(names(&selection), ["a.txt.gz", "sub/c.txt"]);
+    }
+
+    #[test]
+    fn compressed_inputs_are_unpacked_once() {
+        let dir = tempfile::tempdir().unwrap();
+        let line = |n: usize| format!("{{\"id\": \"{n}\", \"text\": \"{}\"}}\n", "word ".repeat(n));
+        let packed = |n| zstd::encode_all(line(n).as_bytes(), 1).unwrap();
+        let names = ["a.zst", "b.jsonl", "c.zst", "d.zst"];
+        let paths = names.map(|name| dir.path().join(name));
+        let broken = packed(40_000);
+        for (path, bytes) in paths.iter().zip([
+            packed(3),
+            line(5).into_bytes(),
+            broken[..broken.len() - 9].to_vec(),
+            packed(20_000),
+        ]) {
+            std::fs::write(path, bytes).unwrap();
+        }
+        let mut selection = Selection { paths: paths.to_vec(), ..Selection::default() };
+        selection.keep_unpacked(tempfile::tempfile().unwrap());
+        let read = || {
+            let (mut lines, mut failed) = (Vec::new(), 0);
+            let read = read_inputs(&selection, &AtomicU64::new(0), &mut |event| {
+                match event {
+                    Event::Item(item) => lines.push(item.line().to_vec()),
+                    Event::Failed { .. } => failed += 1,
+                    _ => {}
+                }
+                Ok(())
+            });
+            assert!(read.is_ok());
+            (lines, failed)
+        };
+        let first = read();
+        assert_eq!((first.0.len(), first.1), (3, 1));
+        assert!(read() == first);
+        // Only the copies have these documents now, and a copy that did not end is not read.
+        for at in [0, 3] {
+            std::fs::write(&paths[at], b"").unwrap();
+        }
+        assert!(read() == first);
+        std::fs::write(&paths[2], packed(7)).unwrap();
+        assert_eq!(read().0[2], line(7).trim_end().as_bytes());
     }
 
     #[test]

@@ -75,7 +75,7 @@ mod tests {
 
     #[test]
     fn sets_are_made_without_the_shingles_of_ignored_texts() {
-        let menu = "the home, the news; the sport";
+        let menu = "the home, the news; sport";
         for unit in [Unit::Word, Unit::Stopword, Unit::Token, Unit::Character] {
             let (all, rest) = (shingler(unit, &[]), shingler(unit, &[menu]));
             let ignored = all.text(menu).unwrap().set;
@@ -94,18 +94,18 @@ mod tests {
                 rest.bag(&Content::Text(page.clone())).unwrap().as_slice().len(),
                 expected.len()
             );
-            let mut spanned = Vec::new();
-            rest.spans(&page, |shingle, span| {
-                spanned.push(shingle);
-                let alone = all.text(&page[span]).unwrap().set;
-                assert!(alone.as_slice().contains(&shingle), "{unit:?}");
-            })
-            .unwrap();
-            spanned.sort_unstable();
-            spanned.dedup();
-            assert_eq!(spanned, expected, "{unit:?}");
-            let [range] = rest.ignored(&page).unwrap().try_into().unwrap();
-            assert_eq!(&page[range], menu, "{unit:?}");
+            let spans = |shingler: &Shingler| {
+                let mut spans = Vec::new();
+                shingler.spans(&page, |shingle, bytes| spans.push((shingle, bytes))).unwrap();
+                spans
+            };
+            let mut counted = spans(&all);
+            counted.retain(|(shingle, _)| expected.contains(shingle));
+            assert_eq!(spans(&rest), counted, "{unit:?}");
+            // Three characters occur in other words, too.
+            let ranges = rest.ignored(&page).unwrap();
+            assert_eq!(&page[ranges[0].clone()], menu, "{unit:?}");
+            assert!(ranges.len() == 1 || unit == Unit::Character, "{unit:?} {ranges:?}");
             assert!(all.ignored(&page).unwrap().is_empty());
             assert_eq!(rest.text(menu).unwrap_err(), ShingleError::Empty, "{unit:?}");
         }
