@@ -164,7 +164,9 @@ mod tests {
         let shingler = Shingler::new(ShingleSettings::default(), 0, 1_000);
         let mut bounds = Bounds::within(bytes);
         let sets: Vec<_> = texts.iter().map(|text| shingler.text(text).unwrap().set).collect();
-        sets.iter().for_each(|set| bounds.add(set));
+        for set in &sets {
+            bounds.add(set);
+        }
         let mut frequent = FrequentShingles::new(bounds, over);
         for (text, set) in texts.iter().zip(&sets) {
             frequent.add(text, set, &shingler).unwrap();

@@ -196,7 +196,7 @@ impl OfflineState {
             }
         }
         let (ends, files) = writer.into_files()?;
-        files.each().into_iter().try_for_each(|file| file.sync_data())?;
+        files.each().into_iter().try_for_each(File::sync_data)?;
         self.description.batches.push(SavedBatch { digest: corpus.digest.clone(), ends });
         if let Err(error) = self.write_description() {
             self.description.batches.pop();
