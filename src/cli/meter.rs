@@ -135,7 +135,9 @@ fn line(doing: &str, quantity: Quantity, bar: &ProgressBar) -> String {
         line.push_str(name);
     }
     if let Some(left) = time_left(bar.elapsed(), bar.position(), bar.length().unwrap_or(0)) {
-        line.push_str(&format!(", {} left", FormattedDuration(left)));
+        line.push_str(", ");
+        line.push_str(&FormattedDuration(left).to_string());
+        line.push_str(" left");
     }
     match bar.message() {
         message if message.is_empty() => line,

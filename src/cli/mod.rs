@@ -117,7 +117,7 @@ pub fn main() -> ExitCode {
         Command::Collections(arguments) => collections::run(arguments),
         Command::Get(arguments) => documents::get(&arguments),
         Command::Delete(arguments) => documents::delete(&arguments),
-        Command::Stats(arguments) => stats::run(arguments),
+        Command::Stats(arguments) => stats::run(&arguments),
         Command::Clusters(arguments) => clusters::run(&arguments),
         Command::Keys(arguments) => keys::run(arguments),
         Command::Verify(arguments) => verify::run(&arguments),

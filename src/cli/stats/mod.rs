@@ -79,8 +79,8 @@ struct Discovery {
     total: u64,
 }
 
-pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
-    let Arguments { templates, paths, memory_max_mib, json, analysis: options, .. } = &arguments;
+pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
+    let Arguments { templates, paths, memory_max_mib, json, analysis: options, .. } = arguments;
     if let Some(over) = *templates {
         let search = Search { options, over, memory_max_mib: *memory_max_mib, json: *json };
         options.refuse_keeping()?;
