@@ -37,7 +37,8 @@ use akin_core::scheme::Threshold;
 /// JSON; rows of Parquet stay Parquet if the output is called .parquet. Equal documents, also equal
 /// records, are near-duplicates at every threshold. Documents with nothing to compare are kept. If
 /// a record is not a document, nothing is written, unless --on-invalid says otherwise. Files are
-/// read twice; pipes and unpacked files are copied to temporary files. A corpus may be much larger than memory.
+/// read twice; pipes and unpacked files are copied to temporary files. A corpus may be much larger
+/// than memory.
 ///
 /// With --spans the command instead cuts long spans of words out of the texts that occur earlier,
 /// in another document or in the same (exact-substring deduplication). It finds all of them, and

@@ -147,7 +147,8 @@ fn explain_contents(
 }
 
 /// The byte ranges of a text that are covered by shingles of the other set, the byte ranges that
-/// are covered by ignored shingles, and the remaining byte ranges. Documents of tokens have no passages.
+/// are covered by ignored shingles, and the remaining byte ranges. Documents of tokens have no
+/// passages.
 fn passages(
     analyser: &Analyser,
     content: &Content,

@@ -19,7 +19,6 @@ pub use room::Room;
 pub use sorter::Sorter;
 pub use state::{OfflineState, StateError};
 
-use std::fs::File;
 use std::io;
 use std::ops::ControlFlow;
 
@@ -27,9 +26,9 @@ use xxhash_rust::xxh3::Xxh3Default;
 
 use self::documents::{SetNumbering, SortKey};
 use self::records::{Comparing, Records};
-use self::rows::{Ends, IdReader, RowFiles, RowWriter};
+use self::rows::{IdReader, RowFiles, RowWriter};
 use self::sets::SetReader;
-use self::state::SavedBatch;
+use self::state::Saved;
 use super::{Analyser, Analysis, CollectionSettings, Incomplete, Mode};
 use crate::document::DocumentId;
 use akin_core::join::{JoinError, LeftOut, Linkage, Pair, Progress, Sets, Stopped};
@@ -58,14 +57,6 @@ pub struct OfflineGathering {
     digest: Xxh3Default,
 }
 
-/// The documents of a state, which come first.
-#[derive(Default)]
-struct Saved {
-    ends: Ends,
-    files: Option<RowFiles<File>>,
-    batches: Vec<SavedBatch>,
-}
-
 impl OfflineGathering {
     /// # Errors
     /// The temporary files cannot be created.
@@ -88,12 +79,10 @@ impl OfflineGathering {
         room: Room,
         state: &OfflineState,
     ) -> io::Result<Self> {
-        let (ends, files) = (state.ends(), state.files()?);
-        let saved = Saved { ends, files, batches: state.batches().to_vec() };
-        let mut gathering = Self::after(settings, room, saved)?;
+        let mut gathering = Self::after(settings, room, state.saved()?)?;
         let ordering = &mut gathering.ordering;
         state.visit(|place, fingerprint, number| ordering.push(place, fingerprint, number))?;
-        gathering.old = Some(ends.documents);
+        gathering.old = Some(state.documents());
         Ok(gathering)
     }
 

@@ -1,8 +1,8 @@
 //! The documents that earlier runs kept, in a directory, so that later runs are compared with them.
 //!
 //! `rows`, `ids` and `elements` are files as [`RowWriter`] writes them, which only grow.
-//! `state.json` has the settings, and for each batch the lengths of the files at its end: a batch is
-//! in the state once its `state.json` was renamed into place, and bytes beyond the last length are
+//! `state.json` has the settings, and for each batch the lengths of the files at its end. A batch
+//! is in the state once its `state.json` was renamed into place; bytes beyond the last length are
 //! of a run that did not end.
 
 use std::fs::{self, File};
@@ -67,6 +67,14 @@ pub(super) struct SavedBatch {
     pub digest: String,
     #[serde(flatten)]
     pub ends: Ends,
+}
+
+/// The documents of a state, which come before the documents of a run.
+#[derive(Default)]
+pub(super) struct Saved {
+    pub ends: Ends,
+    pub files: Option<RowFiles<File>>,
+    pub batches: Vec<SavedBatch>,
 }
 
 impl OfflineState {
@@ -137,16 +145,17 @@ impl OfflineState {
         self.description.batches.partition_point(|batch| batch.ends.documents <= number) + 1
     }
 
-    pub(super) fn batches(&self) -> &[SavedBatch] {
-        &self.description.batches
+    pub(super) fn saved(&self) -> io::Result<Saved> {
+        let batches = self.description.batches.clone();
+        Ok(Saved { ends: self.ends(), files: self.files()?, batches })
     }
 
-    pub(super) fn ends(&self) -> Ends {
+    fn ends(&self) -> Ends {
         self.description.batches.last().map_or(Ends::default(), |batch| batch.ends)
     }
 
     /// The files, to be read; `None` if the state is empty.
-    pub(super) fn files(&self) -> io::Result<Option<RowFiles<File>>> {
+    fn files(&self) -> io::Result<Option<RowFiles<File>>> {
         let open = |name: &str| File::open(self.directory.join(name));
         (!self.description.batches.is_empty()).then(|| RowFiles::of(open)).transpose()
     }

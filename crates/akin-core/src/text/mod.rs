@@ -4,6 +4,7 @@ mod bag;
 mod characters;
 mod classes;
 mod cut;
+mod cut_shingles;
 mod equivalents;
 mod few_hashes;
 mod fields;

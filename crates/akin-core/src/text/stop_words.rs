@@ -82,8 +82,8 @@ impl StopWords {
         }
     }
 
-    /// The hashes of the words. Where case is kept, a stop word may be in lower case, capitalised or
-    /// all in capitals.
+    /// The hashes of the words. Where case is kept, a stop word may be in lower case, capitalised
+    /// or all in capitals.
     pub(super) fn hashes(&self, rules: TextRules, lowercase: bool, hasher: WordMix) -> FewHashes {
         let hash = |word: &str| hasher.hash(word.as_bytes());
         let forms = |word: &String| match lowercase {
