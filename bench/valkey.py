@@ -11,6 +11,8 @@ replication.
 The CPU microseconds of an operation are those of all its servers: akin and the masters, or datasketch
 (which is this program) and its server. akin's clients, which are in this program, are not counted.
 
+With --masters akin alone runs over other numbers of masters afterwards, a new cluster for each.
+
 With --write the tables replace the former ones in docs/scaling.md.
 """
 
@@ -119,11 +121,12 @@ class Valkey:
         *("--repl-diskless-sync-delay", "0"),
     )
 
-    def __init__(self, directory: Path, plain: bool) -> None:
+    def __init__(self, directory: Path, plain: bool, masters: int) -> None:
+        self.count = masters
         settings = (*self.SETTINGS, "--appendonly", "no" if plain else "yes")
         self.nodes = [
             Node(directory / str(n), "--cluster-port", str(free_port()), *settings)
-            for n in range(3 if plain else 6)
+            for n in range(masters if plain else 2 * masters)
         ]
         self.addresses = [f"127.0.0.1:{node.port}" for node in self.nodes]
         client = program("valkey-cli", "redis-cli")
@@ -135,7 +138,7 @@ class Valkey:
     def is_whole(self) -> bool:
         states = [node.client.cluster("INFO") for node in self.nodes]
         are_ok = all(state["cluster_state"] == "ok" for state in states)
-        return are_ok and len(self.masters()) == 3
+        return are_ok and len(self.masters()) == self.count
 
     def masters(self) -> list[Node]:
         return [node for node in self.nodes if node.client.info("replication")["role"] == "master"]
@@ -150,8 +153,8 @@ class Valkey:
 class Akin:
     name = "akin"
 
-    def __init__(self, arguments: argparse.Namespace, directory: Path) -> None:
-        self.valkey = Valkey(directory, arguments.plain)
+    def __init__(self, arguments: argparse.Namespace, directory: Path, masters: int = 3) -> None:
+        self.valkey = Valkey(directory, arguments.plain, masters)
         expected = arguments.documents + arguments.more
         self.add = "/documents" if arguments.check else "/documents?check=false"
         self.port = free_port()
@@ -317,6 +320,7 @@ def run(arguments: argparse.Namespace, directory: Path) -> None:
     lines = [*about(arguments, akin, stored), "", *table(rates, memory)]
     print("\n".join(lines), flush=True)
     lines += grow(akin, arguments.more, stored, chance)
+    lines += spread(arguments, directory, chance)
     if arguments.write:
         write(lines)
 
@@ -378,6 +382,37 @@ def grow(akin: Akin, more: int, stored: int, chance: random.Random) -> list[str]
     return lines
 
 
+def spread(arguments: argparse.Namespace, directory: Path, chance: random.Random) -> list[str]:
+    """akin alone over other numbers of masters: what an operation costs in all processes."""
+    lines = []
+    for masters in arguments.masters:
+        if not lines:
+            columns = ["masters", "CPU µs an insert: akin, nodes", "CPU µs a lookup", "commands an insert"]
+            lines += ["", f"| {' | '.join(columns)} |", "|--:|--:|--:|--:|"]
+            print("\n".join(lines), flush=True)
+        end_all()
+        STARTED.clear()
+        below = directory / f"masters-{masters}"
+        below.mkdir()
+        akin, rates = Akin(arguments, below, masters), collections.defaultdict(list)
+        per_round = arguments.documents // arguments.rounds // 4 * 4
+        # The first turn fills the cluster and is not counted.
+        for number in range(3):
+            documents = made_up(per_round, chance)
+            for document in documents:
+                document["id"] = f"{number}-{document['id']}"
+            before = akin.valkey.commands()
+            measured(akin, rates, "inserts", per_round, lambda: akin.insert(documents))
+            rates["commands"].append((akin.valkey.commands() - before) / per_round)
+            measured(akin, rates, "lookups", per_round, lambda: akin.look_up(documents))
+        middle = {name: np.median(values[1:]) for name, values in rates.items()}
+        cpu = lambda of: f"{middle[f'{of} client']:,.0f}, {middle[f'{of} nodes']:,.0f}"
+        cells = [cpu("inserts"), cpu("lookups")]
+        lines.append(f"| {masters} | {' | '.join(cells)} | {middle['commands']:.1f} |")
+        print(lines[-1], flush=True)
+    return lines
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--akin", required=True)
@@ -385,6 +420,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--more", type=int, default=0, help="for akin alone, afterwards")
     parser.add_argument("--plain", action="store_true", help="without replicas and append-only file")
+    parser.add_argument("--masters", type=int, nargs="*", default=[], help="further numbers of masters")
     parser.add_argument("--write", action="store_true", help="the tables into docs/scaling.md")
     parser.add_argument("--check", action=argparse.BooleanOptionalAction, default=True)
     parser.add_argument("--set", action="append", default=[], help="AKIN__… of akin's, as NAME=VALUE")

@@ -20,8 +20,12 @@ const SKIP: AddOptions = AddOptions {
 };
 
 fn two(dir: &Path) -> [Engine; 2] {
+    two_with(dir, CollectionSettings::default())
+}
+
+fn two_with(dir: &Path, settings: CollectionSettings) -> [Engine; 2] {
     [(); 2].map(|()| {
-        let mut settings = CollectionSettings::default();
+        let mut settings = settings.clone();
         settings.sketch.seed = Some(0);
         let shared = backends::in_valkey(dir);
         open_shared(&*shared, settings, Opening::default()).unwrap()
@@ -86,4 +90,25 @@ async fn concurrent_skip_across_servers_stores_exactly_one() {
         assert_eq!(stored.count(), 1, "round {round}");
     }
     assert_eq!(engines[0].stats().await.unwrap().backend.documents, 100);
+}
+
+/// Ten times as many as a document reads of its rivals.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn of_many_equal_documents_at_once_exactly_one_is_stored() {
+    let dir = tempdir().unwrap();
+    let mut settings = CollectionSettings::default();
+    settings.limits.checked_max = 4;
+    let engines = two_with(dir.path(), settings);
+    for round in 0..20 {
+        let copy = near_copies(9_000 + round, 1).remove(0);
+        let adds = (0..40).map(|n| {
+            let (engine, name, copy) =
+                (engines[n % 2].clone(), format!("r{round}/{n}"), copy.clone());
+            tokio::spawn(async move { engine.add(text(&name, &copy), SKIP).await.unwrap().status })
+        });
+        let added = futures_util::future::join_all(adds.collect::<Vec<_>>()).await;
+        let stored =
+            added.into_iter().filter(|added| *added.as_ref().unwrap() == AddStatus::Created);
+        assert_eq!(stored.count(), 1, "round {round}");
+    }
 }

@@ -6,6 +6,7 @@ mod at_once;
 mod discoveries;
 mod faults;
 mod histories;
+mod leases;
 mod load;
 mod moving;
 mod nodes;

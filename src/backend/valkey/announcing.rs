@@ -5,13 +5,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use futures_util::future::try_join;
 use tokio::time::{Instant, sleep};
 
 use super::command::{Command, number};
+use super::entries::{Entry, place_of_member};
 use super::failure::unavailable;
-use super::layout::{Leftover, Part, member, posting};
+use super::layout::{Leftover, Part, member};
+use super::leases::Lease;
 use super::replicas::Generation;
-use super::versions::{Entry, Pending, VersionRecord, flags, set_bytes};
+use super::versions::{Pending, VersionRecord, flags};
 use super::{Shared, scripts};
 use crate::backend::{BackendError, PreparedDocument, Version, content_hash};
 use crate::document::{Content, Ordinal};
@@ -35,21 +38,32 @@ pub(crate) struct Announced {
     pub(super) version: Version,
     pub(super) pending: Pending,
     pub(super) since: Generation,
+    _lease: Lease,
+    /// It is among the members that others may have to wait for, and not the first of its entry.
+    pub(super) is_arriving: bool,
     /// All that was sent to file it has been answered.
     pub(super) is_filed: bool,
     pub(super) is_done: bool,
 }
 
 impl Announced {
-    pub(super) fn leftover(&self) -> Leftover {
-        let fingerprint = self.pending.stored.fingerprint;
-        Leftover::Added { version: self.version.clone(), fingerprint }
+    /// Notes in the queue that the version is being added.
+    pub(super) fn note(&self) -> Command {
+        let queue = self.shared.layout.queue(Part::of_id(&self.version.id));
+        let added = added(&self.version, self.pending.stored.fingerprint);
+        let noted = [number(self.shared.now_ms()), added.encode()];
+        Command::new("ZADD", queue, noted)
     }
 
     /// Other documents wait for the outcome.
     pub(super) fn is_waited_for(&self) -> bool {
         self.pending.ticket != Pending::NONE
     }
+}
+
+/// The note of its adding.
+pub(super) fn added(version: &Version, fingerprint: u64) -> Leftover {
+    Leftover::Added { version: version.clone(), fingerprint }
 }
 
 impl Drop for Announced {
@@ -125,31 +139,40 @@ impl Shared {
         let ordinal = self.next_ordinal().await?;
         let version = Version { id: prepared.document.id.clone(), ordinal };
         let stored = self.version_of(prepared, ordinal);
-        let pending = Pending { ticket, since_ms: stored.stored_at_ms, tentative, stored };
-        let shared = Arc::clone(self);
-        let mut announced =
-            Announced { shared, version, pending, since, is_filed: false, is_done: false };
-        let (id, now) = (&announced.version.id, number(announced.pending.since_ms));
-        let queue = self.layout.queue(Part::of_id(id));
+        let mut announced = self.noted(version, Pending { ticket, tentative, stored }, since);
         // The queue first, so that a crash in between leaves something that the repair finds.
-        let commands = vec![
-            Command::new("ZADD", queue, [now, announced.leftover().encode()]),
-            Command::new(
-                "SET",
-                self.layout.pending(&announced.version),
-                [announced.pending.encode()],
-            ),
-        ];
+        let pending = self.layout.pending(&announced.version);
+        let commands =
+            vec![announced.note(), Command::new("SET", pending, [announced.pending.encode()])];
         self.connection.call(commands).await?;
-        self.keep_and_file(prepared, &announced).await?;
-        announced.is_filed = true;
+        self.keep_and_file(prepared, &mut announced).await?;
         Ok(announced)
+    }
+
+    /// A version that is not noted yet.
+    pub(super) fn noted(
+        self: &Arc<Self>,
+        version: Version,
+        pending: Pending,
+        since: Generation,
+    ) -> Announced {
+        let note = added(&version, pending.stored.fingerprint);
+        Announced {
+            shared: Arc::clone(self),
+            _lease: self.leases.begin(&version, &note, self.now_ms()),
+            version,
+            pending,
+            since,
+            is_arriving: false,
+            is_filed: false,
+            is_done: false,
+        }
     }
 
     pub(super) async fn keep_and_file(
         &self,
         prepared: &PreparedDocument,
-        announced: &Announced,
+        announced: &mut Announced,
     ) -> Result<(), BackendError> {
         let content = async {
             match &self.contents {
@@ -159,62 +182,103 @@ impl Shared {
                 None => Ok(()),
             }
         };
-        futures_util::future::try_join(content, self.file(prepared, announced)).await.map(|_| ())
+        let both = try_join(content, self.file(prepared, announced));
+        announced.is_arriving = both.await?.1;
+        announced.is_filed = true;
+        Ok(())
     }
 
-    /// Stores the set, then its postings. While the entry of the set is being removed, it waits for
-    /// the end of the removal.
+    /// Stores the set, then its postings. Returns whether the version is noted as arriving.
     async fn file(
         &self,
         prepared: &PreparedDocument,
         announced: &Announced,
-    ) -> Result<(), BackendError> {
+    ) -> Result<bool, BackendError> {
         let fingerprint = prepared.fingerprint;
+        let entry = Entry::encode(&prepared.set, &prepared.sketch, &announced.version);
+        let is_arriving = !self.file_first(fingerprint, &entry).await?
+            && self.file_further(prepared, announced, entry).await?;
+        let zero = Bytes::from_static(b"0");
+        let post = |&key| {
+            let arguments = [zero.clone(), self.layout.posting(key, fingerprint)];
+            Command::new("ZADD", self.layout.block(key), arguments)
+        };
+        self.connection.call(prepared.keys.iter().map(post).collect()).await?;
+        Ok(is_arriving)
+    }
+
+    /// Creates the entry of a set; `false` if there may be an entry, or if it needs a script.
+    async fn file_first(&self, fingerprint: u64, entry: &Bytes) -> Result<bool, BackendError> {
+        let is_shared = Entry::decode(entry, self.sketch_bytes).is_none_or(|it| it.is_shared());
+        if is_shared || self.counts_keys() {
+            return Ok(false);
+        }
+        let words = [entry.clone(), Bytes::from_static(b"NX")];
+        let set = Command::new("SET", self.layout.entry(fingerprint), words);
+        Ok(self.connection.call_one(set).await?.bytes().is_some())
+    }
+
+    /// Adds a member to the entry of a set. While the entry is being removed, it waits for the end
+    /// of the removal. Returns whether the version is noted as arriving.
+    async fn file_further(
+        &self,
+        prepared: &PreparedDocument,
+        announced: &Announced,
+        entry: Bytes,
+    ) -> Result<bool, BackendError> {
+        let fingerprint = prepared.fingerprint;
+        let keys = self.counts_keys().then(|| number(prepared.keys.len()));
         let file = scripts::FILE.call(
             vec![
-                self.layout.sketch(fingerprint),
-                self.layout.set(fingerprint),
+                self.layout.entry(fingerprint),
                 self.layout.members(fingerprint),
-                self.layout.counters(Part::of_set(fingerprint)),
                 self.layout.arriving(fingerprint),
+                self.layout.counters(Part::of_set(fingerprint)),
             ],
             vec![
-                Entry::encode(prepared.set.count() as u32, &prepared.sketch),
-                set_bytes(&prepared.set),
+                entry,
                 member(&announced.version),
-                number(prepared.keys.len()),
+                number(place_of_member(self.sketch_bytes)),
                 number(u8::from(announced.is_waited_for())),
+                keys.unwrap_or_default(),
             ],
         );
         let (end, mut pause) = (Instant::now() + self.deadline, PAUSE);
         loop {
             match self.connection.call_one(file.clone()).await?.integer() {
-                Some(0) => break,
+                Some(0) => return Ok(false),
                 Some(1) if Instant::now() < end => sleep(pause).await,
                 Some(1) => return Err(unavailable("an equal set is being removed: try again")),
                 Some(2) => return Err(BackendError::FingerprintTaken),
+                Some(3) => return Ok(announced.is_waited_for()),
                 _ => return Err(BackendError::Unexpected { what: "the outcome of a filing" }),
             }
             pause = (pause * 2).min(Duration::from_millis(100));
         }
-        let zero = Bytes::from_static(b"0");
-        let post = |&key| {
-            let arguments = [zero.clone(), posting(key, fingerprint)];
-            Command::new("ZADD", self.layout.block(key), arguments)
-        };
-        self.connection.call(prepared.keys.iter().map(post).collect()).await.map(|_| ())
     }
 
-    /// Notes the ticket of a pending version, unless the version was withdrawn.
+    /// Whether the numbers of keys of sets differ, so that they are counted.
+    pub(super) fn counts_keys(&self) -> bool {
+        self.scheme.bands().is_none()
+    }
+
+    /// Notes the ticket of a pending version, unless the version was withdrawn. Of many equal sets
+    /// that arrive at once, others so read the earliest.
     pub(super) async fn set_ticket(
         &self,
         announced: &mut Announced,
         ticket: u64,
     ) -> Result<(), BackendError> {
         announced.pending.ticket = ticket;
+        let (version, stored) = (&announced.version, &announced.pending.stored);
         let value = [announced.pending.encode(), Bytes::from_static(b"XX")];
-        let set = Command::new("SET", self.layout.pending(&announced.version), value);
-        match self.connection.call_one(set).await?.bytes() {
+        let mut commands = vec![Command::new("SET", self.layout.pending(version), value)];
+        if announced.is_arriving {
+            let arriving = self.layout.arriving(stored.fingerprint);
+            let score = [Bytes::from_static(b"XX"), number(ticket), member(version)];
+            commands.push(Command::new("ZADD", arriving, score));
+        }
+        match self.connection.call(commands).await?.swap_remove(0).bytes() {
             Some(_) => Ok(()),
             None => Err(unavailable("the document was withdrawn as its adding took too long")),
         }

@@ -30,6 +30,9 @@ const CALLS_MAX: usize = 128;
 /// The pause between attempts to reach Valkey at all.
 const PAUSE: Duration = Duration::from_millis(200);
 
+/// The reply to the renaming of a key that is not there.
+const NO_SUCH_KEY: &str = "ERR no such key";
+
 /// The open connections. Cheap to clone.
 #[derive(Clone)]
 pub struct Connection {
@@ -101,7 +104,8 @@ impl Connection {
         block_on(self.runtime().handle(), work)
     }
 
-    /// Sends commands to their nodes at once; the replies are in the same order.
+    /// Sends commands to their nodes at once; the replies are in the same order, and nothing for a
+    /// renaming of a key that is not there.
     ///
     /// # Errors
     /// The first error of a command; [`BackendError::Unavailable`] after the deadline. Any of the
@@ -180,6 +184,7 @@ impl Inner {
             let some = self.client.call(commands, end).await.map_err(|fault| failed(&fault))?;
             for reply in some {
                 match reply {
+                    Reply::Error(text) if text == NO_SUCH_KEY => replies.push(Reply::Nothing),
                     Reply::Error(text) => return Err(refused(text)),
                     reply => replies.push(reply),
                 }

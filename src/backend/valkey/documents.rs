@@ -6,9 +6,10 @@ use smallvec::smallvec;
 
 use super::client::Reply;
 use super::command::{Command, number};
+use super::entries::{Entry, head_bytes, is_lost, set_of};
 use super::layout::{DOCUMENT_PARTS, Part};
 use super::removal::id_of;
-use super::versions::{self, Entry, VersionRecord, flags};
+use super::versions::{VersionRecord, flags};
 use super::{Shared, scripts};
 use crate::backend::{BackendError, Candidate, Member, Sketched, Version};
 use crate::document::{Content, DocumentId};
@@ -92,11 +93,11 @@ impl Shared {
     ) -> Result<Vec<Option<ShingleSet>>, BackendError> {
         let mut sets: Vec<_> = fingerprints.iter().map(|it| self.sets.get(*it)).collect();
         let missing: Vec<usize> = (0..sets.len()).filter(|&at| sets[at].is_none()).collect();
-        let get = |&at: &usize| Command::new("GET", self.layout.set(fingerprints[at]), []);
+        let get = |&at: &usize| Command::new("GET", self.layout.entry(fingerprints[at]), []);
         let replies = self.connection.call(missing.iter().map(get).collect()).await?;
         for (at, reply) in missing.into_iter().zip(replies) {
-            let Some(set) = reply.bytes() else { continue };
-            let set = versions::set_of(&set)
+            let Some(set) = reply.bytes().filter(|bytes| !is_lost(bytes)) else { continue };
+            let set = set_of(&set, self.sketch_bytes)
                 .filter(|set| set.fingerprint() == fingerprints[at])
                 .ok_or(BackendError::Unexpected { what: "a stored set" })?;
             self.sets.insert(fingerprints[at], set.clone());
@@ -105,13 +106,19 @@ impl Shared {
         Ok(sets)
     }
 
-    /// The sketches of entries, in the order of the fingerprints.
+    /// Reads an entry without its set.
+    pub(super) fn read_entry(&self, fingerprint: u64) -> Command {
+        let head = [number(0), number(head_bytes(self.sketch_bytes) - 1)];
+        Command::new("GETRANGE", self.layout.entry(fingerprint), head)
+    }
+
+    /// Entries in the order of the fingerprints.
     pub(super) async fn entries(
         &self,
         fingerprints: impl Iterator<Item = u64>,
     ) -> Result<Vec<Option<Entry>>, BackendError> {
-        let get = |fingerprint| Command::new("GET", self.layout.sketch(fingerprint), []);
-        let replies = self.connection.call(fingerprints.map(get).collect()).await?;
+        let read = fingerprints.map(|fingerprint| self.read_entry(fingerprint));
+        let replies = self.connection.call(read.collect()).await?;
         let decode = |reply: Reply| Entry::decode(&reply.bytes()?, self.sketch_bytes);
         Ok(replies.into_iter().map(decode).collect())
     }

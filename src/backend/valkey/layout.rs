@@ -50,8 +50,9 @@ impl Part {
     }
 }
 
-/// Bytes of a fingerprint.
-const FINGERPRINT_BYTES: usize = 8;
+/// Digits of the names of blocks.
+const DIGITS: &[u8; 64] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz-_";
+const DIGIT_BITS: u32 = 6;
 
 /// The key names of a collection.
 #[derive(Clone, Debug)]
@@ -94,6 +95,16 @@ impl Layout {
         self.plain("r")
     }
 
+    /// The process that holds this key scrubs.
+    pub fn scrub_turn(&self) -> Bytes {
+        self.plain("v")
+    }
+
+    /// How far the scrub has come.
+    pub fn scrubbed(&self) -> Bytes {
+        self.plain("c")
+    }
+
     pub fn tickets(&self) -> Bytes {
         self.plain("t")
     }
@@ -127,12 +138,8 @@ impl Layout {
         self.of_part('n', part, b"")
     }
 
-    pub fn sketch(&self, fingerprint: u64) -> Bytes {
+    pub fn entry(&self, fingerprint: u64) -> Bytes {
         self.of_fingerprint('s', fingerprint)
-    }
-
-    pub fn set(&self, fingerprint: u64) -> Bytes {
-        self.of_fingerprint('x', fingerprint)
     }
 
     pub fn members(&self, fingerprint: u64) -> Bytes {
@@ -143,41 +150,49 @@ impl Layout {
         self.of_fingerprint('w', fingerprint)
     }
 
-    /// The block of postings that has a key. It has no hash tag, so that blocks are spread over all
-    /// slots.
-    pub fn block(&self, key: Key) -> Bytes {
-        let prefix = match self.block_bits {
-            0 => 0,
-            bits => key.value >> (32 - bits),
-        };
-        format!("{}b{:x}.{prefix:x}", self.collection, key.table).into_bytes().into()
+    /// Blocks of a table.
+    pub fn blocks(&self) -> u64 {
+        1 << self.block_bits
     }
-}
 
-/// A member of a block: the key's value and the fingerprint of a set indexed under it. The member
-/// repeats the bits of the value that are in the block's name, so that the width of blocks decides
-/// nothing else.
-pub fn posting(key: Key, fingerprint: u64) -> Bytes {
-    let mut posting = Vec::with_capacity(4 + FINGERPRINT_BYTES);
-    posting.extend_from_slice(&key.value.to_be_bytes());
-    posting.extend_from_slice(&fingerprint.to_be_bytes());
-    posting.into()
-}
+    /// The lowest value in a block of a table.
+    pub fn value_of_block(&self, block: u64) -> u32 {
+        (block << (32 - self.block_bits)) as u32
+    }
 
-/// The bounds of a key's postings, for `ZRANGEBYLEX`.
-pub fn bounds(key: Key) -> (Bytes, Bytes) {
-    let bound = |fingerprint: u64| {
-        let mut bound = vec![b'['];
-        bound.extend_from_slice(&posting(key, fingerprint));
-        bound.into()
-    };
-    (bound(0), bound(u64::MAX))
+    /// The block of postings that has a key. It has no hash tag, so that blocks are spread over all
+    /// slots. Its name is short, as there are about as many blocks as documents: digits of six bits
+    /// for the table, then for the bits of the key, whose number of digits is that of the collection.
+    pub fn block(&self, key: Key) -> Bytes {
+        let prefix = u64::from(key.value) >> (32 - self.block_bits);
+        let digits = self.block_bits.div_ceil(DIGIT_BITS);
+        let mut number = u64::from(key.table) << (DIGIT_BITS * digits) | prefix;
+        let mut name = Vec::with_capacity(8);
+        while number > 0 || name.len() <= digits as usize {
+            name.push(DIGITS[number as usize % DIGITS.len()]);
+            number >>= DIGIT_BITS;
+        }
+        name.reverse();
+        [self.collection.as_bytes(), b"b", &name].concat().into()
+    }
+
+    /// A member of a block: the key's value and the fingerprint of a set indexed under it, without
+    /// the whole bytes of the value that are in the block's name.
+    pub fn posting(&self, key: Key, fingerprint: u64) -> Bytes {
+        let rest = &key.value.to_be_bytes()[self.block_bits as usize / 8..];
+        [rest, &fingerprint.to_be_bytes()].concat().into()
+    }
+
+    /// The bounds of a key's postings, for `ZRANGEBYLEX`.
+    pub fn bounds(&self, key: Key) -> (Bytes, Bytes) {
+        let bound = |fingerprint| [b"[", &self.posting(key, fingerprint)[..]].concat().into();
+        (bound(0), bound(u64::MAX))
+    }
 }
 
 /// The fingerprint of a posting.
 pub fn fingerprint_of(posting: &[u8]) -> Option<u64> {
-    let (_, fingerprint) = posting.split_at_checked(4)?;
-    Some(u64::from_be_bytes(fingerprint.try_into().ok()?))
+    posting.last_chunk().map(|fingerprint| u64::from_be_bytes(*fingerprint))
 }
 
 /// A member of an entry: a document's ordinal and id, so that members are in order of ordinals.
@@ -290,23 +305,32 @@ mod tests {
             let key = Key { table: 31, value };
             String::from_utf8(Layout::new("akin", 7, bits).block(key).to_vec()).unwrap()
         };
-        assert_eq!(block(0, 0xffff_ffff), "akin:7:b1f.0");
-        assert_eq!(block(8, 0xab12_3456), "akin:7:b1f.ab");
-        assert_eq!(block(32, 0xab12_3456), "akin:7:b1f.ab123456");
+        assert_eq!(block(0, 0xffff_ffff), "akin:7:bV");
+        assert_eq!(block(8, 0xab12_3456), "akin:7:bV2h");
+        assert_eq!(block(32, 0xffff_ffff), "akin:7:bV3_____");
+        for bits in [0, 8, 32] {
+            let layout = Layout::new("akin", 7, bits);
+            let last = Key { table: 31, value: layout.value_of_block(layout.blocks() - 1) };
+            assert_eq!(layout.block(last), layout.block(Key { table: 31, value: u32::MAX }));
+        }
     }
 
     #[test]
     fn key_bounds_enclose_exactly_its_postings() {
         let key = |value| Key { table: 0, value };
-        let (low, high) = bounds(key(0x0100));
-        for fingerprint in [0, 1, u64::MAX] {
-            let bytes = posting(key(0x0100), fingerprint);
-            assert!(low[1..] <= bytes[..] && bytes[..] <= high[1..]);
-            assert_eq!(fingerprint_of(&bytes), Some(fingerprint));
+        for bits in [0, 7, 8, 20] {
+            let layout = Layout::new("akin", 7, bits);
+            let (low, high) = layout.bounds(key(0x0100));
+            for fingerprint in [0, 1, u64::MAX] {
+                let bytes = layout.posting(key(0x0100), fingerprint);
+                assert_eq!(bytes.len(), 12 - bits as usize / 8);
+                assert!(low[1..] <= bytes[..] && bytes[..] <= high[1..]);
+                assert_eq!(fingerprint_of(&bytes), Some(fingerprint));
+            }
+            assert!(layout.posting(key(0x00ff), u64::MAX)[..] < low[1..]);
+            assert!(layout.posting(key(0x0101), 0)[..] > high[1..]);
         }
-        assert!(posting(key(0x00ff), u64::MAX)[..] < low[1..]);
-        assert!(posting(key(0x0101), 0)[..] > high[1..]);
-        assert_eq!(fingerprint_of(b"too short"), None);
+        assert_eq!(fingerprint_of(b"short"), None);
     }
 
     #[test]

@@ -10,19 +10,19 @@
 //! | key | type | content |
 //! |---|---|---|
 //! | `o`, `t` | number | the last ordinal and the last ticket given, see [`scripts::TAKE`] |
-//! | `d{part}id` | string | the live version of a document, see [`versions::VersionRecord`] |
-//! | `p{part}ordinal,id` | string | a pending version, see [`versions::Pending`] |
+//! | `d{part}id` | string | the live version of a document, see [`versions::Pending`] |
+//! | `p{part}ordinal,id` | string | a pending version, with the same value |
 //! | `i{part}` | sorted set | the ids of the part, at score 0 |
 //! | `e{part}` | sorted set | the ids of documents that expire, by the time |
 //! | `q{part}` | sorted set | unfinished work, by the time: [`layout::Leftover`] |
 //! | `k{part}token` | string | what a call has removed, until it is certain that the call is over |
-//! | `n{part}` | hash | `s`: number of sets, `p`: of their keys |
-//! | `s{part}fingerprint` | string | the entry of a set, its size and sketch: [`versions::Entry`] |
-//! | `x{part}fingerprint` | string | the set, see [`versions::set_bytes`] |
-//! | `m{part}fingerprint` | sorted set | the entry's members at score 0: ordinal and id |
-//! | `w{part}fingerprint` | sorted set | the members that other documents may have to wait for |
-//! | `bTABLE.PREFIX` | sorted set | a block of postings at score 0: key and fingerprint |
-//! | `r` | string | the process that repairs now |
+//! | `n{part}` | hash | `c`: members of sets beyond the first of each; `p`: keys, where sets differ |
+//! | `s{part}fingerprint` | string | the entry of a set with the set and its first member: [`entries`] |
+//! | `m{part}fingerprint` | sorted set | all members at score 0, if there are several: ordinal and id |
+//! | `w{part}fingerprint` | sorted set | of these the members that may have to be waited for, by the ticket |
+//! | `bTABLE,PREFIX` | sorted set | a block of postings at score 0: key and fingerprint |
+//! | `r`, `v` | string | a process repairs now; a process scrubs now |
+//! | `c` | string | how far the scrub has come, see [`scrub`] |
 //!
 //! A block has the postings of all keys of a table that begin with the same bits: about 16, so that
 //! it stays in the engine's compact encoding (`zset-max-listpack-entries 256`). The postings of a
@@ -34,11 +34,14 @@
 //! # How a document is added
 //!
 //! 1. Write `q` and then `p`: the version is pending.
-//! 2. Write the content; `s`, `x`, `m` and `w` of the set; then its postings under all keys.
-//! 3. If near-duplicates are to be reported: take a ticket and note it in `p`; read the pending
-//!    versions that have a lower ticket or none; look up the live versions (see [`tickets`]).
-//! 4. [`scripts::MAKE_LIVE`]: `p` becomes `d`, and the replaced version is noted in `q`.
-//! 5. If the settings demand it, wait for replicas. Then the document is acknowledged.
+//! 2. Write the content; `s` of the set, or if there is an equal set `m` and `w`; then its postings
+//!    under all keys.
+//! 3. If near-duplicates are to be reported: take a ticket and note it in `p` and `w`; read the
+//!    pending versions that have a lower ticket or none; look up the live versions (see [`tickets`]).
+//! 4. Rename `p` to `d` and write `i`, or if there is a live version [`scripts::MAKE_LIVE`]: the
+//!    replaced version is noted in `q`.
+//! 5. Take the note of the adding out of `w` and `q`.
+//! 6. If the settings demand it, wait for replicas. Then the document is acknowledged.
 //!
 //! A replaced or removed version is cleared: its member is removed. An entry without members is
 //! marked, its postings are removed, and then the entry is removed. While an entry is marked, no
@@ -48,23 +51,34 @@
 //! document is absent: readers ignore its members and postings. After step 4 it is there with all
 //! its keys, since they were written before. In either case `q` lists the unfinished work, from
 //! before the first write of a document until after its last, and the repair finishes it: a pending
-//! version that is older than the lease is withdrawn, after which its owner cannot make it live.
-//! All steps may be repeated.
+//! version whose note is older than the lease is withdrawn, after which its owner cannot make it
+//! live. While a process works, it renews its notes ([`leases`]). All steps may be repeated.
 //!
 //! # Which steps are scripts
 //!
-//! A step is a script only if it must look at one key before it writes another. Plain commands are
-//! enough for the other steps, whatever happens between two of them:
+//! A step is a script only if it must look at one key before it writes another. Most documents are
+//! new and have a new set: plain commands are enough for them, whatever happens between two of them.
 //!
 //! - `SET p` and later `SET p XX` with the ticket: a version has a `p` of its own, which is written
-//!   for the first time before all other steps and deleted when the version becomes live or is
-//!   withdrawn. `XX` finds nothing then, so a withdrawn version stays withdrawn.
+//!   for the first time before all other steps and renamed when the version becomes live or deleted
+//!   when it is withdrawn. `XX` finds nothing then, so a withdrawn version stays withdrawn.
+//! - `SET s NX` files a new set with its member. If the reply is lost and the command is repeated, it
+//!   finds an entry, as for an equal set, and [`scripts::FILE`] follows, which finds the member in
+//!   the entry. A process that dies after it leaves the note in `q`, as after a script. Members move
+//!   from the entry to `m` only, see [`entries`] for why readers miss none.
+//! - `RENAMENX p d` makes a version live if there is none, and `ZADD i` lists its id: see [`writing`].
 //! - `ZREM q` of the item `V`, once the version is live and nobody waits for it: the item says that
 //!   the adding is not finished. The script that replaces or removes the version takes `d` away and
 //!   adds an item `R`, so the remains of the version are listed even if `V` is removed then.
 //! - A repeated [`scripts::REMOVE`] finds the removed version under the token of the call, and
 //!   returns this version: it does not remove a version that was added since. A repeated
 //!   [`scripts::UNFILE`] finds its own token in the mark, and no other call removes the entry.
+//!
+//! Whoever looks for pending versions reads `p` of the first member of a set, whether it is pending
+//! or not, and of the other members those in `w`. A document is filed before it takes a ticket, so a
+//! document with a later ticket that reads `s`, `w` and `p` in this order finds it, or it is not
+//! pending any more. `w` is in the order of tickets: if very many equal sets arrive at once, each
+//! document reads the earliest.
 //!
 //! `model.rs` plays these steps with processes that die between any two.
 //!
@@ -80,8 +94,10 @@ mod command;
 mod connection;
 mod contents;
 mod documents;
+mod entries;
 mod failure;
 mod layout;
+mod leases;
 #[cfg(test)]
 mod model;
 mod reading;
@@ -93,6 +109,7 @@ mod rivals;
 mod s3;
 mod scanning;
 mod scripts;
+mod scrub;
 mod statistics;
 mod tickets;
 mod versions;
@@ -123,6 +140,7 @@ use akin_core::text::ShingleSet;
 use connection::Connection;
 use contents::Contents;
 use layout::Layout;
+use leases::Leases;
 use removal::Which;
 use tickets::Tickets;
 
@@ -156,6 +174,7 @@ struct Shared {
     lease_ms: i64,
     /// Ordinals that this process may use.
     ordinals: tokio::sync::Mutex<Range<u64>>,
+    leases: Arc<Leases>,
     tickets: Arc<Tickets>,
     scans: Arc<Turns>,
     is_closed: AtomicBool,
@@ -212,10 +231,13 @@ impl Valkey {
             deadline: settings.deadline(),
             lease_ms: settings.lease_ms as i64,
             ordinals: tokio::sync::Mutex::new(0..0),
+            leases: Arc::default(),
             scans: Turns::new(options.scans_max),
             is_closed: AtomicBool::new(false),
         });
+        shared.keep_leases();
         shared.keep_repaired();
+        shared.keep_scrubbed();
         let in_flight = InFlight::new(Estimator::new(&sketch));
         Ok(Self { shared, in_flight, poisoned: watch::Sender::new(None) })
     }

@@ -2,7 +2,9 @@
 //! random and that die between any two steps. A lock stands for a slot, and a step under a lock for
 //! a command or a script. Every step may be executed twice, as if its reply had been lost.
 //!
-//! All documents have the same set, so that processes are in each other's way at its entry, too.
+//! All documents have the same set, so that processes are in each other's way at its entry, too. Each
+//! schedule may begin with remains of a version of which the record was lost, and the scrub removes
+//! these while everything else goes on.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -25,25 +27,46 @@ const TRIES: usize = 5;
 /// A version of the document.
 type Ordinal = u64;
 
+/// A version of which the record was lost.
+const LOST: Ordinal = 0;
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Note {
     Added(Ordinal),
     Replaced(Ordinal),
 }
 
-/// The slot of a document: `d`, `p` and `q`.
+impl Note {
+    fn version(self) -> Ordinal {
+        match self {
+            Self::Added(version) | Self::Replaced(version) => version,
+        }
+    }
+}
+
+/// The slot of a document: `d`, `p`, `i` and `q`.
 #[derive(Default)]
 struct Document {
     live: Option<Ordinal>,
+    is_listed: bool,
     pending: BTreeSet<Ordinal>,
     queue: BTreeSet<Note>,
     /// What calls have removed, by their tokens.
     removed: Vec<(u64, Ordinal)>,
 }
 
+impl Document {
+    fn list_again(&mut self) {
+        self.is_listed = self.live.is_some();
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Entry {
-    Alive,
+    /// With its only member.
+    Alone(Ordinal),
+    /// With its first member. All are among the members.
+    Shared(Ordinal),
     /// The token of the call that removes it.
     Dying(u64),
 }
@@ -65,6 +88,8 @@ struct Nodes {
     /// Versions that the repair may take, because their process is dead or has filed them. The
     /// model has this list in place of the lease, which is longer than a filing can take.
     filed: Mutex<BTreeSet<Ordinal>>,
+    /// Of these the versions that it has taken.
+    claimed: Mutex<BTreeSet<Ordinal>>,
     tokens: Mutex<u64>,
 }
 
@@ -73,6 +98,8 @@ enum Made {
     /// With the version that it replaced.
     Live(Option<Ordinal>),
     Withdrawn,
+    /// Another version is live.
+    Not,
 }
 
 /// The process is dead.
@@ -83,8 +110,16 @@ fn lock<T>(slot: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 /// A step, perhaps twice.
-fn step<T, R>(slot: &Mutex<T>, mut step: impl FnMut(&mut T) -> R) -> Result<R, Dead> {
-    if thread_rng().gen_ratio(1, DEATHS) {
+fn step<T, R>(slot: &Mutex<T>, act: impl FnMut(&mut T) -> R) -> Result<R, Dead> {
+    step_if(true, slot, act)
+}
+
+fn step_if<T, R>(
+    may_die: bool,
+    slot: &Mutex<T>,
+    mut step: impl FnMut(&mut T) -> R,
+) -> Result<R, Dead> {
+    if may_die && thread_rng().gen_ratio(1, DEATHS) {
         return Err(Dead);
     }
     if thread_rng().gen_ratio(1, REPEATS) {
@@ -107,14 +142,18 @@ impl Nodes {
         filed?;
         // `SET p XX` with its ticket.
         if !step(&self.document, |it| it.pending.contains(&version))? {
-            return self.clear(version).map(|()| false);
+            return self.clear(version, Note::Added(version)).map(|()| false);
         }
-        let Made::Live(old) = self.make_live(version)? else {
-            return self.clear(version).map(|()| false);
+        let mut made = self.make_first(version)?;
+        if matches!(made, Made::Not) {
+            made = self.make_live(version)?;
+        }
+        let Made::Live(old) = made else {
+            return self.clear(version, Note::Added(version)).map(|()| false);
         };
         step(&self.set, |it| it.arriving.remove(&version))?;
         step(&self.document, |it| it.queue.remove(&Note::Added(version)))?;
-        old.map_or(Ok(()), |old| self.clear(old)).map(|()| true)
+        old.map_or(Ok(()), |old| self.clear(old, Note::Replaced(old))).map(|()| true)
     }
 
     fn announce(&self, version: Ordinal) -> Result<(), Dead> {
@@ -132,16 +171,64 @@ impl Nodes {
         step(&self.has_postings, |has| *has = true)
     }
 
-    /// [`super::scripts::FILE`]: not while the entry is being removed.
+    /// `false` while the entry is being removed.
     fn file(&self, version: Ordinal) -> Result<bool, Dead> {
-        step(&self.set, |it| {
-            let is_dying = matches!(it.entry, Some(Entry::Dying(_)));
-            if !is_dying {
-                it.entry = Some(Entry::Alive);
-                it.members.insert(version);
-                it.arriving.insert(version);
+        // `SET s NX`. If its reply is lost, it finds its own entry.
+        let is_new = step(&self.set, |it| {
+            let is_new = it.entry.is_none();
+            if is_new {
+                it.entry = Some(Entry::Alone(version));
             }
-            !is_dying
+            is_new
+        })?;
+        if is_new {
+            return Ok(true);
+        }
+        // The script that follows.
+        step(&self.set, |it| {
+            match it.entry {
+                Some(Entry::Dying(_)) => return false,
+                Some(Entry::Alone(first)) if first == version => return true,
+                None => {
+                    it.entry = Some(Entry::Alone(version));
+                    return true;
+                }
+                Some(Entry::Alone(first)) => {
+                    it.entry = Some(Entry::Shared(first));
+                    it.members.insert(first);
+                }
+                Some(Entry::Shared(_)) => {}
+            }
+            it.members.insert(version);
+            it.arriving.insert(version);
+            true
+        })
+    }
+
+    /// `RENAMENX p d`, `ZADD i` and `GET d`: other processes may come between these.
+    fn make_first(&self, version: Ordinal) -> Result<Made, Dead> {
+        let renamed = step(&self.document, |it| match it.pending.contains(&version) {
+            true if it.live.is_none() => {
+                it.pending.remove(&version);
+                it.live = Some(version);
+                Some(true)
+            }
+            true => Some(false),
+            false => None,
+        })?;
+        // A process that is as late as the lease does not die in addition: the scrub would find
+        // that the id is listed.
+        let may_die = || !lock(&self.claimed).contains(&version);
+        step_if(may_die(), &self.document, |it| it.is_listed = true)?;
+        let live = step_if(may_die(), &self.document, |it| it.live)?;
+        if live.is_none() {
+            step_if(may_die(), &self.document, Document::list_again)?;
+        }
+        Ok(match renamed {
+            Some(true) => Made::Live(None),
+            _ if live == Some(version) => Made::Live(None),
+            Some(false) => Made::Not,
+            None => Made::Withdrawn,
         })
     }
 
@@ -154,6 +241,7 @@ impl Nodes {
                 return Made::Withdrawn;
             }
             let old = it.live.replace(version);
+            it.is_listed = true;
             it.queue.extend(old.map(Note::Replaced));
             Made::Live(old)
         })?;
@@ -163,7 +251,7 @@ impl Nodes {
                 true => Made::Live(before),
                 false => Made::Withdrawn,
             }),
-            made @ Made::Live(_) => Ok(made),
+            made => Ok(made),
         }
     }
 
@@ -173,20 +261,26 @@ impl Nodes {
             let done = it.removed.iter().find(|(by, _)| *by == token).map(|(_, old)| *old);
             done.or_else(|| {
                 let old = it.live.take()?;
+                it.is_listed = false;
                 it.queue.insert(Note::Replaced(old));
                 it.removed.push((token, old));
                 Some(old)
             })
         })?;
-        removed.map_or(Ok(()), |old| self.clear(old))
+        removed.map_or(Ok(()), |old| self.clear(old, Note::Replaced(old)))
     }
 
-    fn clear(&self, version: Ordinal) -> Result<(), Dead> {
+    fn clear(&self, version: Ordinal, note: Note) -> Result<(), Dead> {
         let token = self.token();
         let is_marked = step(&self.set, |it| {
             it.members.remove(&version);
             it.arriving.remove(&version);
-            if it.members.is_empty() && it.entry == Some(Entry::Alive) {
+            let is_empty = match it.entry {
+                Some(Entry::Alone(first)) => first == version,
+                Some(Entry::Shared(_)) => it.members.is_empty(),
+                Some(Entry::Dying(_)) | None => false,
+            };
+            if is_empty {
                 it.entry = Some(Entry::Dying(token));
                 it.is_noted = true;
             }
@@ -195,10 +289,7 @@ impl Nodes {
         if is_marked {
             self.end_entry()?;
         }
-        step(&self.document, |it| {
-            it.queue.remove(&Note::Added(version));
-            it.queue.remove(&Note::Replaced(version));
-        })
+        step(&self.document, |it| it.queue.remove(&note)).map(|_| ())
     }
 
     fn end_entry(&self) -> Result<(), Dead> {
@@ -214,49 +305,125 @@ impl Nodes {
     /// Handles the first note that is old enough.
     fn repair(&self) -> Result<(), Dead> {
         let filed = lock(&self.filed).clone();
-        let version = |note: &Note| match note {
-            Note::Added(version) | Note::Replaced(version) => *version,
-        };
         let old: Vec<_> = lock(&self.document)
             .queue
             .iter()
-            .map(version)
-            .filter(|it| filed.contains(it))
+            .copied()
+            .filter(|note| filed.contains(&note.version()))
             .collect();
-        for version in old {
+        for note in old {
+            let version = note.version();
+            lock(&self.claimed).insert(version);
             let is_live = step(&self.document, |it| {
                 it.pending.remove(&version);
                 it.live == Some(version)
             })?;
+            step(&self.document, Document::list_again)?;
             if is_live {
                 step(&self.set, |it| it.arriving.remove(&version))?;
                 step(&self.document, |it| it.queue.remove(&Note::Added(version)))?;
             } else {
-                self.clear(version)?;
+                self.clear(version, note)?;
             }
         }
         Ok(())
     }
 
-    /// Repairs after all other processes are dead or done, until the repair itself does not die.
+    fn repair_entry(&self) -> Result<(), Dead> {
+        match step(&self.set, |it| it.is_noted)? {
+            true => self.end_entry(),
+            false => Ok(()),
+        }
+    }
+
+    /// Repairs after all other processes are dead or done, until neither the repair nor the scrub
+    /// dies.
     fn mend(&self) {
         loop {
-            let _ = self.repair();
-            if lock(&self.set).is_noted {
-                let _ = self.end_entry();
-            }
-            if lock(&self.document).queue.is_empty() && !lock(&self.set).is_noted {
+            let is_scrubbed = self.scrub().is_ok();
+            let (_, _) = (self.repair(), self.repair_entry());
+            let is_noted = lock(&self.set).is_noted;
+            if is_scrubbed && lock(&self.document).queue.is_empty() && !is_noted {
                 return;
             }
         }
     }
 
+    /// Remains of a version that no other key names any more.
+    fn lose(&self) {
+        let mut set = lock(&self.set);
+        match thread_rng().gen_range(0..4) {
+            0 => return,
+            1 => {}
+            2 => set.entry = Some(Entry::Alone(LOST)),
+            _ => (set.entry, set.members) = (Some(Entry::Shared(LOST)), BTreeSet::from([LOST])),
+        }
+        *lock(&self.has_postings) = true;
+    }
+
+    /// What a lookup reads of the set: its members, in two steps.
+    fn members(&self) -> BTreeSet<Ordinal> {
+        match lock(&self.set).entry {
+            Some(Entry::Alone(first)) => return BTreeSet::from([first]),
+            Some(Entry::Shared(_)) => {}
+            Some(Entry::Dying(_)) | None => return BTreeSet::new(),
+        }
+        lock(&self.set).members.clone()
+    }
+
+    /// A lookup finds the version that is live the whole time, or that takes its place.
+    fn look_up(&self) {
+        let before = lock(&self.document).live;
+        let has_postings = *lock(&self.has_postings);
+        let members = self.members();
+        let after = lock(&self.document).live;
+        if let Some(live) = before.filter(|_| before == after) {
+            assert!(has_postings && members.contains(&live), "what is live is found");
+        }
+    }
+
+    /// Removes the version that it finds among the members and nowhere else, and the postings of
+    /// which it finds no entry.
+    fn scrub(&self) -> Result<(), Dead> {
+        if !step(&self.has_postings, |has| *has)? {
+            return Ok(());
+        }
+        if step(&self.set, |it| it.entry.is_none())? {
+            return self.end_lost();
+        }
+        for version in self.members() {
+            let is_pending = step(&self.document, |it| it.pending.contains(&version))?;
+            let is_live = step(&self.document, |it| it.live == Some(version))?;
+            let notes = BTreeSet::from([Note::Added(version), Note::Replaced(version)]);
+            let is_noted = step(&self.document, |it| !it.queue.is_disjoint(&notes))?;
+            if !is_pending && !is_live && !is_noted {
+                self.clear(version, Note::Added(version))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Marks the entry that is missing as one that is being removed, and so keeps processes from
+    /// filing its set.
+    fn end_lost(&self) -> Result<(), Dead> {
+        let token = self.token();
+        let is_marked = step(&self.set, |it| {
+            if it.entry.is_none() {
+                (it.entry, it.is_noted) = (Some(Entry::Dying(token)), true);
+            }
+            it.entry == Some(Entry::Dying(token))
+        })?;
+        if is_marked { self.end_entry() } else { Ok(()) }
+    }
+
     fn check(&self) {
+        let members = self.members();
         let (document, set) = (lock(&self.document), lock(&self.set));
-        assert_eq!(set.members, document.live.into_iter().collect(), "members are live versions");
+        assert_eq!(members, document.live.into_iter().collect(), "members are live versions");
         assert!(document.pending.is_empty() && set.arriving.is_empty(), "nothing is under way");
-        assert_eq!(set.entry, document.live.map(|_| Entry::Alive), "an entry has members");
+        assert_eq!(set.entry.is_some(), document.live.is_some(), "an entry has members");
         assert_eq!(*lock(&self.has_postings), document.live.is_some(), "postings are of entries");
+        assert_eq!(document.is_listed, document.live.is_some(), "what is live is listed");
     }
 }
 
@@ -264,6 +431,7 @@ impl Nodes {
 fn whoever_dies_what_is_live_is_indexed_and_nothing_else() {
     let play = || {
         let nodes = Arc::new(Nodes::default());
+        nodes.lose();
         let add = |version| {
             let nodes = Arc::clone(&nodes);
             thread::spawn(move || {
@@ -277,10 +445,17 @@ fn whoever_dies_what_is_live_is_indexed_and_nothing_else() {
             })
         };
         let adding = [1, 2, 3].map(add);
-        let (removing, repairing) = (Arc::clone(&nodes), Arc::clone(&nodes));
-        let removing = thread::spawn(move || drop(removing.remove()));
-        let repairing = thread::spawn(move || drop(repairing.repair()));
-        for process in adding.into_iter().chain([removing, repairing]) {
+        let others: [fn(&Nodes); 4] = [
+            |nodes| drop(nodes.remove()),
+            |nodes| drop(nodes.repair()),
+            |nodes| drop(nodes.scrub()),
+            Nodes::look_up,
+        ];
+        let other = |process: fn(&Nodes)| {
+            let nodes = Arc::clone(&nodes);
+            thread::spawn(move || process(&nodes))
+        };
+        for process in adding.into_iter().chain(others.map(other)) {
             process.join().unwrap();
         }
         nodes.mend();

@@ -1,5 +1,6 @@
-//! Lookups by keys, in four round trips: the postings of all keys, the sketches of their sets, the
-//! members of the sets that agree, and the documents of these members.
+//! Lookups by keys, in three round trips: the postings of all keys, the entries of their sets, and
+//! the documents of the members of the sets that agree; before the last a further round trip for
+//! the members of sets that have several.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -11,7 +12,8 @@ use super::Shared;
 use super::client::Reply;
 use super::command::{Command, number};
 use super::documents::member_of;
-use super::layout::{self, bounds, fingerprint_of};
+use super::entries::Entry;
+use super::layout::{self, fingerprint_of};
 use super::versions::VersionRecord;
 use crate::backend::{BackendError, Candidate, Candidates, Version};
 use akin_core::index::{Members, Search};
@@ -43,12 +45,14 @@ const SEARCHES_AT_ONCE: usize = 32;
 const READ_AT_ONCE: usize = 4_096;
 
 /// A set with a sketch that agrees well enough.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 pub(super) struct Listed {
     pub fingerprint: u64,
     pub shingles: u32,
     pub agreeing: u32,
     pub keys_shared: u32,
+    /// Its only member; `None` if its members must be read.
+    pub only: Option<Version>,
 }
 
 /// Sets that share a key.
@@ -127,7 +131,7 @@ impl Shared {
         postings_max: usize,
     ) -> Result<Sharing, BackendError> {
         let read = |&key: &Key, count: usize| {
-            let (low, high) = bounds(key);
+            let (low, high) = self.layout.bounds(key);
             let range = [low, high, Bytes::from_static(b"LIMIT"), number(0), number(count)];
             Command::new("ZRANGEBYLEX", self.layout.block(key), range)
         };
@@ -156,7 +160,7 @@ impl Shared {
     /// Keys with the number of their postings, rare keys first.
     async fn by_length(&self, keys: &[Key]) -> Result<Vec<(Key, usize)>, BackendError> {
         let count = |&key: &Key| {
-            let (low, high) = bounds(key);
+            let (low, high) = self.layout.bounds(key);
             Command::new("ZLEXCOUNT", self.layout.block(key), [low, high])
         };
         let counts = self.connection.call(keys.iter().map(count).collect()).await?;
@@ -177,12 +181,12 @@ impl Shared {
         for sharing in sharing.chunks(READ_AT_ONCE) {
             let entries = self.entries(sharing.iter().map(|(fingerprint, _)| *fingerprint)).await?;
             for (&(fingerprint, keys_shared), entry) in sharing.iter().zip(entries) {
-                let Some(entry) = entry.filter(|entry| entry.is_alive) else { continue };
+                let Some(entry) = entry.filter(Entry::is_alive) else { continue };
                 let (ours, its) = (search.sketch.as_bytes(), entry.sketch.as_bytes());
                 let agreeing = self.estimator.agreeing(ours, its);
                 if agreeing >= search.agreeing_min && listed.len() < enough {
-                    let shingles = entry.shingles;
-                    listed.push(Listed { fingerprint, shingles, agreeing, keys_shared });
+                    let (shingles, only) = (entry.shingles, entry.only());
+                    listed.push(Listed { fingerprint, shingles, agreeing, keys_shared, only });
                 }
             }
         }
@@ -201,9 +205,14 @@ impl Shared {
         let mut successors = Vec::new();
         for listed in listed.chunks(READ_AT_ONCE / 16) {
             let each_max = search.limits.members_max.min(members_left.max(MEMBERS_MIN));
+            let shared = listed.iter().filter(|set| set.only.is_none());
             let read = |set: &Listed| self.read_members(set.fingerprint, each_max + MEMBERS_SPARE);
-            let replies = self.connection.call(listed.iter().map(read).collect()).await?;
-            let versions: Vec<Vec<Version>> = replies.into_iter().map(versions_of).collect();
+            let mut replies = self.connection.call(shared.map(read).collect()).await?.into_iter();
+            let mut versions = |set: &Listed| match &set.only {
+                Some(only) => vec![only.clone()],
+                None => replies.next().map(versions_of).unwrap_or_default(),
+            };
+            let versions: Vec<Vec<Version>> = listed.iter().map(&mut versions).collect();
             let all: Vec<&Version> = versions.iter().flatten().collect();
             let mut live = self.live_of(all.iter().map(|version| &version.id)).await?.into_iter();
             for (set, versions) in listed.iter().zip(versions) {
@@ -217,7 +226,7 @@ impl Shared {
                 if members.is_empty() {
                     continue;
                 }
-                let &Listed { fingerprint, shingles, agreeing, keys_shared } = set;
+                let &Listed { fingerprint, shingles, agreeing, keys_shared, .. } = set;
                 let found = Candidate { fingerprint, shingles, agreeing, keys_shared, members };
                 candidates.found.push(found);
             }

@@ -5,12 +5,13 @@ use std::sync::Arc;
 use bytes::Bytes;
 use futures_util::{StreamExt, TryStreamExt, stream};
 
+use super::announcing::added;
 use super::client::Reply;
 use super::command::{Command, number};
+use super::entries::{Entry, place_of_member};
 use super::failure::unavailable;
-use super::layout::posting;
 use super::layout::{DOCUMENT_PARTS, Leftover, Part, be_bytes, member};
-use super::versions::{Entry, VersionRecord};
+use super::versions::VersionRecord;
 use super::{Shared, scripts};
 use crate::backend::{BackendError, Version};
 use crate::document::{DocumentId, Ordinal};
@@ -60,11 +61,10 @@ impl Shared {
         let Some(old) = self.connection.call_one(remove).await?.bytes() else { return Ok(false) };
         // Before it is cleared: a failover that undoes the removal must find the document whole.
         self.connection.wait_for_replicas(since).await?;
-        if let Some(old) = VersionRecord::decode(&old) {
-            let version = Version { id: id.clone(), ordinal: old.ordinal };
-            if let Err(error) = self.clear(&version, old.fingerprint).await {
-                tracing::warn!(%error, "cleanup failed; the repair task will retry");
-            }
+        if let Some(old) = VersionRecord::decode(&old)
+            && let Err(error) = self.clear_replaced(id, &old).await
+        {
+            tracing::warn!(%error, "cleanup failed; the repair task will retry");
         }
         Ok(true)
     }
@@ -106,7 +106,7 @@ impl Shared {
     ) -> Result<(), BackendError> {
         match self.end_pending(version).await? {
             true => Ok(()),
-            false => self.clear(version, fingerprint).await,
+            false => self.clear(version, fingerprint, &added(version, fingerprint)).await,
         }
     }
 
@@ -121,21 +121,37 @@ impl Shared {
         Ok(live.is_some_and(|live| live.ordinal == version.ordinal))
     }
 
-    /// Removes all remains of a version that is neither pending nor live. May be repeated.
+    /// Clears a version that was replaced or removed.
+    pub(super) async fn clear_replaced(
+        &self,
+        id: &DocumentId,
+        old: &VersionRecord,
+    ) -> Result<(), BackendError> {
+        let (version, fingerprint) =
+            (Version { id: id.clone(), ordinal: old.ordinal }, old.fingerprint);
+        let note = Leftover::Replaced { version: version.clone(), fingerprint };
+        self.clear(&version, fingerprint, &note).await
+    }
+
+    /// Removes all remains of a version that is neither pending nor live, then its note. May be
+    /// repeated. Another note of the version stays: its process may not have listed the id yet.
     pub(super) async fn clear(
         &self,
         version: &Version,
         fingerprint: u64,
+        note: &Leftover,
     ) -> Result<(), BackendError> {
         let unfile = scripts::UNFILE.call(
             vec![
-                self.layout.sketch(fingerprint),
+                self.layout.entry(fingerprint),
                 self.layout.members(fingerprint),
                 self.layout.arriving(fingerprint),
+                self.layout.counters(Part::of_set(fingerprint)),
                 self.layout.queue(Part::of_set(fingerprint)),
             ],
             vec![
                 member(version),
+                number(place_of_member(self.sketch_bytes)),
                 number(self.now_ms()),
                 Bytes::copy_from_slice(&fingerprint.to_be_bytes()),
                 Bytes::copy_from_slice(&token()?.to_be_bytes()),
@@ -149,10 +165,7 @@ impl Shared {
             contents.delete(version.ordinal).await?;
         }
         let queue = self.layout.queue(Part::of_id(&version.id));
-        let added = Leftover::Added { version: version.clone(), fingerprint };
-        let replaced = Leftover::Replaced { version: version.clone(), fingerprint };
-        let both = [added.encode(), replaced.encode()];
-        self.connection.call_one(Command::new("ZREM", queue, both)).await.map(|_| ())
+        self.connection.call_one(Command::new("ZREM", queue, [note.encode()])).await.map(|_| ())
     }
 
     /// Removes the postings of an entry without members, then the entry.
@@ -162,17 +175,27 @@ impl Shared {
         sketch: &Sketch,
     ) -> Result<(), BackendError> {
         let keys = self.keys_of(fingerprint, sketch).await?;
-        let take =
-            |&key: &Key| Command::new("ZREM", self.layout.block(key), [posting(key, fingerprint)]);
+        let take = |&key: &Key| {
+            Command::new("ZREM", self.layout.block(key), [self.layout.posting(key, fingerprint)])
+        };
         self.connection.call(keys.iter().map(take).collect()).await?;
+        self.end(fingerprint, Some(keys.len())).await
+    }
+
+    /// Removes an entry after its postings, of which there were `keys`, if that is known.
+    pub(super) async fn end(
+        &self,
+        fingerprint: u64,
+        keys: Option<usize>,
+    ) -> Result<(), BackendError> {
+        let counted = keys.filter(|_| self.counts_keys()).map(number);
         let end = scripts::END.call(
             vec![
-                self.layout.sketch(fingerprint),
-                self.layout.set(fingerprint),
+                self.layout.entry(fingerprint),
                 self.layout.counters(Part::of_set(fingerprint)),
                 self.layout.queue(Part::of_set(fingerprint)),
             ],
-            vec![Bytes::copy_from_slice(&fingerprint.to_be_bytes()), number(keys.len())],
+            vec![Bytes::copy_from_slice(&fingerprint.to_be_bytes()), counted.unwrap_or_default()],
         );
         self.connection.call_one(end).await.map(|_| ())
     }
@@ -189,7 +212,7 @@ impl Shared {
 }
 
 /// A number that no other call has.
-fn token() -> Result<u64, BackendError> {
+pub(super) fn token() -> Result<u64, BackendError> {
     getrandom::u64().map_err(|error| unavailable(error.to_string()))
 }
 

@@ -12,10 +12,10 @@ use bytes::Bytes;
 use tokio::time::sleep;
 
 use super::command::{Command, number};
+use super::entries::{Entry, is_lost};
 use super::layout::{Leftover, Part};
-use super::versions::Entry;
 use super::{Shared, scripts};
-use crate::backend::{BackendError, Version};
+use crate::backend::BackendError;
 
 /// Leftovers of a part that a round handles.
 const OF_PART_MAX: usize = 256;
@@ -23,8 +23,7 @@ const OF_PART_MAX: usize = 256;
 impl Shared {
     /// Repairs now and then, until the collection is closed.
     pub(super) fn keep_repaired(self: &Arc<Self>) {
-        let every = Duration::from_millis((self.lease_ms.max(4) / 4) as u64);
-        let this = Arc::downgrade(self);
+        let (this, every) = (Arc::downgrade(self), self.turn());
         self.connection.spawn(async move {
             loop {
                 sleep(every).await;
@@ -43,14 +42,22 @@ impl Shared {
     }
 
     async fn repair_in_turn(&self, every: Duration) -> Result<u64, BackendError> {
+        match self.takes_turn(self.layout.turn(), every).await? {
+            true => self.repair(self.lease_ms).await,
+            false => Ok(0),
+        }
+    }
+
+    /// Whether this process is the only one that takes the turn in this time.
+    pub(super) async fn takes_turn(
+        &self,
+        key: Bytes,
+        every: Duration,
+    ) -> Result<bool, BackendError> {
         let turn = [b"1".as_slice(), b"NX", b"PX"].map(Bytes::from_static);
         let turn = turn.into_iter().chain([number(every.as_millis())]);
-        let turn = self.connection.call_one(Command::new("SET", self.layout.turn(), turn)).await?;
-        // Somebody else has the turn.
-        if turn.bytes().is_none() {
-            return Ok(0);
-        }
-        self.repair(self.lease_ms).await
+        let turn = self.connection.call_one(Command::new("SET", key, turn)).await?;
+        Ok(turn.bytes().is_some())
     }
 
     /// Handles leftovers older than `age_ms`; returns their number.
@@ -85,39 +92,39 @@ impl Shared {
             return Ok(false);
         }
         match Leftover::decode(&leftover) {
-            Some(
-                Leftover::Added { version, fingerprint }
-                | Leftover::Replaced { version, fingerprint },
-            ) => {
-                self.repair_version(&version, fingerprint).await?;
-            }
             Some(Leftover::Entry { fingerprint }) => {
                 self.repair_entry(fingerprint, leftover).await?;
             }
+            Some(note) => self.repair_version(&note).await?,
             None => tracing::warn!("cannot read an entry of the repair queue"),
         }
         Ok(true)
     }
 
-    async fn repair_version(
-        &self,
-        version: &Version,
-        fingerprint: u64,
-    ) -> Result<(), BackendError> {
+    /// Finishes the work on the version of a note.
+    pub(super) async fn repair_version(&self, note: &Leftover) -> Result<(), BackendError> {
+        let (Leftover::Added { version, fingerprint }
+        | Leftover::Replaced { version, fingerprint }) = note
+        else {
+            return Ok(());
+        };
         let since = self.connection.generation();
-        if self.end_pending(version).await? {
-            return self.has_arrived(version, fingerprint).await;
+        let is_live = self.end_pending(version).await?;
+        self.list_again(&version.id).await?;
+        if is_live {
+            return self.has_arrived(version, *fingerprint).await;
         }
         // A failover must not make it live again.
         self.connection.wait_for_replicas(since).await?;
-        self.clear(version, fingerprint).await
+        self.clear(version, *fingerprint, note).await
     }
 
     async fn repair_entry(&self, fingerprint: u64, leftover: Bytes) -> Result<(), BackendError> {
-        let get = Command::new("GET", self.layout.sketch(fingerprint), []);
-        let entry = self.connection.call_one(get).await?.bytes();
-        match entry.and_then(|entry| Entry::decode(&entry, self.sketch_bytes)) {
-            Some(entry) if !entry.is_alive => self.end_entry(fingerprint, &entry.sketch).await,
+        let bytes = self.connection.call_one(self.read_entry(fingerprint)).await?.bytes();
+        let bytes = bytes.unwrap_or_default();
+        match Entry::decode(&bytes, self.sketch_bytes) {
+            None if is_lost(&bytes) => self.end(fingerprint, None).await,
+            Some(entry) if !entry.is_alive() => self.end_entry(fingerprint, &entry.sketch).await,
             _ => {
                 let queue = self.layout.queue(Part::of_set(fingerprint));
                 self.connection.call_one(Command::new("ZREM", queue, [leftover])).await.map(|_| ())

@@ -8,11 +8,13 @@ use futures_util::future::try_join;
 use tokio::sync::watch;
 use tokio::time::sleep;
 
+use super::announcing::added;
 use super::client::Reply;
 use super::command::{Command, number};
+use super::entries::Entry;
 use super::failure::unavailable;
 use super::reading::{Listed, Sharing, versions_of};
-use super::versions::{Entry, Pending, VersionRecord, flags};
+use super::versions::{Pending, VersionRecord, flags};
 use super::{Announced, Shared};
 use crate::backend::in_flight::Outcome;
 use crate::backend::{
@@ -37,7 +39,7 @@ const PAUSE_MAX: Duration = Duration::from_millis(50);
 struct Near {
     listed: Listed,
     entry: Entry,
-    /// The pending versions with this set.
+    /// The versions with this set that may be pending.
     arriving: Vec<Version>,
 }
 
@@ -102,7 +104,8 @@ impl Shared {
         if !sets.iter().any(|(fingerprint, _)| *fingerprint == document.fingerprint) {
             sets.push((document.fingerprint, 0));
         }
-        let near = self.near(&sets, search, document).await?;
+        let mut near = self.near(&sets, search, document).await?;
+        let is_cut = self.add_arriving(&mut near, search, ours.pending.ticket).await?;
         let pending = self.pending_of(&near, &document.document.id).await?;
         let candidates = async {
             // These are all postings, so the lookup could find nothing else.
@@ -115,17 +118,18 @@ impl Shared {
                 search.agreeing_min,
                 limits,
             );
-            let listed = near.iter().filter(|near| near.entry.is_alive).map(|near| near.listed);
+            let alive = near.iter().filter(|near| near.entry.is_alive());
+            let listed = alive.map(|near| near.listed.clone());
             self.candidates_of(&search, listed.collect(), seen, false).await.map(Some)
         };
-        let is_cut = near.iter().any(|near| near.arriving.len() == versions_max(search));
         let rivals = self.rivals(pending, tentative, search, ours);
         let (candidates, mut rivals) = try_join(candidates, rivals).await?;
         rivals.truncated |= truncated || is_cut;
         Ok((rivals, candidates))
     }
 
-    /// The sets with sketches that agree well enough, with their pending versions.
+    /// The sets with sketches that agree well enough, with their first members, which may be
+    /// pending.
     async fn near(
         &self,
         sets: &[(u64, u32)],
@@ -134,33 +138,54 @@ impl Shared {
     ) -> Result<Vec<Near>, BackendError> {
         let mut near = Vec::new();
         for sets in sets.chunks(SETS_AT_ONCE) {
-            let read = |&(fingerprint, _): &(u64, u32)| {
-                let range = [b"-".as_slice(), b"+", b"LIMIT", b"0"].map(Bytes::from_static);
-                let range = range.into_iter().chain([number(versions_max(search))]);
-                [
-                    Command::new("GET", self.layout.sketch(fingerprint), []),
-                    Command::new("ZRANGEBYLEX", self.layout.arriving(fingerprint), range),
-                ]
-            };
-            let replies = self.connection.call(sets.iter().flat_map(read).collect()).await?;
-            let mut replies = replies.into_iter();
-            for &(fingerprint, keys_shared) in sets {
-                let (entry, arriving) = (replies.next(), replies.next());
-                let entry = entry.and_then(Reply::bytes);
-                let Some(entry) = entry.and_then(|it| Entry::decode(&it, self.sketch_bytes)) else {
-                    continue;
-                };
+            let entries = self.entries(sets.iter().map(|(fingerprint, _)| *fingerprint)).await?;
+            for (&(fingerprint, keys_shared), entry) in sets.iter().zip(entries) {
+                let Some(entry) = entry else { continue };
                 let (ours, its) = (document.sketch.as_bytes(), entry.sketch.as_bytes());
                 let agreeing = self.estimator.agreeing(ours, its);
                 if agreeing >= search.agreeing_min {
-                    let shingles = entry.shingles;
-                    let listed = Listed { fingerprint, shingles, agreeing, keys_shared };
-                    let arriving = arriving.map(versions_of).unwrap_or_default();
+                    let (shingles, only) = (entry.shingles, entry.only());
+                    let listed = Listed { fingerprint, shingles, agreeing, keys_shared, only };
+                    let arriving = entry.first.iter().cloned().collect();
                     near.push(Near { listed, entry, arriving });
                 }
             }
         }
         Ok(near)
+    }
+
+    /// Adds the further members of sets that may be pending: the members without a ticket, and the
+    /// earliest before this ticket. Returns whether there are more.
+    async fn add_arriving(
+        &self,
+        near: &mut [Near],
+        search: &RivalSearch,
+        ticket: u64,
+    ) -> Result<bool, BackendError> {
+        let max = versions_max(search);
+        let mut shared: Vec<_> = near.iter_mut().filter(|it| it.entry.is_shared()).collect();
+        let read = |near: &&mut Near| {
+            let range = |from: &'static [u8], to: Bytes| {
+                let limit = [Bytes::from_static(b"LIMIT"), number(0), number(max)];
+                let words = [Bytes::from_static(from), to].into_iter().chain(limit);
+                let arriving = self.layout.arriving(near.listed.fingerprint);
+                Command::new("ZRANGEBYSCORE", arriving, words)
+            };
+            [range(b"0", number(0)), range(b"(0", number(ticket))]
+        };
+        let commands = shared.iter().flat_map(read).collect();
+        let mut replies = self.connection.call(commands).await?.into_iter().map(versions_of);
+        let mut is_cut = false;
+        for near in &mut shared {
+            for versions in replies.by_ref().take(2) {
+                is_cut |= versions.len() == max;
+                near.arriving.extend(versions);
+            }
+            // The first member may be noted as arriving, too.
+            near.arriving.sort_by_key(|version| version.ordinal);
+            near.arriving.dedup();
+        }
+        Ok(is_cut)
     }
 
     async fn rivals(
@@ -288,13 +313,21 @@ impl Shared {
                     }
                     Some(_) => {}
                 }
-                if self.now_ms().saturating_sub(pending.since_ms) > self.lease_ms {
-                    // Its process is taken for dead. If it is not, making it live fails.
-                    let _ = self.withdraw(version, pending.stored.fingerprint).await;
+                let since_ms = pending.stored.stored_at_ms;
+                if self.now_ms().saturating_sub(since_ms) > self.lease_ms {
+                    self.end_if_abandoned(found).await;
                 }
             }
             sleep(pause).await;
             pause = (pause * 2).min(PAUSE_MAX);
+        }
+    }
+
+    /// Withdraws a version if its process is taken for dead. If it is not, making it live fails.
+    async fn end_if_abandoned(&self, PendingRival { version, pending, .. }: &PendingRival) {
+        let note = added(version, pending.stored.fingerprint);
+        if self.is_abandoned(version, &note).await {
+            let _ = self.repair_version(&note).await;
         }
     }
 }

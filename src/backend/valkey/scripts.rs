@@ -28,104 +28,153 @@ impl Script {
     }
 }
 
-/// Adds a member to the entry of its set, and creates the entry if needed.
+/// Adds a member to the entry of its set, and creates the entry if needed: what follows if a plain
+/// `SET NX` of the entry finds an entry.
 ///
-/// Atomic, so that an entry is never without members unless it is being removed, and that of two
-/// processes that create an entry at once the second compares its set with the first's.
+/// Atomic, so that the sets are compared, and that no member is added to an entry that is being
+/// removed. A member that is in the entry already is left there: the call is repeated.
 ///
-/// Returns 0; 1 if the entry is being removed, so that the caller must try again; 2 if a different
-/// set has the fingerprint.
+/// Returns 0 if the member is in the entry itself; 1 if the entry is being removed, so that the
+/// caller must try again; 2 if a different set has the fingerprint; 3 if the member is among the
+/// members.
 ///
-/// Keys: sketch, set, members, counters, arriving. Arguments: sketch, set, member, number of keys,
-/// 1 if other documents wait for this document.
+/// Keys: entry, members, arriving, counters. Arguments: entry, member, where in the entry the
+/// length of the first member is, 1 if other documents wait for this document, the number of keys
+/// or nothing.
 pub const FILE: Script = Script {
     text: r"
+local function rest(entry)
+  local at = tonumber(ARGV[3])
+  local set = at + 1 + string.byte(entry, at)
+  return string.sub(entry, at + 1, set - 1), string.sub(entry, set)
+end
 local entry = redis.call('GET', KEYS[1])
+local first, set = rest(ARGV[1])
 if entry then
-  if string.byte(entry) ~= 65 then return 1 end
-  if redis.call('GET', KEYS[2]) ~= ARGV[2] then return 2 end
+  local state = string.byte(entry)
+  if state == 68 then return 1 end
+  local their_first, their_set = rest(entry)
+  if their_set ~= set then return 2 end
+  if state == 65 then
+    if their_first == ARGV[2] then return 0 end
+    redis.call('SETRANGE', KEYS[1], 0, 'M')
+    redis.call('ZADD', KEYS[2], 0, their_first)
+  end
 else
   redis.call('SET', KEYS[1], ARGV[1])
-  redis.call('SET', KEYS[2], ARGV[2])
-  redis.call('HINCRBY', KEYS[4], 's', 1)
-  redis.call('HINCRBY', KEYS[4], 'p', ARGV[4])
+  if ARGV[5] ~= '' then redis.call('HINCRBY', KEYS[4], 'p', ARGV[5]) end
+  if first == ARGV[2] then return 0 end
 end
-redis.call('ZADD', KEYS[3], 0, ARGV[3])
-if ARGV[5] == '1' then redis.call('ZADD', KEYS[5], 0, ARGV[3]) end
-return 0",
+local added = redis.call('ZADD', KEYS[2], 0, ARGV[2])
+if entry and added == 1 then redis.call('HINCRBY', KEYS[4], 'c', 1) end
+if ARGV[4] == '1' then redis.call('ZADD', KEYS[3], 'NX', 0, ARGV[2]) end
+return 3",
 };
 
 /// Takes a member out of an entry, and begins to remove an entry without members.
 ///
-/// Atomic, so that no process adds a member between the read of the members and the mark.
+/// Atomic, so that no process adds a member between the read of the members and the mark. The
+/// command that frees memory comes first, see [`REMOVE`].
 ///
-/// Returns the entry if this call has marked it: the caller must then remove its postings and call
+/// Returns the head of the entry, without members, if this call has marked it: the caller must then remove its postings and call
 /// [`END`]. Only the call that marked an entry does so; a slow process could otherwise remove
 /// postings that were written again since. The mark has the token of the call, so that the call may
 /// be repeated.
 ///
-/// Keys: sketch, members, arriving, queue. Arguments: member, now, fingerprint, token.
+/// Keys: entry, members, arriving, counters, queue. Arguments: member, where in the entry the
+/// length of the first member is, now, fingerprint, token.
 pub const UNFILE: Script = Script {
     text: r"
-redis.call('ZREM', KEYS[2], ARGV[1])
 redis.call('ZREM', KEYS[3], ARGV[1])
-if redis.call('EXISTS', KEYS[2]) == 1 then return false end
+local removed = redis.call('ZREM', KEYS[2], ARGV[1])
 local entry = redis.call('GET', KEYS[1])
 if not entry then return false end
-if string.byte(entry) ~= 65 then return string.sub(entry, -8) == ARGV[4] and entry end
-entry = 'D' .. string.sub(entry, 2) .. ARGV[4]
-redis.call('SET', KEYS[1], entry)
-redis.call('ZADD', KEYS[4], ARGV[2], 'E' .. ARGV[3])
-return entry",
+local state = string.byte(entry)
+local at = tonumber(ARGV[2])
+local head = string.sub(entry, 1, at)
+if state == 68 then return string.sub(entry, -8) == ARGV[5] and head end
+if state == 65 then
+  if string.sub(entry, at + 1, at + string.byte(entry, at)) ~= ARGV[1] then return false end
+elseif redis.call('EXISTS', KEYS[2]) == 1 then
+  if removed == 1 then redis.call('HINCRBY', KEYS[4], 'c', -1) end
+  return false
+end
+redis.call('SETRANGE', KEYS[1], 0, 'D')
+redis.call('APPEND', KEYS[1], ARGV[5])
+redis.call('ZADD', KEYS[5], ARGV[3], 'E' .. ARGV[4])
+return head",
 };
 
 /// Removes an entry after its postings. Until then no process indexes a set under its fingerprint.
 ///
-/// Keys: sketch, set, counters, queue. Arguments: fingerprint, number of keys.
+/// Keys: entry, counters, queue. Arguments: fingerprint, the number of keys or nothing.
 pub const END: Script = Script {
     text: r"
 local entry = redis.call('GET', KEYS[1])
 if entry and string.byte(entry) == 68 then
-  redis.call('DEL', KEYS[1], KEYS[2])
-  redis.call('HINCRBY', KEYS[3], 's', -1)
-  redis.call('HINCRBY', KEYS[3], 'p', -tonumber(ARGV[2]))
+  redis.call('DEL', KEYS[1])
+  if ARGV[2] ~= '' then redis.call('HINCRBY', KEYS[2], 'p', -tonumber(ARGV[2])) end
 end
-redis.call('ZREM', KEYS[4], 'E' .. ARGV[1])
+redis.call('ZREM', KEYS[3], 'E' .. ARGV[1])
 return 0",
 };
 
-/// Makes a pending version live in place of its predecessor.
+/// Puts a mark in the place of a lost entry, see [`super::scrub`].
 ///
-/// Atomic, so that readers see either version, and that a version does not become live after
-/// another process, which took its owner for dead, has withdrawn it.
+/// Atomic, so that a mark is always noted. Returns 1 if this call has marked it.
+///
+/// Keys: entry, queue. Arguments: mark, now, fingerprint.
+pub const MARK_LOST: Script = Script {
+    text: r"
+local entry = redis.call('GET', KEYS[1])
+if entry then return entry == ARGV[1] and 1 or 0 end
+redis.call('ZADD', KEYS[2], ARGV[2], 'E' .. ARGV[3])
+redis.call('SET', KEYS[1], ARGV[1])
+return 1",
+};
+
+/// Makes a pending version live in place of its predecessor, or with a time of expiry: what follows
+/// if a plain `RENAMENX` is not enough.
+///
+/// Atomic, so that readers see either version, that the predecessor's remains are noted when no
+/// other key names it any more, and that a version is never live with another version's expiry.
 ///
 /// Returns 0 if it is not pending, 1 if `over` is not the live version, or 2 and the replaced
 /// record.
 ///
 /// Keys: document, pending, ids, expiries, queue. Arguments: id, expiry or nothing, now, over or
-/// nothing, the leftover of this version, 1 if that stays for now.
+/// nothing.
 pub const MAKE_LIVE: Script = Script {
     text: r"
-local pending = redis.call('GET', KEYS[2])
-if not pending then return {0, ''} end
+if redis.call('EXISTS', KEYS[2]) == 0 then return {0, ''} end
 local old = redis.call('GET', KEYS[1])
 if ARGV[4] ~= '' then
   local expiry = redis.call('ZSCORE', KEYS[4], ARGV[1])
   if not old or string.sub(old, 2, 7) ~= ARGV[4] then return {1, ''} end
   if expiry and tonumber(expiry) <= tonumber(ARGV[3]) then return {1, ''} end
 end
-redis.call('SET', KEYS[1], string.sub(pending, 18))
-redis.call('DEL', KEYS[2])
+redis.call('RENAME', KEYS[2], KEYS[1])
 if ARGV[2] ~= '' then
   redis.call('ZADD', KEYS[4], ARGV[2], ARGV[1])
 elseif old then
   redis.call('ZREM', KEYS[4], ARGV[1])
 end
 redis.call('ZADD', KEYS[3], 0, ARGV[1])
-if ARGV[6] ~= '1' then redis.call('ZREM', KEYS[5], ARGV[5]) end
 if not old then return {2, ''} end
 redis.call('ZADD', KEYS[5], ARGV[3], 'R' .. string.sub(old, 2, 15) .. ARGV[1])
 return {2, old}",
+};
+
+/// Lists an id if it has a live version, and else no longer.
+///
+/// Atomic, so that the id of a version that becomes live, or is removed, at the same time is not
+/// left in the wrong state.
+///
+/// Keys: document, ids. Arguments: id.
+pub const LIST_AGAIN: Script = Script {
+    text: r"
+if redis.call('EXISTS', KEYS[1]) == 1 then return redis.call('ZADD', KEYS[2], 0, ARGV[1]) end
+return redis.call('ZREM', KEYS[2], ARGV[1])",
 };
 
 /// Removes a live version.
