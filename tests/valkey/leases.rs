@@ -59,10 +59,9 @@ fn a_document_that_waits_for_longer_than_the_lease_is_not_withdrawn() {
     let (master, document) = only(&valkey, "akin:*:d{*copy0").unwrap();
     let Reply::Bulk(record) = master.call(&[&b"GET"[..], &document]) else { panic!("no record") };
     let after = |kind: u8| {
-        let name = String::from_utf8(document.clone()).unwrap();
-        let tag = name.find("d{").unwrap();
-        let part = name.find('}').unwrap();
-        [name[..tag].as_bytes(), &[kind], name[tag + 1..=part].as_bytes()].concat()
+        let place = |byte| document.iter().position(|other| *other == byte).unwrap();
+        let (open, end) = (place(b'{'), place(b'}'));
+        [&document[..open - 1], &[kind], &document[open..=end]].concat()
     };
     let pending = [&after(b'p')[..], &record[1..7], b"copy0"].concat();
     let item = [&b"V"[..], &record[1..15], b"copy0"].concat();
