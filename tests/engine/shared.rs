@@ -20,10 +20,10 @@ const SKIP: AddOptions = AddOptions {
 };
 
 fn two(dir: &Path) -> [Engine; 2] {
-    two_with(dir, CollectionSettings::default())
+    two_with(dir, &CollectionSettings::default())
 }
 
-fn two_with(dir: &Path, settings: CollectionSettings) -> [Engine; 2] {
+fn two_with(dir: &Path, settings: &CollectionSettings) -> [Engine; 2] {
     [(); 2].map(|()| {
         let mut settings = settings.clone();
         settings.sketch.seed = Some(0);
@@ -98,7 +98,7 @@ async fn of_many_equal_documents_at_once_exactly_one_is_stored() {
     let dir = tempdir().unwrap();
     let mut settings = CollectionSettings::default();
     settings.limits.checked_max = 4;
-    let engines = two_with(dir.path(), settings);
+    let engines = two_with(dir.path(), &settings);
     for round in 0..20 {
         let copy = near_copies(9_000 + round, 1).remove(0);
         let adds = (0..40).map(|n| {
