@@ -229,6 +229,7 @@ fn prepared(number: u32) -> PreparedDocument {
         sketch,
         whole_document: false,
         only_over: None,
+        times: None,
         blocks: None,
     }
 }

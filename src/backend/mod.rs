@@ -56,12 +56,23 @@ pub use local::{
 pub use rival::{Registered, Rival, RivalSearch, Rivals};
 pub use settings::{BackendKind, Password, ValkeySettings};
 pub use shared::{
-    CollectionEntry, ListedCollection, SharedCollections, SharedOptions, WITHOUT_VALKEY,
+    CollectionEntry, ListedCollection, Replacing, SharedCollections, SharedOptions, WITHOUT_VALKEY,
     connect_to_valkey,
 };
 pub use statistics::{BackendStats, Progress, Recovery, RecoverySource};
 #[cfg(all(feature = "valkey", any(test, fuzzing)))]
 pub use valkey::fuzzing;
+
+/// When a document was stored and when it expires, in milliseconds since the epoch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Times {
+    pub stored_at_ms: i64,
+    pub expires_at_ms: Option<i64>,
+}
+
+/// Ids in byte order with the content hashes and times of their versions, and the id after which
+/// the next page begins.
+pub type VersionPage = (Vec<(DocumentId, (u64, Times))>, Option<DocumentId>);
 
 /// A document with its set, sketch and keys: everything needed to store and find it.
 #[derive(Debug)]
@@ -76,6 +87,8 @@ pub struct PreparedDocument {
     pub whole_document: bool,
     /// The document is stored only if its id still has the version with this ordinal.
     pub only_over: Option<Ordinal>,
+    /// Of a copy of a stored document, in place of the present time and the collection's lifetime.
+    pub times: Option<Times>,
     /// The blocks of the text, for the index of passages if there is one.
     pub blocks: Option<TextBlocks>,
 }
@@ -258,6 +271,11 @@ pub trait Backend: Send + Sync {
         after: Option<DocumentId>,
         limit: usize,
     ) -> Result<Vec<DocumentId>, BackendError>;
+
+    /// A page of the versions after an id. Only backends that several processes share have it.
+    async fn versions(&self, _after: Option<&DocumentId>) -> Result<VersionPage, BackendError> {
+        Err(Capability::Reindexes.unsupported())
+    }
 
     /// The ids of at most `documents` randomly selected documents, in random order.
     async fn sample(&self, documents: usize) -> Result<Vec<DocumentId>, BackendError>;

@@ -3,6 +3,7 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -45,13 +46,50 @@ pub trait SharedCollections: Send + Sync {
         options: SharedOptions,
     ) -> Result<Arc<dyn Backend>, BackendError>;
 
+    /// Begins to replace a collection; `None` if another process is about it. The successor may be
+    /// opened, but no name leads to it.
+    ///
+    /// # Errors
+    /// [`BackendError::Unavailable`]
+    async fn begin_replacing(
+        &self,
+        old: &ListedCollection,
+        settings: String,
+        identity: String,
+    ) -> Result<Option<Replacing>, BackendError>;
+
+    /// Notes that the work goes on, and with `closes` that the collection takes no more writes.
+    ///
+    /// # Errors
+    /// [`BackendError::Unavailable`]: also if this process was taken for dead.
+    async fn note_replacing(
+        &self,
+        replacing: &mut Replacing,
+        closes: bool,
+    ) -> Result<(), BackendError>;
+
+    /// Gives the name to the successor; the data of the old collection are removed in the
+    /// background after a while.
+    ///
+    /// # Errors
+    /// [`BackendError::Unavailable`]: also if the collection was dropped, or this process was taken
+    /// for dead.
+    async fn give_name(&self, replacing: &Replacing) -> Result<(), BackendError>;
+
+    /// Leaves the collection as it is, and drops the successor.
+    ///
+    /// # Errors
+    /// [`BackendError::Unavailable`]
+    async fn give_up_replacing(&self, replacing: &Replacing) -> Result<(), BackendError>;
+
     /// Drops a collection; its data are removed in the background.
     ///
     /// # Errors
     /// [`BackendError::Unavailable`]
     fn drop_collection(&self, listed: &ListedCollection) -> Result<(), BackendError>;
 
-    /// A number that differs once any process has created or dropped a collection.
+    /// A number that differs once any process has created, dropped or replaced a collection. Ends
+    /// what processes that died have begun to replace.
     ///
     /// # Errors
     /// [`BackendError::Unavailable`]
@@ -89,6 +127,20 @@ pub struct ListedCollection {
     pub entry: CollectionEntry,
     /// The stored bytes of number and entry.
     pub(crate) raw: Bytes,
+}
+
+/// A collection that this process replaces.
+#[derive(Clone, Debug)]
+pub struct Replacing {
+    pub old: ListedCollection,
+    pub new: ListedCollection,
+    /// What was noted last, and when.
+    pub(crate) note: Bytes,
+    pub noted: Instant,
+    /// How often it must be noted that the work goes on.
+    pub notes_every: Duration,
+    /// No write is under way so long after the collection was closed.
+    pub closed_after: Duration,
 }
 
 /// How a process uses a shared collection.

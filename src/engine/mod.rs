@@ -184,7 +184,6 @@ impl Engine {
         settings: CollectionSettings,
         opening: Opening,
     ) -> Result<(Self, ListedCollection), EngineError> {
-        let Opening { storage, sets, clock, .. } = opening;
         let existing = shared.list()?.into_iter().find(|listed| listed.name == name.as_str());
         let listed = match existing {
             Some(listed) => listed,
@@ -196,6 +195,17 @@ impl Engine {
                 shared.create(name.as_str(), json, identity)?.0
             }
         };
+        let engine = Self::open_listed(shared, &listed, settings, opening)?;
+        Ok((engine, listed))
+    }
+
+    fn open_listed(
+        shared: &dyn SharedCollections,
+        listed: &ListedCollection,
+        settings: CollectionSettings,
+        opening: Opening,
+    ) -> Result<Self, EngineError> {
+        let Opening { storage, sets, clock, .. } = opening;
         let seeded = settings.seeded(Some(&listed.entry.identity))?;
         let analyser = Analyser::new(&seeded);
         let options = SharedOptions {
@@ -208,9 +218,9 @@ impl Engine {
             clock: clock.clone(),
             scans_max: storage.scans_max as usize,
         };
-        let backend = shared.open(&listed, options)?;
+        let backend = shared.open(listed, options)?;
         let disguise = Disguise::new(&settings, &seeded);
-        Ok((Self::over(settings, disguise, analyser, backend, clock), listed))
+        Ok(Self::over(settings, disguise, analyser, backend, clock))
     }
 
     pub fn settings(&self) -> &CollectionSettings {

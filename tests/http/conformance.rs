@@ -8,8 +8,7 @@ use crate::backends;
 use crate::contract::CONTRACT;
 
 /// What only the local backend has, as the table in docs/scaling.md says.
-const ONLY_LOCAL: [&str; 19] = [
-    "DELETE /collections/{collection}/reindex",
+const ONLY_LOCAL: [&str; 16] = [
     "GET /backup",
     "GET /changes",
     "GET /clusters",
@@ -18,13 +17,11 @@ const ONLY_LOCAL: [&str; 19] = [
     "GET /collections/{collection}/clusters",
     "GET /collections/{collection}/pairs",
     "GET /collections/{collection}/passages",
-    "GET /collections/{collection}/reindex",
     "GET /collections/{collection}/snapshots",
     "GET /pairs",
     "GET /passages",
     "GET /snapshots",
     "POST /collections/{collection}/passages",
-    "POST /collections/{collection}/reindex",
     "POST /collections/{collection}/snapshots",
     "POST /passages",
     "POST /snapshots",

@@ -13,6 +13,7 @@ mod nodes;
 #[path = "../../crates/akin-core/benches/corpus/numbers.rs"]
 mod numbers;
 mod remains;
+mod replacing;
 mod servers;
 #[path = "../serving/mod.rs"]
 mod serving;

@@ -16,7 +16,7 @@ use super::leases::Lease;
 use super::replicas::Generation;
 use super::versions::{Pending, VersionRecord, flags};
 use super::{Shared, scripts};
-use crate::backend::{BackendError, PreparedDocument, Version, content_hash};
+use crate::backend::{BackendError, PreparedDocument, Times, Version, content_hash};
 use crate::document::{Content, Ordinal};
 
 /// Ordinals that a process reserves at a time. Reserved ordinals that it does not use are lost.
@@ -108,8 +108,11 @@ impl Shared {
         ordinal: Ordinal,
     ) -> VersionRecord {
         let document = &prepared.document;
-        let stored_at_ms = self.now_ms();
-        let by_ttl = self.ttl_ms.map(|ttl_ms| stored_at_ms.saturating_add(ttl_ms));
+        let now_ms = self.now_ms();
+        let by_ttl = self.ttl_ms.map(|ttl_ms| now_ms.saturating_add(ttl_ms));
+        let expires_at_ms = document.expires_at_ms.or(by_ttl);
+        let times = Times { stored_at_ms: now_ms, expires_at_ms };
+        let Times { stored_at_ms, expires_at_ms } = prepared.times.unwrap_or(times);
         let set_if = |flag, condition: bool| if condition { flag } else { 0 };
         let kept = |is_form: bool| self.contents.is_some() && is_form;
         VersionRecord {
@@ -117,7 +120,7 @@ impl Shared {
             fingerprint: prepared.fingerprint,
             shingles: prepared.set.count() as u32,
             stored_at_ms,
-            expires_at_ms: document.expires_at_ms.or(by_ttl),
+            expires_at_ms,
             content_hash: content_hash(document),
             flags: set_if(flags::WHOLE_DOCUMENT, prepared.whole_document)
                 | set_if(flags::CONTENT, self.contents.is_some())

@@ -104,6 +104,7 @@ mod reading;
 mod registry;
 mod removal;
 mod repair;
+mod replacing;
 mod replicas;
 mod rivals;
 mod s3;
@@ -128,7 +129,7 @@ use crate::backend::shared::{ListedCollection, SharedOptions};
 use crate::backend::{
     Backend, BackendError, BackendStats, Candidate, Candidates, Clock, ExactCandidates, Matches,
     PreparedDocument, Records, Registered, Removed, RivalSearch, Rivals, SetCache, Sketched,
-    Stored, Version, content_hash,
+    Stored, Version, VersionPage, content_hash,
 };
 use crate::background::turns::Turns;
 use crate::document::{Content, Document, DocumentId};
@@ -142,6 +143,7 @@ use contents::Contents;
 use layout::Layout;
 use leases::Leases;
 use removal::Which;
+use replacing::Standing;
 use tickets::Tickets;
 
 use announcing::Announced;
@@ -178,6 +180,7 @@ struct Shared {
     tickets: Arc<Tickets>,
     scans: Arc<Turns>,
     is_closed: AtomicBool,
+    standing: Standing,
 }
 
 impl Shared {
@@ -234,6 +237,7 @@ impl Valkey {
             leases: Arc::default(),
             scans: Turns::new(options.scans_max),
             is_closed: AtomicBool::new(false),
+            standing: Standing::new(home, listed),
         });
         shared.keep_leases();
         shared.keep_repaired();
@@ -370,6 +374,10 @@ impl Backend for Valkey {
         limit: usize,
     ) -> Result<Vec<DocumentId>, BackendError> {
         self.shared.list(after.as_ref(), limit).await
+    }
+
+    async fn versions(&self, after: Option<&DocumentId>) -> Result<VersionPage, BackendError> {
+        self.shared.versions(after).await
     }
 
     async fn sample(&self, documents: usize) -> Result<Vec<DocumentId>, BackendError> {

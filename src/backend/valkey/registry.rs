@@ -6,6 +6,7 @@
 //! | `{P}:changes` | number | changes of the hash, by which processes notice them |
 //! | `{P}:numbers` | number | the last number given |
 //! | `{P}:dropped` | sorted set | numbers of collections that were dropped, by the time |
+//! | `{P}:replacing` | hash | collections that are being replaced, see [`super::replacing`] |
 
 use std::sync::Arc;
 
@@ -16,7 +17,9 @@ use super::command::{Command, number};
 use super::connection::Connection;
 use super::contents::{self, Contents};
 use super::{Valkey, check, scripts};
-use crate::backend::shared::{CollectionEntry, ListedCollection, SharedCollections, SharedOptions};
+use crate::backend::shared::{
+    CollectionEntry, ListedCollection, Replacing, SharedCollections, SharedOptions,
+};
 use crate::backend::{Backend, BackendError, Clock, ValkeySettings};
 use crate::storage::StorageError;
 
@@ -51,7 +54,7 @@ impl ValkeyRegistry {
         Ok(Self { connection, settings, contents })
     }
 
-    fn key(&self, name: &str) -> Bytes {
+    pub(super) fn key(&self, name: &str) -> Bytes {
         format!("{{{}}}:{name}", self.settings.prefix).into_bytes().into()
     }
 
@@ -122,6 +125,32 @@ impl SharedCollections for ValkeyRegistry {
         Ok(Arc::new(Valkey::open(self, listed, options)?))
     }
 
+    async fn begin_replacing(
+        &self,
+        old: &ListedCollection,
+        settings: String,
+        identity: String,
+    ) -> Result<Option<Replacing>, BackendError> {
+        self.begin(old, settings, identity).await
+    }
+
+    async fn note_replacing(
+        &self,
+        replacing: &mut Replacing,
+        closes: bool,
+    ) -> Result<(), BackendError> {
+        self.note(replacing, closes).await
+    }
+
+    async fn give_name(&self, replacing: &Replacing) -> Result<(), BackendError> {
+        self.name_successor(replacing).await
+    }
+
+    async fn give_up_replacing(&self, replacing: &Replacing) -> Result<(), BackendError> {
+        let name = Bytes::copy_from_slice(replacing.old.name.as_bytes());
+        self.give_up(name, replacing.note.clone(), replacing.new.number).await
+    }
+
     fn drop_collection(&self, listed: &ListedCollection) -> Result<(), BackendError> {
         let keys = vec![self.key("collections"), self.key("changes"), self.key("dropped")];
         let name = Bytes::copy_from_slice(listed.name.as_bytes());
@@ -133,11 +162,17 @@ impl SharedCollections for ValkeyRegistry {
 
     async fn changes(&self) -> Result<i64, BackendError> {
         let get = Command::new("GET", self.key("changes"), []);
-        Ok(self.connection.call_one(get).await?.integer().unwrap_or(0))
+        let notes = Command::new("HGETALL", self.key("replacing"), []);
+        let mut replies = self.connection.call(vec![get, notes]).await?.into_iter();
+        let changes = replies.next().and_then(|changes| changes.integer()).unwrap_or(0);
+        if let Some(notes) = replies.next() {
+            self.give_up_dead(notes).await?;
+        }
+        Ok(changes)
     }
 
-    /// Processes that have not noticed a drop may still write keys, so a dropped collection is
-    /// checked until the lease is over and a check has found nothing.
+    /// Processes that have not noticed a drop may still read and write keys. So the keys are
+    /// removed after the lease, until a check has found nothing.
     async fn remove_dropped(&self) -> Result<(), BackendError> {
         let since = Clock::system().now_ms().saturating_sub_unsigned(self.settings.lease_ms);
         let range = ["0", "-1", "WITHSCORES"].map(|text| Bytes::from_static(text.as_bytes()));
@@ -145,8 +180,8 @@ impl SharedCollections for ValkeyRegistry {
         let mut dropped = self.connection.call_one(dropped).await?.strings();
         while let (Some(number), Some(at)) = (dropped.next(), dropped.next()) {
             let at = str::from_utf8(&at).ok().and_then(|at| at.parse::<f64>().ok());
-            let was_empty = self.remove_collection(&number).await?;
-            if was_empty && at.is_some_and(|at| at < since as f64) {
+            let is_due = at.is_some_and(|at| at < since as f64);
+            if is_due && self.remove_collection(&number).await? {
                 let forget = Command::new("ZREM", self.key("dropped"), [number]);
                 self.connection.call_one(forget).await?;
             }

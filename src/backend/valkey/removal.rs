@@ -35,6 +35,10 @@ pub(super) enum Which {
 impl Shared {
     /// Removes a document; `false` if it does not exist.
     pub(super) async fn remove(&self, id: &DocumentId, which: Which) -> Result<bool, BackendError> {
+        // A document that has expired is absent anyway.
+        if !matches!(which, Which::Expired) {
+            self.check_stands().await?;
+        }
         let since = self.connection.generation();
         let part = Part::of_id(id);
         let (ordinal, state) = match which {

@@ -358,6 +358,7 @@ fn prepared(found: &PendingRival, content: Content, set: ShingleSet) -> Prepared
         keys: Vec::new(),
         whole_document: stored.has(flags::WHOLE_DOCUMENT),
         only_over: None,
+        times: None,
         blocks: None,
     }
 }

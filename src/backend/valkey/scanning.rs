@@ -15,7 +15,9 @@ use super::failure::unavailable;
 use super::layout::{DOCUMENT_PARTS, Part};
 use super::removal::id_of;
 use super::versions::VersionRecord;
-use crate::backend::{BackendError, Candidate, Matches, Records, Removed, Scan, Scanned, Version};
+use crate::backend::{
+    BackendError, Candidate, Matches, Records, Removed, Scan, Scanned, Times, Version, VersionPage,
+};
 use crate::document::DocumentId;
 use crate::storage::{Detail, DocumentDetails, Record};
 use akin_core::index::ExactSearch;
@@ -33,12 +35,19 @@ impl Shared {
         &self,
         after: Option<&DocumentId>,
     ) -> Result<(Vec<(DocumentId, VersionRecord)>, Option<DocumentId>), BackendError> {
+        self.check_whole()?;
         let ids = self.list(after, DOCUMENTS_AT_ONCE).await?;
         let next = ids.last().filter(|_| ids.len() == DOCUMENTS_AT_ONCE).cloned();
         let live = self.live_of(ids.iter()).await?;
         let now_ms = self.now_ms();
         let found = ids.into_iter().zip(live).filter_map(|(id, stored)| Some((id, stored?)));
         Ok((found.filter(|(_, stored)| stored.is_alive(now_ms)).collect(), next))
+    }
+
+    /// The keys of a collection that was dropped or replaced are removed after a while, and a part
+    /// of its documents must not look like all.
+    fn check_whole(&self) -> Result<(), BackendError> {
+        if self.is_closed() { Err(BackendError::Closed) } else { Ok(()) }
     }
 
     pub(super) async fn scan(self: &Arc<Self>, search: &ExactSearch) -> Result<Scan, BackendError> {
@@ -135,6 +144,18 @@ impl Shared {
         Ok((found, gone))
     }
 
+    pub(super) async fn versions(
+        &self,
+        after: Option<&DocumentId>,
+    ) -> Result<VersionPage, BackendError> {
+        let (page, next) = self.page(after).await?;
+        let version = |(id, stored): (DocumentId, VersionRecord)| {
+            let VersionRecord { content_hash, stored_at_ms, expires_at_ms, .. } = stored;
+            (id, (content_hash, Times { stored_at_ms, expires_at_ms }))
+        };
+        Ok((page.into_iter().map(version).collect(), next))
+    }
+
     pub(super) async fn remove_where(&self, matches: Matches) -> Result<Removed, BackendError> {
         let (mut sum, mut after) = (Removed::default(), None);
         loop {
@@ -220,6 +241,7 @@ impl Export {
     }
 
     async fn read_page(&mut self, after: Option<DocumentId>) -> Result<(), BackendError> {
+        self.shared.check_whole()?;
         let ids = self.shared.list(after.as_ref(), RECORDS_AT_ONCE).await?;
         self.next = match ids.last() {
             Some(last) if ids.len() == RECORDS_AT_ONCE => Next::After(last.clone()),

@@ -272,6 +272,61 @@ redis.call('INCR', KEYS[2])
 return {1, made}",
 };
 
+/// Begins to replace a collection, unless that is being done.
+///
+/// Returns the number of the successor, or 0.
+///
+/// Keys: collections, numbers, replacing. Arguments: name, its stored description, now.
+pub const BEGIN_REPLACING: Script = Script {
+    text: r"
+if redis.call('HGET', KEYS[1], ARGV[1]) ~= ARGV[2] then return 0 end
+if redis.call('HEXISTS', KEYS[3], ARGV[1]) == 1 then return 0 end
+local number = redis.call('INCR', KEYS[2])
+redis.call('HSET', KEYS[3], ARGV[1], 'o ' .. ARGV[3] .. ' ' .. number)
+return number",
+};
+
+/// Replaces a note.
+///
+/// Returns 1, or 0 if another note stands. Keys: replacing. Arguments: name, the old note, the new.
+pub const NOTE_REPLACING: Script = Script {
+    text: r"
+local note = redis.call('HGET', KEYS[1], ARGV[1])
+if note ~= ARGV[2] and note ~= ARGV[3] then return 0 end
+redis.call('HSET', KEYS[1], ARGV[1], ARGV[3])
+return 1",
+};
+
+/// Gives the name of a collection to its successor.
+///
+/// Returns 1, or 0 if another note or another collection stands.
+///
+/// Keys: collections, changes, dropped, replacing. Arguments: name, the descriptions of the old and
+/// of the new collection, the note, now.
+pub const REPLACE: Script = Script {
+    text: r"
+local listed = redis.call('HGET', KEYS[1], ARGV[1])
+if listed == ARGV[3] then return 1 end
+if listed ~= ARGV[2] then return 0 end
+if redis.call('HGET', KEYS[4], ARGV[1]) ~= ARGV[4] then return 0 end
+redis.call('HSET', KEYS[1], ARGV[1], ARGV[3])
+redis.call('HDEL', KEYS[4], ARGV[1])
+redis.call('ZADD', KEYS[3], ARGV[5], string.match(ARGV[2], '^%d+'))
+redis.call('INCR', KEYS[2])
+return 1",
+};
+
+/// Ends a replacement that has not given the name to the successor, which is dropped.
+///
+/// Keys: replacing, dropped. Arguments: name, the note, the successor's number, now.
+pub const END_REPLACING: Script = Script {
+    text: r"
+if redis.call('HGET', KEYS[1], ARGV[1]) ~= ARGV[2] then return 0 end
+redis.call('HDEL', KEYS[1], ARGV[1])
+redis.call('ZADD', KEYS[2], ARGV[4], ARGV[3])
+return 1",
+};
+
 /// Drops a collection, and notes its number and the time so that its keys are removed.
 ///
 /// Keys: collections, changes, dropped. Arguments: name, its stored description, now.

@@ -123,6 +123,7 @@ impl Shared {
         &self,
         mut announced: Announced,
     ) -> Result<Option<Announced>, BackendError> {
+        self.check_stands().await?;
         // If it fails, its note must stay: the id may be listed.
         announced.is_filed = false;
         let version = &announced.version;
@@ -175,6 +176,7 @@ impl Shared {
         if before.is_some() {
             self.connection.wait_for_replicas(announced.since).await?;
         }
+        self.check_stands().await?;
         let (version, stored) = (&announced.version, &announced.pending.stored);
         let (id, part) = (&version.id, Part::of_id(&version.id));
         let over = over.map_or(Bytes::new(), |over| Bytes::copy_from_slice(&be_bytes(over)));

@@ -6,6 +6,7 @@ mod opening;
 mod rebuild;
 mod registry;
 mod reindex;
+mod replacing;
 mod shared;
 mod verify;
 

@@ -56,10 +56,10 @@ pub(super) struct Reindex {
     old: Weak<Collection>,
     /// The new collection, from shortly before it takes over.
     new: OnceLock<Weak<Collection>>,
-    settings: CollectionSettings,
+    pub(super) settings: CollectionSettings,
     started_at_ms: i64,
-    total: AtomicU64,
-    done: AtomicU64,
+    pub(super) total: AtomicU64,
+    pub(super) done: AtomicU64,
     cancelled: AtomicBool,
     ended: OnceLock<(i64, Result<(), EngineError>)>,
 }
@@ -89,14 +89,19 @@ impl Reindex {
         is_it(&self.old) || self.new.get().is_some_and(is_it)
     }
 
-    fn check_cancelled(&self) -> Result<(), EngineError> {
+    pub(super) fn set_new(&self, new: &Arc<Collection>) {
+        let set = self.new.set(Arc::downgrade(new));
+        set.unwrap_or_else(|_| unreachable!("it is built once"));
+    }
+
+    pub(super) fn check_cancelled(&self) -> Result<(), EngineError> {
         let cancelled = self.cancelled.load(Ordering::Relaxed);
         if cancelled { Err(EngineError::ReindexCancelled) } else { Ok(()) }
     }
 }
 
 impl Collections {
-    /// Starts to rebuild a collection with other settings. Only one reindex of a collection runs at
+    /// Starts to rebuild a collection with other settings, also one that other processes share. Only one reindex of a collection runs at
     /// a time.
     ///
     /// # Errors
@@ -115,11 +120,17 @@ impl Collections {
         if !old.settings().store.text {
             return Err(EngineError::TextsNotKept { name: name.clone() });
         }
-        old.engine.require(Capability::Reindexes)?.check_room_for_copy().await?;
+        let replacing = self.begin_replacing(&old, &settings).await?;
+        if replacing.is_none() {
+            old.engine.require(Capability::Reindexes)?.check_room_for_copy().await?;
+        }
         let reindex = self.begin(&old, settings)?;
         let (this, status) = (Arc::clone(self), reindex.status());
         tokio::spawn(async move {
-            let outcome = this.rebuild(&old, &reindex).await;
+            let outcome = match replacing {
+                Some(replacing) => this.replace_shared(&old, &reindex, replacing).await,
+                None => this.rebuild(&old, &reindex).await,
+            };
             if let Ok(local) = old.engine.require(Capability::Reindexes) {
                 local.keep_log_after(u64::MAX);
             }
@@ -158,6 +169,11 @@ impl Collections {
         last.cloned().ok_or_else(|| EngineError::ReindexNotFound { name: name.clone() })
     }
 
+    pub(super) fn is_reindexing(&self, name: &CollectionName) -> bool {
+        let reindexes = self.reindexes.lock().unwrap_or_else(PoisonError::into_inner);
+        reindexes.get(name).is_some_and(|last| last.ended.get().is_none())
+    }
+
     fn begin(
         &self,
         old: &Arc<Collection>,
@@ -192,8 +208,7 @@ impl Collections {
         let settings = reindex.settings.clone();
         let open = move || this.open_beside(&replaced, settings);
         let new = Arc::new(off_runtime_if(true, open).await??);
-        let set = reindex.new.set(Arc::downgrade(&new));
-        set.unwrap_or_else(|_| unreachable!("it is built once"));
+        reindex.set_new(&new);
         let built = self.fill_and_swap(old, &new, reindex).await;
         if built.is_err() {
             // Dropping it deletes its files, once the engine is closed.

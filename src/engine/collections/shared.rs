@@ -45,12 +45,7 @@ impl Collections {
         name: &CollectionName,
         settings: &CollectionSettings,
     ) -> Result<(Collection, Creation), EngineError> {
-        if settings.clusters.threshold.is_some() {
-            return Err(Capability::StoredClusters.unsupported().into());
-        }
-        if !settings.passages.is_off() {
-            return Err(Capability::Passages.unsupported().into());
-        }
+        check_supported(settings)?;
         let others = shared.list()?;
         let there = others.into_iter().find(|listed| listed.name == name.as_str());
         let (standing, creation) = match &there {
@@ -69,9 +64,13 @@ impl Collections {
             listed.iter().map(|listed| (listed.name.as_str(), listed)).collect();
         for open in self.list() {
             let Location::Shared(ours) = &open.location else { continue };
-            if by_name.get(open.name.as_str()).is_none_or(|theirs| theirs.number != ours.number) {
-                tracing::info!(name = %open.name, "the collection was dropped elsewhere");
-                let _ = self.registry.remove(&open.name, |_| Ok(Removal::Durable))?;
+            match by_name.get(open.name.as_str()) {
+                Some(theirs) if theirs.number == ours.number => {}
+                Some(theirs) => self.take_successor(shared, &open, theirs)?,
+                None => {
+                    tracing::info!(name = %open.name, "the collection was dropped elsewhere");
+                    let _ = self.registry.remove(&open.name, |_| Ok(Removal::Durable))?;
+                }
             }
         }
         for listed in &listed {
@@ -89,6 +88,26 @@ impl Collections {
             }
         }
         Ok(())
+    }
+
+    /// Opens a collection that has another's name now, before the name leads to it here.
+    fn take_successor(
+        &self,
+        shared: &dyn SharedCollections,
+        old: &Arc<Collection>,
+        listed: &ListedCollection,
+    ) -> Result<(), EngineError> {
+        if self.is_reindexing(&old.name) {
+            // This process has replaced it, and is about to do so here.
+            return Err(EngineError::ReindexUnderWay);
+        }
+        // By now it may have done so.
+        if !self.get(&old.name).is_ok_and(|now| Arc::ptr_eq(&now, old)) {
+            return Ok(());
+        }
+        tracing::info!(name = %old.name, "the collection was replaced elsewhere");
+        let new = self.open_successor(shared, old, listed, &settings_of(listed)?)?;
+        self.take_over_here(old, &Arc::new(new))
     }
 
     /// Follows the changes that other processes make; never returns.
@@ -119,6 +138,17 @@ impl Collections {
             }
         }
     }
+}
+
+/// Checks that no setting needs what only the local backend has.
+pub(super) fn check_supported(settings: &CollectionSettings) -> Result<(), EngineError> {
+    if settings.clusters.threshold.is_some() {
+        return Err(Capability::StoredClusters.unsupported().into());
+    }
+    if !settings.passages.is_off() {
+        return Err(Capability::Passages.unsupported().into());
+    }
+    Ok(())
 }
 
 fn settings_of(listed: &ListedCollection) -> Result<CollectionSettings, EngineError> {

@@ -73,6 +73,7 @@ impl Engine {
             sketch: analysis.sketch,
             whole_document: analysis.whole_document,
             only_over: None,
+            times: None,
         }
     }
 
