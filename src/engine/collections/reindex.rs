@@ -101,8 +101,8 @@ impl Reindex {
 }
 
 impl Collections {
-    /// Starts to rebuild a collection with other settings, also one that other processes share. Only one reindex of a collection runs at
-    /// a time.
+    /// Starts to rebuild a collection with other settings, also if other processes share it. Only
+    /// one reindex of a collection runs at a time.
     ///
     /// # Errors
     /// `CollectionNotFound`, `CollectionSettings`, `TextsNotKept`, `ReindexUnderWay`, `NoRoom`,
