@@ -1,4 +1,5 @@
-//! The bytes of entries: what is kept of a set, in one value, so that a set is filed by one command.
+//! The bytes of entries: what is kept of a set, in one value, so that a set is filed by one
+//! command.
 //!
 //! ```text
 //! 0   1   state: A, M or D
@@ -11,9 +12,10 @@
 //! ```
 //!
 //! In state `A` the first member is the only member. A second member changes the state to `M`: all
-//! members are then in a key of their own, for as long as the entry lasts. So a reader finds a member
-//! that is there the whole time, although it reads entry and members one after the other: a member
-//! moves once, and a reader that has seen `A` has seen it. In state `D` the entry is being removed.
+//! members are then in a key of their own, for as long as the entry lasts. So a reader finds a
+//! member that is there the whole time, although it reads entry and members one after the other: a
+//! member moves once, and a reader that has seen `A` has seen it. In state `D` the entry is being
+//! removed.
 //!
 //! A set with a member that is too long for the entry begins in state `M`.
 

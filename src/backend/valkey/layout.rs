@@ -162,7 +162,8 @@ impl Layout {
 
     /// The block of postings that has a key. It has no hash tag, so that blocks are spread over all
     /// slots. Its name is short, as there are about as many blocks as documents: digits of six bits
-    /// for the table, then for the bits of the key, whose number of digits is that of the collection.
+    /// for the table, then for the bits of the key, whose number of digits is that of the
+    /// collection.
     pub fn block(&self, key: Key) -> Bytes {
         let prefix = u64::from(key.value) >> (32 - self.block_bits);
         let digits = self.block_bits.div_ceil(DIGIT_BITS);

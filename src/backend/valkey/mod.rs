@@ -16,10 +16,10 @@
 //! | `e{part}` | sorted set | the ids of documents that expire, by the time |
 //! | `q{part}` | sorted set | unfinished work, by the time: [`layout::Leftover`] |
 //! | `k{part}token` | string | what a call has removed, until it is certain that the call is over |
-//! | `n{part}` | hash | `c`: members of sets beyond the first of each; `p`: keys, where sets differ |
-//! | `s{part}fingerprint` | string | the entry of a set with the set and its first member: [`entries`] |
-//! | `m{part}fingerprint` | sorted set | all members at score 0, if there are several: ordinal and id |
-//! | `w{part}fingerprint` | sorted set | of these the members that may have to be waited for, by the ticket |
+//! | `n{part}` | hash | `c`: members of sets beyond the first; `p`: keys, where sets differ |
+//! | `s{part}fingerprint` | string | the entry of a set, with its first member: [`entries`] |
+//! | `m{part}fingerprint` | sorted set | all members, if there are several, at score 0 |
+//! | `w{part}fingerprint` | sorted set | members that may have to be waited for, by ticket |
 //! | `bTABLE,PREFIX` | sorted set | a block of postings at score 0: key and fingerprint |
 //! | `r`, `v` | string | a process repairs now; a process scrubs now |
 //! | `c` | string | how far the scrub has come, see [`scrub`] |
@@ -37,7 +37,8 @@
 //! 2. Write the content; `s` of the set, or if there is an equal set `m` and `w`; then its postings
 //!    under all keys.
 //! 3. If near-duplicates are to be reported: take a ticket and note it in `p` and `w`; read the
-//!    pending versions that have a lower ticket or none; look up the live versions (see [`tickets`]).
+//!    pending versions that have a lower ticket or none; look up the live versions (see
+//!    [`tickets`]).
 //! 4. Rename `p` to `d` and write `i`, or if there is a live version [`scripts::MAKE_LIVE`]: the
 //!    replaced version is noted in `q`.
 //! 5. Take the note of the adding out of `w` and `q`.
@@ -57,16 +58,18 @@
 //! # Which steps are scripts
 //!
 //! A step is a script only if it must look at one key before it writes another. Most documents are
-//! new and have a new set: plain commands are enough for them, whatever happens between two of them.
+//! new and have a new set: plain commands are enough for them, whatever happens between two of
+//! them.
 //!
 //! - `SET p` and later `SET p XX` with the ticket: a version has a `p` of its own, which is written
 //!   for the first time before all other steps and renamed when the version becomes live or deleted
 //!   when it is withdrawn. `XX` finds nothing then, so a withdrawn version stays withdrawn.
-//! - `SET s NX` files a new set with its member. If the reply is lost and the command is repeated, it
-//!   finds an entry, as for an equal set, and [`scripts::FILE`] follows, which finds the member in
-//!   the entry. A process that dies after it leaves the note in `q`, as after a script. Members move
-//!   from the entry to `m` only, see [`entries`] for why readers miss none.
-//! - `RENAMENX p d` makes a version live if there is none, and `ZADD i` lists its id: see [`writing`].
+//! - `SET s NX` files a new set with its member. If the reply is lost and the command is repeated,
+//!   it finds an entry, as for an equal set, and [`scripts::FILE`] follows, which finds the member
+//!   in the entry. A process that dies after it leaves the note in `q`, as after a script. Members
+//!   move from the entry to `m` only, see [`entries`] for why readers miss none.
+//! - `RENAMENX p d` makes a version live if there is none, and `ZADD i` lists its id: see
+//!   [`writing`].
 //! - `ZREM q` of the item `V`, once the version is live and nobody waits for it: the item says that
 //!   the adding is not finished. The script that replaces or removes the version takes `d` away and
 //!   adds an item `R`, so the remains of the version are listed even if `V` is removed then.
@@ -75,12 +78,12 @@
 //!   [`scripts::UNFILE`] finds its own token in the mark, and no other call removes the entry.
 //!
 //! Whoever looks for pending versions reads `p` of the first member of a set, whether it is pending
-//! or not, and of the other members those in `w`. A document is filed before it takes a ticket, so a
-//! document with a later ticket that reads `s`, `w` and `p` in this order finds it, or it is not
+//! or not, and of the other members those in `w`. A document is filed before it takes a ticket, so
+//! a document with a later ticket that reads `s`, `w` and `p` in this order finds it, or it is not
 //! pending any more. `w` is in the order of tickets: if very many equal sets arrive at once, each
 //! document reads the earliest.
 //!
-//! `model.rs` plays these steps with processes that die between any two.
+//! `model` plays these steps with processes that die between any two.
 //!
 //! Two assumptions: a command is not executed later than the lease after it was sent, and the
 //! clocks of processes and nodes differ by less than the lease. They keep a process that was taken
@@ -205,19 +208,7 @@ impl Valkey {
     ) -> Result<Self, BackendError> {
         let SharedOptions { scheme, sketch, .. } = options;
         let settings = &home.settings;
-        let contents = match (options.keep_content, &home.contents) {
-            (false, _) => None,
-            (true, Some(all)) => {
-                Some(all.of(&contents::directory(&settings.prefix, listed.number)))
-            }
-            (true, None) => {
-                return Err(BackendError::Unreachable {
-                    reason: "valkey.contents must say where the texts are kept, or store.text \
-                             be false"
-                        .to_owned(),
-                });
-            }
-        };
+        let contents = home.contents_of(listed, options.keep_content)?;
         let connection = home.connection.clone();
         let layout = Layout::new(&settings.prefix, listed.number, listed.entry.block_bits);
         let shared = Arc::new(Shared {

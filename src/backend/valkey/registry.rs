@@ -58,6 +58,24 @@ impl ValkeyRegistry {
         format!("{{{}}}:{name}", self.settings.prefix).into_bytes().into()
     }
 
+    /// Where a collection keeps its texts; `None` if it keeps none.
+    pub(super) fn contents_of(
+        &self,
+        listed: &ListedCollection,
+        keep: bool,
+    ) -> Result<Option<Contents>, BackendError> {
+        match &self.contents {
+            _ if !keep => Ok(None),
+            Some(all) => {
+                Ok(Some(all.of(&contents::directory(&self.settings.prefix, listed.number))))
+            }
+            None => Err(BackendError::Unreachable {
+                reason: "valkey.contents must say where the texts are kept, or store.text be false"
+                    .to_owned(),
+            }),
+        }
+    }
+
     async fn listed(&self) -> Result<Vec<ListedCollection>, BackendError> {
         let all = Command::new("HGETALL", self.key("collections"), []);
         let mut all = self.connection.call_one(all).await?.strings();

@@ -76,10 +76,10 @@ return 3",
 /// Atomic, so that no process adds a member between the read of the members and the mark. The
 /// command that frees memory comes first, see [`REMOVE`].
 ///
-/// Returns the head of the entry, without members, if this call has marked it: the caller must then remove its postings and call
-/// [`END`]. Only the call that marked an entry does so; a slow process could otherwise remove
-/// postings that were written again since. The mark has the token of the call, so that the call may
-/// be repeated.
+/// Returns the head of the entry, without members, if this call has marked it: the caller must then
+/// remove its postings and call [`END`]. Only the call that marked an entry does so; a slow process
+/// could otherwise remove postings that were written again since. The mark has the token of the
+/// call, so that the call may be repeated.
 ///
 /// Keys: entry, members, arriving, counters, queue. Arguments: member, where in the entry the
 /// length of the first member is, now, fingerprint, token.

@@ -5,19 +5,19 @@
 //! All blocks of postings are read over and over, some in each second, by whichever process has the
 //! turn. The place is kept in Valkey.
 //!
-//! **A member without a document** is cleared as if the repair had found its note. A version that is
-//! under way has at every moment a note in `q`, `p` or `d`: `q` is written before `p`, `p` before the
-//! member, and `p` becomes `d`, after which the note may go; a version that is replaced or removed
-//! gets another note before `d` is gone. So `p`, `d` and `q` are read in this order: a version that
-//! is in none of the three is over, and no ordinal is used again.
+//! **A member without a document** is cleared as if the repair had found its note. A version that
+//! is under way has at every moment a note in `q`, `p` or `d`: `q` is written before `p`, `p`
+//! before the member, and `p` becomes `d`, after which the note may go; a version that is replaced
+//! or removed gets another note before `d` is gone. So `p`, `d` and `q` are read in this order: a
+//! version that is in none of the three is over, and no ordinal is used again.
 //!
-//! **A posting without an entry** is removed under a mark in place of the entry, as if an entry were
-//! being removed: while the mark is there, no process files the set. Otherwise a process could
+//! **A posting without an entry** is removed under a mark in place of the entry, as if an entry
+//! were being removed: while the mark is there, no process files the set. Otherwise a process could
 //! create the entry and write the posting again just before the posting is removed. What the scrub
 //! leaves undone it finds again, and the repair removes the mark of a scrub that died.
 //!
-//! **An id without a document** is taken out of the list: if a failover has lost the document, or if
-//! a process was late by the lease and died while it listed the id.
+//! **An id without a document** is taken out of the list: if a failover has lost the document, or
+//! if a process was late by the lease and died while it listed the id.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Weak};

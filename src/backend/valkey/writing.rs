@@ -3,22 +3,23 @@
 //! # Why a first version needs no script
 //!
 //! `RENAMENX p d` is the step that makes a version live, if it is pending and its id has no live
-//! version. The value of `p` is that of `d`, so nothing else must be read or written at that moment.
-//! Its reply says which of the two was not so, and then [`scripts::MAKE_LIVE`] follows, or the version
-//! was withdrawn. If the reply is lost and the command is repeated, `p` is missing, and `d` has the
-//! version's ordinal, unless it was replaced or removed since: then the caller is told to try again.
+//! version. The value of `p` is that of `d`, so nothing else must be read or written at that
+//! moment. Its reply says which of the two was not so, and then [`scripts::MAKE_LIVE`] follows, or
+//! the version was withdrawn. If the reply is lost and the command is repeated, `p` is missing, and
+//! `d` has the version's ordinal, unless it was replaced or removed since: then the caller is told
+//! to try again.
 //!
 //! `ZADD i` lists the id, right after it. In between, and if the process dies there, a document is
 //! live but not listed; its note in `q`, which only its own process or the repair takes out, and
 //! later, leads the repair to list it. If
 //! the version is not made live, or is removed in between, `ZADD i` may list an id without a
-//! document. `GET d`, which follows, finds this, since a removal takes the id out of `i` in one step
-//! with `d`: a removal after `ZADD i` has taken it out, and a removal before `ZADD i` is seen by
-//! `GET d`. Then [`scripts::LIST_AGAIN`] decides by `d`, in one step. If it fails, the note stays, and the
-//! repair does the same.
+//! document. `GET d`, which follows, finds this, since a removal takes the id out of `i` in one
+//! step with `d`: a removal after `ZADD i` has taken it out, and a removal before `ZADD i` is seen
+//! by `GET d`. Then [`scripts::LIST_AGAIN`] decides by `d`, in one step. If it fails, the note
+//! stays, and the repair does the same.
 //!
-//! A version with a time of expiry needs the script: with the time of a version that does not become
-//! live, a version that does not expire could be removed as expired.
+//! A version with a time of expiry needs the script: with the time of a version that does not
+//! become live, a version that does not expire could be removed as expired.
 
 use std::sync::Arc;
 
