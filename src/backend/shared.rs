@@ -135,7 +135,7 @@ pub struct Replacing {
     pub old: ListedCollection,
     pub new: ListedCollection,
     /// What was noted last, and when.
-    pub(crate) note: Bytes,
+    pub note: Bytes,
     pub noted: Instant,
     /// How often it must be noted that the work goes on.
     pub notes_every: Duration,
