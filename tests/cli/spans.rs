@@ -440,7 +440,6 @@ fn what_cannot_be_done_is_refused() {
     for n in ["9", "1001", "x"] {
         refused(&["--spans", n, &file], 2, "--spans");
     }
-    refused(&[&file, "--report", &corpus.at("r")], 2, "--spans");
     refused(&[&spans[..], &["--report", "-"]].concat(), 1, "mixed with other output");
     refused(&[&spans[..], &["--json"]].concat(), 1, "name a file by --output");
     let (out, report) = (corpus.at("out"), corpus.put("report", "old"));

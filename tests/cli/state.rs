@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -134,23 +135,25 @@ fn a_killed_or_failed_run_leaves_the_state_as_it_was() {
     let batches = Batches::new();
     let first = batches.put("first", &(line("a", &text(1, 0)) + &line("b", &text(2, 0))));
     let second = batches.put("second", &(line("c", &text(1, 2)) + &line("d", &text(3, 0))));
-    // The first run is killed when it opens its output, which waits for a reader.
+    // Runs are killed while they write: nobody reads more than a byte of more than a pipe takes.
+    let long = batches.put("long", &line("long", &text(4, 0).repeat(1000)));
     let pipe = batches.dir.path().join("pipe");
     assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
-    let killed = |input: &str| {
+    let killed = || {
         let out = pipe.to_str().unwrap();
-        let mut child = command(&["dedup", input, "--state", &batches.state, "--output", out])
+        let mut child = command(&["dedup", &long, "--state", &batches.state, "--output", out])
             .stderr(Stdio::null())
             .spawn()
             .unwrap();
-        drop(File::open(&pipe).unwrap());
+        let mut output = File::open(&pipe).unwrap();
+        output.read_exact(&mut [0]).unwrap();
         child.kill().unwrap();
         child.wait().unwrap();
     };
-    killed(&first);
+    killed();
     assert_eq!(batches.done(&[&first]).stdout.lines().count(), 2);
     let before = batches.files();
-    killed(&second);
+    killed();
     let broken = batches.put("broken", &(line("x", &text(9, 0)) + "{\n"));
     let out = batches.put("out", "");
     batches.refused(&[&broken], "cannot be read as documents");
