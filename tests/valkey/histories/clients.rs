@@ -127,6 +127,11 @@ impl<'r> Client<'r> {
             other => panic!("{id} is {other}"),
         };
         self.note(id, begin, Act::Put(*version, told));
+        // The document had been stored without an answer. If a failover lost a part of it, it may
+        // not have been found, until this call wrote it again.
+        if *skip && told == Told::Unchanged && self.round.fault.may_lose_writes() {
+            return Outcome::Open;
+        }
         if !skip && version.family < FAMILIES {
             let others = (0..SHARED).map(|at| self.round.shared_id(at));
             for other in others.filter(|other| other != id && !duplicates.contains(other)) {

@@ -43,6 +43,13 @@ pub struct Faults<'g> {
 }
 
 impl Fault {
+    /// Whether a master may be replaced that has writes which its replica does not have.
+    pub fn may_lose_writes(self) -> bool {
+        use Fault::{KillMaster, KillMasterUnreplicated, PauseMaster, PauseMasterUntilReplaced};
+        let faults = [KillMaster, KillMasterUnreplicated, PauseMaster, PauseMasterUntilReplaced];
+        faults.contains(&self)
+    }
+
     pub const ALL: [Self; 9] = [
         Self::Promote,
         Self::KillMaster,

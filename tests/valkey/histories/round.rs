@@ -27,7 +27,7 @@ const WORDS: usize = 400;
 pub struct Round<'g> {
     pub servers: &'g RwLock<Servers>,
     number: usize,
-    fault: Fault,
+    pub fault: Fault,
     /// When the game began.
     began: Instant,
     calls: Mutex<BTreeMap<String, Vec<Call>>>,
