@@ -3,11 +3,10 @@
 //! a document may wait for many others.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
-use tokio::time::sleep;
 
 use super::Shared;
 use super::command::{Command, number};
@@ -82,16 +81,9 @@ impl Shared {
 
     /// Renews notes now and then, until the collection is closed.
     pub(super) fn keep_leases(self: &Arc<Self>) {
-        let (this, every) = (Arc::downgrade(self), self.turn());
-        self.connection.spawn(async move {
-            loop {
-                sleep(every).await;
-                let Some(shared) = Weak::upgrade(&this).filter(|shared| !shared.is_closed()) else {
-                    return;
-                };
-                if let Err(error) = shared.renew_leases().await {
-                    tracing::warn!(%error, "documents that wait may be withdrawn");
-                }
+        self.repeat(self.turn(), |shared| async move {
+            if let Err(error) = shared.renew_leases().await {
+                tracing::warn!(%error, "documents that wait may be withdrawn");
             }
         });
     }

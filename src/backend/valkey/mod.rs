@@ -103,6 +103,7 @@ mod layout;
 mod leases;
 #[cfg(test)]
 mod model;
+mod periodic;
 mod reading;
 mod registry;
 mod removal;

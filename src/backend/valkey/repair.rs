@@ -5,11 +5,10 @@
 //! a turn takes long. Items younger than the lease are skipped, as their process may still be at
 //! work. Clocks of processes may differ by less than the lease.
 
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use tokio::time::sleep;
 
 use super::command::{Command, number};
 use super::entries::{Entry, is_lost};
@@ -23,20 +22,14 @@ const OF_PART_MAX: usize = 256;
 impl Shared {
     /// Repairs now and then, until the collection is closed.
     pub(super) fn keep_repaired(self: &Arc<Self>) {
-        let (this, every) = (Arc::downgrade(self), self.turn());
-        self.connection.spawn(async move {
-            loop {
-                sleep(every).await;
-                let Some(shared) = Weak::upgrade(&this).filter(|shared| !shared.is_closed()) else {
-                    return;
-                };
-                match shared.repair_in_turn(every).await {
-                    Ok(0) => {}
-                    Ok(repaired) => {
-                        tracing::info!(repaired, "the repair task removed unfinished versions");
-                    }
-                    Err(error) => tracing::warn!(%error, "the repair task failed; retrying"),
+        let every = self.turn();
+        self.repeat(every, move |shared| async move {
+            match shared.repair_in_turn(every).await {
+                Ok(0) => {}
+                Ok(repaired) => {
+                    tracing::info!(repaired, "the repair task removed unfinished versions");
                 }
+                Err(error) => tracing::warn!(%error, "the repair task failed; retrying"),
             }
         });
     }
@@ -46,18 +39,6 @@ impl Shared {
             true => self.repair(self.lease_ms).await,
             false => Ok(0),
         }
-    }
-
-    /// Whether this process is the only one that takes the turn in this time.
-    pub(super) async fn takes_turn(
-        &self,
-        key: Bytes,
-        every: Duration,
-    ) -> Result<bool, BackendError> {
-        let turn = [b"1".as_slice(), b"NX", b"PX"].map(Bytes::from_static);
-        let turn = turn.into_iter().chain([number(every.as_millis())]);
-        let turn = self.connection.call_one(Command::new("SET", key, turn)).await?;
-        Ok(turn.bytes().is_some())
     }
 
     /// Handles leftovers older than `age_ms`; returns their number.

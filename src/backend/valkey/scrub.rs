@@ -20,11 +20,10 @@
 //! if a process was late by the lease and died while it listed the id.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use tokio::time::sleep;
 
 use super::announcing::added;
 use super::client::Reply;
@@ -76,20 +75,13 @@ struct Found {
 impl Shared {
     /// Scrubs a little in each second, until the collection is closed.
     pub(super) fn keep_scrubbed(self: &Arc<Self>) {
-        let this = Arc::downgrade(self);
-        self.connection.spawn(async move {
-            loop {
-                sleep(EVERY).await;
-                let Some(shared) = Weak::upgrade(&this).filter(|shared| !shared.is_closed()) else {
-                    return;
-                };
-                match shared.scrub_in_turn().await {
-                    Ok(0) => {}
-                    Ok(removed) => {
-                        tracing::warn!(removed, "removed remains of lost documents from the index");
-                    }
-                    Err(error) => tracing::debug!(%error, "the scrub failed; it goes on later"),
+        self.repeat(EVERY, |shared| async move {
+            match shared.scrub_in_turn().await {
+                Ok(0) => {}
+                Ok(removed) => {
+                    tracing::warn!(removed, "removed remains of lost documents from the index");
                 }
+                Err(error) => tracing::debug!(%error, "the scrub failed; it goes on later"),
             }
         });
     }
