@@ -94,7 +94,7 @@ pub struct Engine {
     successor: Arc<OnceLock<Arc<Collection>>>,
 }
 
-/// What the collections of a process are opened with, besides their own settings.
+/// The settings and services that all collections of a process are opened with.
 #[derive(Clone)]
 pub struct Opening {
     pub storage: StorageSettings,

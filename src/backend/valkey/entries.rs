@@ -1,5 +1,5 @@
-//! The bytes of entries: what is kept of a set, in one value, so that a set is filed by one
-//! command.
+//! The bytes of an entry: state, sketch, first member and elements of a set in one value, so that
+//! one command files a set.
 //!
 //! ```text
 //! 0   1   state: A, M or D

@@ -79,7 +79,7 @@ pub(super) struct Saved {
 
 impl OfflineState {
     /// Opens a state, or begins a state in a directory that does not exist or is empty. `options`:
-    /// what decides the result of a run, besides the settings.
+    /// the options of the command that decide, with the settings, the result of a run.
     ///
     /// # Errors
     /// [`StateError`]

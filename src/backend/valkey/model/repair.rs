@@ -1,5 +1,5 @@
-//! What finds and removes the remains of processes that died and of records that were lost, and the
-//! lookups meanwhile.
+//! The repair and the scrub, which remove the remains of dead processes and of lost records, and
+//! lookups at the same time.
 
 use std::collections::BTreeSet;
 
