@@ -29,6 +29,8 @@ else
 fi
 
 "${new_user[@]}" akin --version
+# PyPI's `akin` is another library with a module `akin`: both can be installed side by side.
+"${new_user[@]}" python -c 'import importlib.util as u; assert u.find_spec("akin_search") and not u.find_spec("akin")'
 printf '%s\n' '{"id": "a", "text": "one two three four five six"}' \
     '{"id": "b", "text": "one two three four five six"}' > in.jsonl
 "${new_user[@]}" akin dedup in.jsonl -o out.jsonl --quiet
@@ -49,9 +51,9 @@ wait "$server"
 server=
 
 "${new_user[@]}" python - <<'PROGRAM'
-import akin
+import akin_search
 
-with akin.Server() as server, server.client() as client:
+with akin_search.Server() as server, server.client() as client:
     client.insert("a", "the night bus stops at the old fish market from monday on")
     added = client.insert("b", "the night bus stops at the old fish market from tuesday on")
     assert client.query(id="b", threshold=0.3)["matches"][0]["id"] == "a", added

@@ -5,7 +5,7 @@ Needs a running server (`akin serve`, or another named by AKIN_URL) and nothing 
 
 from typing import Any, Dict, List
 
-import akin
+import akin_search
 
 ARTICLES: List[Dict[str, Any]] = [
     {"url": "a.example/1", "lang": "en", "body": "The night bus will stop at the old fish market "
@@ -19,12 +19,12 @@ ARTICLES: List[Dict[str, Any]] = [
     {"url": "e.example/5", "lang": "fr", "body": None},
 ]  # fmt: skip
 
-client = akin.Client()
+client = akin_search.Client()
 client.create_collection("articles", {"scheme": {"threshold": 0.8}})
 articles = client.collection("articles")
 
 # Rows become documents: the same for a DataFrame of pandas or polars, a pyarrow table, a dataset.
-documents = akin.documents(ARTICLES, id="url", text="body", metadata=["lang"])
+documents = akin_search.documents(ARTICLES, id="url", text="body", metadata=["lang"])
 
 # Store only what has no near-duplicate yet. Each document is checked against all before it.
 for result in articles.bulk(documents, on_duplicate="skip"):

@@ -9,7 +9,7 @@ from typing import Any, Dict, Set, Tuple
 
 import datasketch
 
-import akin.datasketch
+import akin_search.datasketch
 
 THRESHOLD = 0.6
 NUM_PERM = 128
@@ -55,8 +55,8 @@ def found_pairs(package: Any, sets: Corpus) -> Pairs:
 sets = corpus(seed=7)
 true = true_pairs(sets)
 print(f"{len(sets)} sets, {len(true)} pairs with a Jaccard similarity of at least {THRESHOLD}")
-for package in (datasketch, akin.datasketch):
+for package in (datasketch, akin_search.datasketch):
     found = found_pairs(package, sets)
     recall = len(found & true) / len(true)
     precision = len(found & true) / len(found)
-    print(f"{package.__name__:15} recall {recall:.4f} precision {precision:.4f}")
+    print(f"{package.__name__:22} recall {recall:.4f} precision {precision:.4f}")

@@ -3,7 +3,7 @@ from typing import Iterator
 import pytest
 from server import Server
 
-import akin
+import akin_search
 
 
 @pytest.fixture(scope="session")
@@ -13,10 +13,10 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 
 @pytest.fixture
-def client(server: Server, request: pytest.FixtureRequest) -> Iterator[akin.Client]:
+def client(server: Server, request: pytest.FixtureRequest) -> Iterator[akin_search.Client]:
     """A client of a collection of the test's own."""
     name = request.node.originalname.replace("test_", "")[:60]
-    with akin.Client(server.url) as root:
+    with akin_search.Client(server.url) as root:
         root.create_collection(name)
         yield root.collection(name)
         root.remove_collection(name)

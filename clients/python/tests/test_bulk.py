@@ -9,7 +9,7 @@ import pandas
 import pytest
 from server import Reply, Script, Server, lines, problem
 
-import akin
+import akin_search
 
 
 def numbered(n: int) -> Iterator[Dict[str, str]]:
@@ -18,7 +18,7 @@ def numbered(n: int) -> Iterator[Dict[str, str]]:
         yield {"id": f"d/{i}", "text": " ".join(words)}
 
 
-def test_bulk(client: akin.Client) -> None:
+def test_bulk(client: akin_search.Client) -> None:
     seen: List[int] = []
     documents = [*numbered(1000), {"id": "bad"}, {"text": "no id"}, {"id": "x", "text": "\ud800"}]
     results = list(client.bulk(documents, progress=lambda p: seen.append(p.documents)))
@@ -32,7 +32,7 @@ def test_bulk(client: akin.Client) -> None:
     assert {result["status"] for result in again} == {"unchanged"}
 
 
-def test_bulk_skips_what_is_nearly_there(client: akin.Client) -> None:
+def test_bulk_skips_what_is_nearly_there(client: akin_search.Client) -> None:
     twice = [
         {"id": f"{side}/{i}", "text": f"w{i} x{i} y{i} z{i}"} for i in range(5) for side in "ab"
     ]
@@ -44,7 +44,7 @@ def test_a_large_document_does_not_make_a_large_request() -> None:
     answers: List[Reply] = [
         (200, {}, lines({"line": 1, "id": str(i), "status": "created"})) for i in range(3)
     ]
-    with Script(*answers) as script, akin.Client(script.url) as client:
+    with Script(*answers) as script, akin_search.Client(script.url) as client:
         large = ({"id": str(i), "text": "x" * 700_000} for i in range(3))
         assert [r["line"] for r in client.bulk(large)] == [1, 2, 3]
         assert all(len(body) < 800_000 for _, _, body, _ in script.requests)
@@ -57,8 +57,8 @@ def test_only_what_was_not_answered_is_sent_again() -> None:
     refused = (429, {"retry-after": "0"}, problem(429, "too_many_requests"))
     rest = [{"line": i, "id": id, "status": "created"} for i, id in ((1, "b"), (2, "c"))]
     with Script(refused, cut, (200, {}, lines(*rest))) as script:
-        with akin.Client(script.url) as client:
-            final: List[akin.Progress] = []
+        with akin_search.Client(script.url) as client:
+            final: List[akin_search.Progress] = []
             results = list(
                 client.bulk([{"id": i, "text": i} for i in "abc"], progress=final.append)
             )
@@ -72,15 +72,18 @@ def test_only_what_was_not_answered_is_sent_again() -> None:
 
 def test_bulk_gives_up_without_progress() -> None:
     with Script((503, {"retry-after": "9"}, problem(503, "overloaded"))) as script:
-        with akin.Client(script.url) as client, pytest.raises(akin.ProblemError) as raised:
+        with (
+            akin_search.Client(script.url) as client,
+            pytest.raises(akin_search.ProblemError) as raised,
+        ):
             list(client.bulk([{"text": "a"}], patience_s=5))
         assert raised.value.code == "overloaded"
     with Script((401, {}, problem(401, "key_required"))) as script:
-        with akin.Client(script.url) as client, pytest.raises(akin.ProblemError):
+        with akin_search.Client(script.url) as client, pytest.raises(akin_search.ProblemError):
             list(client.bulk([{"text": "a"}]))
 
 
-def test_a_failure_of_the_source_is_the_callers(client: akin.Client) -> None:
+def test_a_failure_of_the_source_is_the_callers(client: akin_search.Client) -> None:
     def failing() -> Iterator[Dict[str, str]]:
         yield from numbered(600)
         raise OSError("the disk is gone")
@@ -106,11 +109,11 @@ def test_a_server_that_is_killed_on_the_way(tmp_path: Path, is_async: bool) -> N
             for document in crashing():
                 yield document
 
-        async def run() -> List[akin.types.BulkResult]:
-            async with akin.AsyncClient(server.url) as client:
+        async def run() -> List[akin_search.types.BulkResult]:
+            async with akin_search.AsyncClient(server.url) as client:
                 return [result async for result in client.bulk(crashing_async())]
 
-        with akin.Client(server.url) as client:
+        with akin_search.Client(server.url) as client:
             results = asyncio.run(run()) if is_async else list(client.bulk(crashing()))
             assert [result["line"] for result in results] == list(range(1, 1101))
             assert {result["status"] for result in results} == {"created"}
@@ -118,7 +121,7 @@ def test_a_server_that_is_killed_on_the_way(tmp_path: Path, is_async: bool) -> N
 
 
 def test_a_server_that_is_killed_within_an_answer(tmp_path: Path) -> None:
-    with Server(tmp_path) as server, akin.Client(server.url) as client:
+    with Server(tmp_path) as server, akin_search.Client(server.url) as client:
         results = client.bulk(numbered(512), check=False)
         taken = [next(results)]
         server.kill()
@@ -133,7 +136,7 @@ def test_memory_does_not_grow_with_the_number_of_documents() -> None:
     def peak(n: int) -> int:
         results = [{"line": i, "id": "x", "status": "created"} for i in range(1, 513)]
         answers: List[Reply] = [(200, {}, lines(*results))] * (n // 512)
-        with Script(*answers) as script, akin.Client(script.url) as client:
+        with Script(*answers) as script, akin_search.Client(script.url) as client:
             tracemalloc.start()
             for _ in client.bulk(numbered(n)):
                 script.requests.clear()
@@ -145,14 +148,16 @@ def test_memory_does_not_grow_with_the_number_of_documents() -> None:
     assert peak(512 * 12) < 2 * peak(512 * 3)
 
 
-def test_values_that_are_missing_or_no_number(client: akin.Client) -> None:
+def test_values_that_are_missing_or_no_number(client: akin_search.Client) -> None:
     frame = pandas.DataFrame(
         {"id": ["a", None], "text": ["one two three", "four five six"], "expires_at": [None, None]}
     )
     frame["metadata"] = [{"year": 2024}, float("nan")]
     assert [result["status"] for result in client.bulk(frame)] == ["created"] * 2
     wrong = {"id": "b", "text": "seven", "metadata": {"years": [2024, float("nan")]}}
-    with pytest.raises(ValueError, match=r"document 2 \('b'\): metadata.years\[1\] is not a finite"):
+    with pytest.raises(
+        ValueError, match=r"document 2 \('b'\): metadata.years\[1\] is not a finite"
+    ):
         list(client.bulk([{"id": "c", "text": "eight"}, wrong]))
     with pytest.raises(ValueError, match="metadata.of is not a finite"):
         client.insert("d", "nine", metadata={"of": numpy.float64("inf")})

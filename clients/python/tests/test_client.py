@@ -6,13 +6,13 @@ from pathlib import Path
 import pytest
 from server import Reply, Script, Server, problem
 
-import akin
+import akin_search
 
 BUS = "The night bus will stop at the old fish market instead of the pier, from Monday on."
 BUS_2 = BUS.replace("from Monday on", "from Monday")
 
 
-def test_documents_come_and_go(client: akin.Client) -> None:
+def test_documents_come_and_go(client: akin_search.Client) -> None:
     added = client.insert("news/1", BUS, metadata={"lang": "en"})
     assert (added["id"], added["status"], added["duplicates"]) == ("news/1", "created", [])
     assert [d["id"] for d in client.insert("news/2", BUS_2)["duplicates"]] == ["news/1"]
@@ -33,14 +33,14 @@ def test_documents_come_and_go(client: akin.Client) -> None:
     assert client.get("news/1")["metadata"] == {"lang": "en", "year": 2024}
 
     client.remove("news/2")
-    with pytest.raises(akin.ProblemError) as refused:
+    with pytest.raises(akin_search.ProblemError) as refused:
         client.remove("news/2")
     assert (refused.value.code, refused.value.status) == ("document_not_found", 404)
     assert refused.value.request_id and "'news/2'" in str(refused.value)
     assert client.remove_where(filter='@.lang == "en"')["removed"] == 1
 
 
-def test_lookups(client: akin.Client) -> None:
+def test_lookups(client: akin_search.Client) -> None:
     client.insert("en", BUS, metadata={"lang": "en"})
     client.insert("fr", BUS, metadata={"lang": "fr"})
     found = client.query(BUS_2, filter='@.lang == "fr"', include=["metadata"])["matches"]
@@ -69,7 +69,7 @@ def test_lookups(client: akin.Client) -> None:
 
 
 def test_passages(server: Server) -> None:
-    with akin.Client(server.url) as root:
+    with akin_search.Client(server.url) as root:
         root.create_collection("passages", {"passages": {"words": 13}})
         client = root.collection("passages")
         for i in (1, 2, 3):
@@ -93,19 +93,19 @@ def test_passages(server: Server) -> None:
         contained = client.query(probe, measure="containment", of="match", threshold=0.5)
         assert contained["guarantee"]["words"] == 13
         assert contained["matches"][0]["containment"]["of_match"] >= 0.5
-        with pytest.raises(akin.ProblemError, match="passages_off"):
+        with pytest.raises(akin_search.ProblemError, match="passages_off"):
             root.passages(probe)
         root.remove_collection("passages")
 
 
 def test_a_search_for_passages_that_was_cut_short_is_a_warning() -> None:
     answer = b'{"matches": [], "more": false, "truncated": true}'
-    with Script((200, {}, answer)) as script, akin.Client(script.url) as client:
-        with pytest.warns(akin.IncompleteWarning, match="a limit ended the search early"):
+    with Script((200, {}, answer)) as script, akin_search.Client(script.url) as client:
+        with pytest.warns(akin_search.IncompleteWarning, match="a limit ended the search early"):
             assert list(client.passage_matches("a")) == []
 
 
-def test_tokens_and_records(client: akin.Client) -> None:
+def test_tokens_and_records(client: akin_search.Client) -> None:
     client.insert("basket", tokens={"bread", "milk", "beer"})
     client.insert("counted", tokens=["bread", ("milk", 2), "beer"])
     found = client.query(tokens=["beer", "bread", "milk"])["matches"]
@@ -120,38 +120,38 @@ def test_tokens_and_records(client: akin.Client) -> None:
     assert people.query(fields={"phone": "555 1234"})["matches"][0]["points"] == 100
     assert "records" in client.collections()
     assert client.describe_collection("records")["documents"] == 1
-    with pytest.raises(akin.ProblemError, match="collection_exists"):
+    with pytest.raises(akin_search.ProblemError, match="collection_exists"):
         client.create_collection("records")
     client.remove_collection("records")
     assert "records" not in client.collections()
 
 
 def test_what_is_asked_wrongly() -> None:
-    client = akin.Client("http://127.0.0.1:1", patience_s=0)
+    client = akin_search.Client("http://127.0.0.1:1", patience_s=0)
     with pytest.raises(TypeError, match="exactly one of id, text, .* not none"):
         client.query()
     with pytest.raises(TypeError, match="not text and tokens"):
         client.insert("a", "b", tokens=["c"])
     with pytest.raises(TypeError, match="of a client, not of the class"):
-        akin.Client.stats()
-    with pytest.raises(akin.ConnectionFailed, match="http://127.0.0.1:1/stats"):
+        akin_search.Client.stats()
+    with pytest.raises(akin_search.ConnectionFailed, match="http://127.0.0.1:1/stats"):
         client.stats()
-    with pytest.raises(akin.AkinError, match="protocol"):
-        akin.Client("localhost:1").stats()
+    with pytest.raises(akin_search.AkinError, match="protocol"):
+        akin_search.Client("localhost:1").stats()
 
 
 def test_a_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with Server(tmp_path, with_keys=True) as server:
         monkeypatch.setenv("AKIN_URL", server.url)
         monkeypatch.delenv("AKIN_API_KEY", raising=False)
-        with akin.Client() as client, pytest.raises(akin.ProblemError) as refused:
+        with akin_search.Client() as client, pytest.raises(akin_search.ProblemError) as refused:
             client.stats()
         assert refused.value.code == "key_required"
-        with akin.Client(key=server.key) as client:
+        with akin_search.Client(key=server.key) as client:
             assert client.insert(None, "hello")["status"] == "created"
             assert server.key not in repr(client)
         monkeypatch.setenv("AKIN_API_KEY", server.key)
-        with akin.Client() as client:
+        with akin_search.Client() as client:
             assert client.request("GET", "/stats")["documents"] == 1
 
 
@@ -160,20 +160,23 @@ def test_refusals_are_retried_after_the_time_that_they_name() -> None:
     busy = (503, {"retry-after": "0"}, problem(503, "overloaded"))
     done: Reply = (200, {}, b'{"documents": 1}')
     with Script(refused, busy, (0, {}, b""), done) as script:
-        with akin.Client(script.url) as client:
+        with akin_search.Client(script.url) as client:
             assert client.stats() == {"documents": 1}
         assert [path for _, path, _, _ in script.requests] == ["/stats"] * 4
     # Longer than the caller's patience: the refusal itself is raised, without another try.
     late = (503, {"retry-after": "60"}, problem(503, "not_ready"))
-    with Script(late) as script, akin.Client(script.url) as client:
-        with pytest.raises(akin.ProblemError) as raised:
+    with Script(late) as script, akin_search.Client(script.url) as client:
+        with pytest.raises(akin_search.ProblemError) as raised:
             client.stats()
         assert (raised.value.code, raised.value.retry_after_s) == ("not_ready", 60.0)
 
 
 def test_other_failures_are_not_retried() -> None:
     with Script((502, {}, b"<html>bad gateway</html>")) as script:
-        with akin.Client(script.url) as client, pytest.raises(akin.ProblemError) as raised:
+        with (
+            akin_search.Client(script.url) as client,
+            pytest.raises(akin_search.ProblemError) as raised,
+        ):
             client.stats()
         assert (raised.value.code, raised.value.status) == ("unknown", 502)
         assert "bad gateway" in raised.value.detail
@@ -182,26 +185,26 @@ def test_other_failures_are_not_retried() -> None:
 def test_an_answer_that_is_cut_off_is_no_answer() -> None:
     pair = b'{"a": "x", "b": "y", "resemblance": 1.0}\n'
     cut = (200, {"content-length": "500", "connection": "close"}, pair + b'{"a": ')
-    with Script(cut) as script, akin.Client(script.url) as client:
+    with Script(cut) as script, akin_search.Client(script.url) as client:
         pairs = client.pairs()
         assert next(pairs)["a"] == "x"
-        with pytest.raises(akin.ConnectionFailed):
+        with pytest.raises(akin_search.ConnectionFailed):
             next(pairs)
 
 
 def test_incomplete_clusters_are_a_warning_and_no_cluster() -> None:
     cluster = b'{"cluster": "c", "representative": "x", "size": 2, "members": []}\n'
     last = b'{"incomplete": {"documents": 812, "ids": ["a", "c"]}}\n'
-    with Script((200, {}, cluster + last)) as script, akin.Client(script.url) as client:
-        with pytest.warns(akin.IncompleteWarning, match="812 documents") as warned:
+    with Script((200, {}, cluster + last)) as script, akin_search.Client(script.url) as client:
+        with pytest.warns(akin_search.IncompleteWarning, match="812 documents") as warned:
             assert [cluster["size"] for cluster in client.clusters()] == [2]
         message = warned[0].message
-        assert isinstance(message, akin.IncompleteWarning)
+        assert isinstance(message, akin_search.IncompleteWarning)
         assert message.incomplete["ids"] == ["a", "c"]
 
 
 def test_an_id_is_one_part_of_the_path() -> None:
-    with Script((204, {}, b"")) as script, akin.Client(script.url, collection="a") as client:
+    with Script((204, {}, b"")) as script, akin_search.Client(script.url, collection="a") as client:
         client.remove("https://example.org/a?b#c d/../e")
         path = "/collections/a/documents/https%3A%2F%2Fexample.org%2Fa%3Fb%23c%20d%2F..%2Fe"
         assert script.requests[0][:2] == ("DELETE", path)
@@ -209,14 +212,14 @@ def test_an_id_is_one_part_of_the_path() -> None:
 
 def test_asynchronously(server: Server) -> None:
     async def run() -> None:
-        async with akin.AsyncClient(server.url) as root:
+        async with akin_search.AsyncClient(server.url) as root:
             await root.create_collection("asynchronously")
             client = root.collection("asynchronously")
             results = await asyncio.gather(*(client.insert(f"n/{i}", BUS) for i in range(20)))
             assert sorted(len(added["duplicates"]) for added in results) == list(range(20))
             assert len([id async for id in client.ids(page=7)]) == 20
             assert len([pair async for pair in client.pairs()]) == 190
-            with pytest.raises(akin.ProblemError, match="document_not_found"):
+            with pytest.raises(akin_search.ProblemError, match="document_not_found"):
                 await client.get("nobody")
             async for cluster in client.clusters():
                 assert cluster["size"] == 20
@@ -231,11 +234,11 @@ def test_both_clients_have_the_same_methods() -> None:
         members = inspect.getmembers(kind, callable)
         return {name: inspect.signature(m) for name, m in members if not name.startswith("_")}
 
-    assert methods(akin.Client).keys() == methods(akin.AsyncClient).keys()
-    assert "near-duplicates" in (akin.Client.query.__doc__ or "")
+    assert methods(akin_search.Client).keys() == methods(akin_search.AsyncClient).keys()
+    assert "near-duplicates" in (akin_search.Client.query.__doc__ or "")
 
 
-def test_a_string_is_no_list_of_ids(client: akin.Client) -> None:
+def test_a_string_is_no_list_of_ids(client: akin_search.Client) -> None:
     for call in (client.collapse, client.get_many):
         with pytest.raises(TypeError, match="a list of ids is needed, not a single str"):
             call("abc")

@@ -9,8 +9,8 @@ import numpy
 import pytest
 from server import Reply, Script, Server, problem
 
-import akin
-from akin.datasketch import MinHash, MinHashLSH, signature
+import akin_search
+from akin_search.datasketch import MinHash, MinHashLSH, signature
 
 A = "the night bus will stop at the old fish market".split()
 B = [*A[:-1], "pier"]
@@ -24,15 +24,15 @@ def sketch(words: List[str], kind: Callable[..., Any] = MinHash, **options: Any)
 
 
 @pytest.fixture
-def client(server: Server) -> Iterator[akin.Client]:
-    with akin.Client(server.url) as client:
+def client(server: Server) -> Iterator[akin_search.Client]:
+    with akin_search.Client(server.url) as client:
         yield client
 
 
-@pytest.mark.parametrize("of", [datasketch, akin.datasketch], ids=["datasketch", "akin"])
-def test_both_answer_alike(of: Any, client: akin.Client) -> None:
+@pytest.mark.parametrize("of", [datasketch, akin_search.datasketch], ids=["datasketch", "akin"])
+def test_both_answer_alike(of: Any, client: akin_search.Client) -> None:
     """The same program with either package; what differs is in docs/from-datasketch.md."""
-    options = {"client": client} if of is akin.datasketch else {}
+    options = {"client": client} if of is akin_search.datasketch else {}
     lsh = of.MinHashLSH(threshold=0.5, num_perm=128, **options)
     assert lsh.is_empty() and lsh.query(sketch(A, of.MinHash)) == [] and "a" not in lsh
     with pytest.raises(ValueError, match="does not exist"):
@@ -64,7 +64,7 @@ def test_both_answer_alike(of: Any, client: akin.Client) -> None:
     assert "o" in lsh
     with pytest.raises(ValueError, match="overlapping"):
         lsh.merge(other, check_overlap=True)
-    if of is akin.datasketch:
+    if of is akin_search.datasketch:
         other.close()
         lsh.close()
 
@@ -85,7 +85,7 @@ def test_minhash_as_there() -> None:
         assert [m.jaccard(n) for m, n in zip(many, again)] == [1.0, 1.0]
 
 
-def test_elements_and_keys(client: akin.Client) -> None:
+def test_elements_and_keys(client: akin_search.Client) -> None:
     with MinHashLSH(threshold=0.5, client=client, key_type=int, params=(16, 4)) as lsh:
         bytes_ = {b"\xff\xfe", b"\x00", b"a\nb"}
         lsh.insert(7, bytes_)
@@ -95,7 +95,7 @@ def test_elements_and_keys(client: akin.Client) -> None:
             lsh.insert(8, "a text")
 
 
-def test_keys_of_many_types(client: akin.Client) -> None:
+def test_keys_of_many_types(client: akin_search.Client) -> None:
     keys: List[Any] = ["a", 17, -3, b"\xff", ("a", 3), 2.5, None, "py:17", "py:", numpy.int64(99)]
     with MinHashLSH(threshold=0.5, client=client) as lsh:
         for key in keys:
@@ -113,11 +113,14 @@ def test_keys_of_many_types(client: akin.Client) -> None:
         for key in (object(), float("nan"), ("a", frozenset("b"))):
             with pytest.raises(TypeError, match="cannot be restored from its id"):
                 lsh.insert(key, {"x"})
-    with MinHashLSH(client=client, key_type=str) as strings, pytest.raises(TypeError, match="key_t"):
+    with (
+        MinHashLSH(client=client, key_type=str) as strings,
+        pytest.raises(TypeError, match="key_t"),
+    ):
         strings.insert(5, {"x"})  # type: ignore[arg-type]
 
 
-def test_bands_rows_and_counts(client: akin.Client) -> None:
+def test_bands_rows_and_counts(client: akin_search.Client) -> None:
     with MinHashLSH(threshold=0.5, num_perm=64, params=(16, 4), client=client) as lsh:
         assert (lsh.b, lsh.r, lsh.get_counts()) == (16, 4, [{}] * 16)
         for key, words in {"a": A, "b": B, "c": ["other", "words"]}.items():
@@ -134,7 +137,7 @@ def test_bands_rows_and_counts(client: akin.Client) -> None:
         assert (planned.b, planned.r) == before and planned.b * planned.r == 128
 
 
-def test_an_index_is_pickled_by_its_name(client: akin.Client) -> None:
+def test_an_index_is_pickled_by_its_name(client: akin_search.Client) -> None:
     lsh = MinHashLSH(threshold=0.5, client=client)
     lsh.insert(7, sketch(A))
     pickled = pickle.dumps(lsh)
@@ -148,7 +151,7 @@ def test_an_index_is_pickled_by_its_name(client: akin.Client) -> None:
     assert client.collections() == ["default"], "only close() removes what was pickled"
 
 
-def test_what_cannot_be_taken_is_refused(client: akin.Client) -> None:
+def test_what_cannot_be_taken_is_refused(client: akin_search.Client) -> None:
     for wrong in (
         {"threshold": 1.1},
         {"num_perm": 1},
@@ -178,19 +181,19 @@ def test_what_cannot_be_taken_is_refused(client: akin.Client) -> None:
         assert lsh.collect_query_buffer() == []
 
 
-def test_an_index_without_a_name_is_removed(client: akin.Client, server: Server) -> None:
+def test_an_index_without_a_name_is_removed(client: akin_search.Client, server: Server) -> None:
     lsh = MinHashLSH(client=client)
     lsh.insert("a", {"x", "y"})
     assert len(client.collections()) == 2
     del lsh
     gc.collect()
     assert client.collections() == ["default"]
-    program = "from akin.datasketch import *; MinHashLSH().insert('a', {'x'})"
+    program = "from akin_search.datasketch import *; MinHashLSH().insert('a', {'x'})"
     subprocess.run([sys.executable, "-c", program], env={"AKIN_URL": server.url}, check=True)
     assert client.collections() == ["default"]
 
 
-def test_an_index_with_a_name_is_kept_and_shared(client: akin.Client) -> None:
+def test_an_index_with_a_name_is_kept_and_shared(client: akin_search.Client) -> None:
     early = MinHashLSH(client=client, threshold=0.5, collection="shared")
     assert early.query({"x", "y"}) == []
     config = {"type": "redis", "basename": b"shared"}
@@ -216,7 +219,9 @@ def words_of(i: int, exchanged: int) -> List[str]:
 
 
 @pytest.mark.parametrize("scheme", ["legacy", "affine32", "affine64"])
-def test_signatures_are_found_as_datasketch_compares_them(client: akin.Client, scheme: str) -> None:
+def test_signatures_are_found_as_datasketch_compares_them(
+    client: akin_search.Client, scheme: str
+) -> None:
     minhashes = {
         f"{i}/{exchanged}": sketch(words_of(i, exchanged), datasketch.MinHash, scheme=scheme)
         for i in range(20)
@@ -250,7 +255,7 @@ def test_signatures_are_found_as_datasketch_compares_them(client: akin.Client, s
             lsh.insert("b", {"x"})
 
 
-def test_sets_and_signatures_do_not_mix(client: akin.Client) -> None:
+def test_sets_and_signatures_do_not_mix(client: akin_search.Client) -> None:
     with MinHashLSH(client=client) as lsh:
         lsh.insert("a", {"x"})
         with pytest.raises(TypeError, match="one of sets, not signatures"):
@@ -263,11 +268,11 @@ def test_a_limit_is_not_hidden() -> None:
     settings = b'{"settings": {"sketch": {"method": "fast32"}}}'
     replies: List[Reply] = [(200, {}, content) for content in (settings, answer, refused)]
     replies.append((500, {}, problem(500, "internal")))
-    with Script(*replies) as script, akin.Client(script.url) as client:
+    with Script(*replies) as script, akin_search.Client(script.url) as client:
         lsh = MinHashLSH(client=client, collection="c")
         with pytest.warns(UserWarning, match="not all keys"):
             assert lsh.query({"x"}) == ["a"]
-        with pytest.raises(akin.ProblemError, match="overloaded"):
+        with pytest.raises(akin_search.ProblemError, match="overloaded"):
             lsh.query({"x"})
-        with pytest.raises(akin.ProblemError, match="internal"):
+        with pytest.raises(akin_search.ProblemError, match="internal"):
             lsh.remove("a")

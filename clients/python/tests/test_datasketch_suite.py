@@ -9,16 +9,16 @@ import datasketch
 import pytest
 from server import Server
 
-import akin
-from akin.datasketch import MinHashLSH
+import akin_search
+from akin_search.datasketch import MinHashLSH
 
 PAGE = Path(__file__).parents[3] / "docs" / "from-datasketch.md"
 WORDS = "the night bus will stop at the old fish market".split()
 
 
 @pytest.fixture
-def client(server: Server) -> Iterator[akin.Client]:
-    with akin.Client(server.url) as client:
+def client(server: Server) -> Iterator[akin_search.Client]:
+    with akin_search.Client(server.url) as client:
         yield client
 
 
@@ -41,7 +41,7 @@ def test_the_page_counts_what_it_lists() -> None:
 
 
 @pytest.mark.parametrize("config", [None, {"type": "redis", "basename": b"suite"}])
-def test_queries_and_buffered_queries_pass(client: akin.Client, config: Any) -> None:
+def test_queries_and_buffered_queries_pass(client: akin_search.Client, config: Any) -> None:
     with MinHashLSH(threshold=0.5, client=client, storage_config=config) as lsh:
         lsh.insert("a", minhash())
         lsh.insert("b", minhash(["other", "words"]))
@@ -53,25 +53,25 @@ def test_queries_and_buffered_queries_pass(client: akin.Client, config: Any) -> 
         lsh.close()
 
 
-def test_nobody_looks_into_hashtables(client: akin.Client) -> None:
+def test_nobody_looks_into_hashtables(client: akin_search.Client) -> None:
     assert hasattr(datasketch.MinHashLSH(), "hashtables")
     with MinHashLSH(client=client) as lsh:
         assert not hasattr(lsh, "hashtables")
 
 
-def test_weighted_minhashes_are_refused(client: akin.Client) -> None:
+def test_weighted_minhashes_are_refused(client: akin_search.Client) -> None:
     weighted = datasketch.WeightedMinHashGenerator(4, 128).minhash([1, 2, 3, 4])
     datasketch.MinHashLSH().insert("a", weighted)
     with MinHashLSH(client=client) as lsh, pytest.raises(TypeError, match="WeightedMinHash"):
         lsh.insert("a", weighted)
 
 
-def test_weights_do_not_change_the_bands(client: akin.Client) -> None:
+def test_weights_do_not_change_the_bands(client: akin_search.Client) -> None:
     def bands(of: Any, weights: Any, **options: Any) -> Any:
         lsh = of.MinHashLSH(threshold=0.6, num_perm=128, weights=weights, **options)
         return lsh.b, lsh.r
 
     rash, careful = (0.9, 0.1), (0.1, 0.9)
     assert bands(datasketch, rash) != bands(datasketch, careful)
-    ours = [bands(akin.datasketch, weights, client=client) for weights in (rash, careful)]
+    ours = [bands(akin_search.datasketch, weights, client=client) for weights in (rash, careful)]
     assert ours[0] == ours[1]

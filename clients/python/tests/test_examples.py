@@ -32,7 +32,7 @@ def test_from_datasketch(server: Server) -> None:
     """What datasketch finds is the same every time, and as the page says; akin misses 1 %."""
     first, theirs, ours = run(server, str(CLIENT / "examples/from_datasketch.py")).splitlines()
     page = (CLIENT.parents[1] / "docs/from-datasketch.md").read_text()
-    assert f"{first}\n{theirs}\nakin.datasketch recall" in page
+    assert f"{first}\n{theirs}\nakin_search.datasketch recall" in page
     figures = re.search(r"recall ([\d.]+) precision ([\d.]+)", ours)
     assert figures and float(figures[1]) >= 0.98 and float(figures[2]) == 1.0
 

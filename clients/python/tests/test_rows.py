@@ -7,8 +7,8 @@ import pyarrow
 import pyarrow.dataset
 import pytest
 
-import akin
-from akin._exchange import encode
+import akin_search
+from akin_search._exchange import encode
 
 COLUMNS = {
     "url": [1, 2, 3],
@@ -46,14 +46,14 @@ def sources() -> Iterator[Any]:
 
 @pytest.mark.parametrize("source", list(sources()), ids=lambda source: type(source).__name__)
 def test_rows_become_documents(source: Any) -> None:
-    documents = akin.documents(source, id="url", text="body", metadata=["lang", "year"])
+    documents = akin_search.documents(source, id="url", text="body", metadata=["lang", "year"])
     assert [json.loads(encode(document)) for document in documents] == WANTED
 
 
 def test_other_contents() -> None:
     rows = [{"n": "a", "words": ["x", "y"], "phone": 5551234, "when": pandas.Timestamp(0)}]
-    assert list(akin.documents(rows, id=None, tokens="words")) == [{"tokens": ["x", "y"]}]
-    records = list(akin.documents(rows, id="n", fields=["phone"], metadata=["when"]))
+    assert list(akin_search.documents(rows, id=None, tokens="words")) == [{"tokens": ["x", "y"]}]
+    records = list(akin_search.documents(rows, id="n", fields=["phone"], metadata=["when"]))
     assert json.loads(encode(records[0])) == {
         "id": "a",
         "fields": {"phone": "5551234"},
@@ -63,20 +63,20 @@ def test_other_contents() -> None:
 
 def test_what_has_no_rows() -> None:
     with pytest.raises(KeyError, match="no column 'id'; there are url, body"):
-        list(akin.documents(pandas.DataFrame(COLUMNS)))
+        list(akin_search.documents(pandas.DataFrame(COLUMNS)))
     for single in ("text", {"id": "a", "text": "b"}, b"bytes"):
         with pytest.raises(TypeError, match="an iterable of documents"):
-            list(akin.documents(single))
+            list(akin_search.documents(single))
     with pytest.raises(TypeError, match="collect"):
-        list(akin.documents(polars.DataFrame(COLUMNS).lazy()))
+        list(akin_search.documents(polars.DataFrame(COLUMNS).lazy()))
     with pytest.raises(TypeError, match="an iterable of documents"):
-        list(akin.documents(["a text", "another"]))
+        list(akin_search.documents(["a text", "another"]))
 
 
-def test_a_frame_goes_in_as_it_is(client: akin.Client) -> None:
+def test_a_frame_goes_in_as_it_is(client: akin_search.Client) -> None:
     frame = pandas.DataFrame({"id": ["a", "b"], "text": ["one two three four", "five six seven"]})
     assert [result["status"] for result in client.bulk(frame)] == ["created", "created"]
     table = pyarrow.table({"url": ["c"], "body": ["eight nine ten"], "n": [7]})
-    added = client.bulk(akin.documents(table, id="url", text="body", metadata=["n"]))
+    added = client.bulk(akin_search.documents(table, id="url", text="body", metadata=["n"]))
     assert [result["status"] for result in added] == ["created"]
     assert client.get("c")["metadata"] == {"n": 7}

@@ -14,8 +14,8 @@ Sketchable: TypeAlias = Any
 class MinHash:
     """A set that is built as datasketch's `MinHash` is. It remembers its elements.
 
-    So `jaccard` and `count` are exact, and memory grows with the set. `num_perm` and `seed` are only
-    compared with those of the index and of other MinHashes. `hashfunc`, `hashobj`, `scheme` and
+    So `jaccard` and `count` are exact, and memory grows with the set. `num_perm` and `seed` are
+    only compared with those of the index and of other MinHashes. `hashfunc`, `hashobj`, `scheme` and
     `gpu_mode` have no effect: nothing is hashed here, and akin's hash functions are its own.
     """
 
@@ -34,7 +34,7 @@ class MinHash:
         if hashvalues is not None or permutations is not None:
             raise TypeError(
                 "no set can be restored from hashvalues or permutations: make this one with "
-                "datasketch.MinHash, which akin.datasketch.MinHashLSH takes as it is"
+                "datasketch.MinHash, which akin_search.datasketch.MinHashLSH takes as it is"
             )
         self.num_perm = num_perm
         self.seed = seed
@@ -101,7 +101,9 @@ class MinHash:
     def _check(self, other: MinHash) -> None:
         """As there, where such MinHashes cannot be compared."""
         if not isinstance(other, MinHash):
-            raise TypeError(f"an akin.datasketch.MinHash is needed, not {type(other).__name__}")
+            raise TypeError(
+                f"an akin_search.datasketch.MinHash is needed, not {type(other).__name__}"
+            )
         if self.seed != other.seed:
             raise ValueError("Cannot compare or merge MinHashes with different seeds")
         if self.num_perm != other.num_perm:

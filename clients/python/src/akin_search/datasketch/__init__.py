@@ -1,6 +1,6 @@
 """Stands in for datasketch's `MinHash` and `MinHashLSH`, with the index in akin.
 
-    from akin.datasketch import MinHash, MinHashLSH  # instead of: from datasketch import …
+    from akin_search.datasketch import MinHash, MinHashLSH  # instead of: from datasketch import …
 
 A MinHash is a digest from which the set cannot be restored, and without the set nothing can be
 verified. So there are two kinds of index, and the first insert decides which of them it is:

@@ -1,11 +1,11 @@
 """Client of akin, the near-duplicate search server.
 
-    client = akin.Client()
+    client = akin_search.Client()
     client.insert("news/1", "The night bus will stop at the old fish market instead of the pier.")
     client.query("The night bus will stop at the old fish market, not at the pier.", threshold=0.5)
 
-`Server` starts a server on a free port. `AsyncClient` is the same for asyncio, and `akin.datasketch` takes the place of datasketch's
-`MinHash` and `MinHashLSH`.
+`Server` starts a server on a free port. `AsyncClient` is the same for asyncio, and
+`akin_search.datasketch` takes the place of datasketch's `MinHash` and `MinHashLSH`.
 """
 
 from . import types

@@ -21,7 +21,7 @@ _LOG_LINES = 50
 class Server:
     """`akin serve` on a free port of the loopback interface.
 
-        with akin.Server() as server, server.client() as client:
+        with akin_search.Server() as server, server.client() as client:
             client.insert("news/1", "The night bus will stop at the old fish market.")
 
     The documents are stored in `directory`, or in a temporary directory that is removed when the
@@ -103,7 +103,7 @@ def _installed() -> str:
     if command is None:
         raise ServerFailed(
             "the command akin is not installed: this platform's package has the client alone. "
-            "Install akin as docs/install.md says, or name the program: akin.Server(command=…)"
+            "Install akin as docs/install.md says, or name the program: Server(command=…)"
         )
     return command
 

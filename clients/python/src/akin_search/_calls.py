@@ -39,8 +39,8 @@ def insert(
 
     Give exactly one of `text`, `tokens` (a ready-made set), `fields` (a record) and `signature`.
     The answer lists the near-duplicates that were there before; with `on_duplicate="skip"` a
-    document that has one is not stored. In a collection with `passages.words`, `passages=True` tells
-    which documents share passages with it, and `on_contained="skip"` does not store a document of
+    document that has one is not stored. In a collection with `passages.words`, `passages=True`
+    tells which documents share passages with it, and `on_contained="skip"` does not store a document of
     which at least `containment_min` is in one of them. Without an id it gets a random one.
     """
     document = {
@@ -180,7 +180,9 @@ class PassageMatches(Stream[types.PassageMatch]):
     def exchange(self, patience_s: float) -> Exchange[None]:
         query, offset = dict(self.request.params), 0
         while True:
-            request = Request("POST", "/passages", {**query, "offset": str(offset)}, self.request.body)
+            request = Request(
+                "POST", "/passages", {**query, "offset": str(offset)}, self.request.body
+            )
             answer = yield from Call(request, json.loads).result(patience_s)
             for match in answer["matches"]:
                 yield Give(match)
@@ -245,9 +247,7 @@ def get(id: str, *, include: Optional[Sequence[str]] = None) -> Call[types.Store
     return Call(Request("GET", _document(id), params(include=include)), json.loads)
 
 
-def get_many(
-    ids: Iterable[str], *, include: Optional[Sequence[str]] = None
-) -> Call[types.Fetched]:
+def get_many(ids: Iterable[str], *, include: Optional[Sequence[str]] = None) -> Call[types.Fetched]:
     """The stored documents among these ids, in their order, and the ids that are not stored."""
     body = encode({"ids": _ids(ids)})
     return Call(Request("POST", "/fetch", params(include=include), body), json.loads)
@@ -367,9 +367,9 @@ def bulk(
     Yields a result for each document while it goes on; a refused one has the status `error`.
     Nothing is sent before the first result is taken, and not all is sent before the last is.
 
-    `documents` is an iterable of dictionaries, or of rows as `akin.documents` takes them, whose
-    columns are those of a document; for `AsyncClient` also an asynchronous iterable. `progress` is
-    called after each request. `patience_s` is how long to wait, in sum and without progress,
+    `documents` is an iterable of dictionaries, or of rows as `akin_search.documents` takes them,
+    whose columns are those of a document; for `AsyncClient` also an asynchronous iterable.
+    `progress` is called after each request. `patience_s` is how long to wait, in sum and without progress,
     before tries of a request that was refused for the time being or whose connection failed.
     """
     query = params(

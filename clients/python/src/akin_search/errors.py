@@ -17,7 +17,7 @@ class ConnectionFailed(AkinError):
 
 
 class ServerFailed(AkinError):
-    """`akin.Server` did not start: the command is not installed, or it ended with an error."""
+    """`Server` did not start: the command is not installed, or it ended with an error."""
 
 
 class IncompleteWarning(UserWarning):
