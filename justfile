@@ -29,10 +29,6 @@ schemathesis:
 generators:
     bash tests/generators.sh
 
-# Contents of documents in S3, against a server on loopback (moto, from PyPI).
-s3:
-    bash tests/s3.sh
-
 # Licences, sources, duplicates and advisories of the dependencies (`cargo install --locked cargo-deny`).
 deny:
     cargo deny --locked check
@@ -103,12 +99,8 @@ recall FILE URL="http://127.0.0.1:2546":
 peers *ARGS:
     bash bench/run.sh {{ARGS}}
 
-# akin over Valkey on loopback beside datasketch with Redis storage, in one run (redis-tools or valkey-tools).
-valkey *ARGS:
-    bash bench/valkey.sh {{ARGS}}
-
 # Fuzzes a target for so many seconds (`cargo install cargo-fuzz`): text, json, ndjson, query, filter, snapshot, record,
-# replies, backup or formats. What it finds goes to target/corpus; what belongs to the tests is copied to fuzz/corpus by hand.
+# backup or formats. What it finds goes to target/corpus; what belongs to the tests is copied to fuzz/corpus by hand.
 fuzz TARGET SECONDS="300":
     mkdir -p target/corpus/{{TARGET}}
     cargo +nightly fuzz run {{TARGET}} target/corpus/{{TARGET}} fuzz/corpus/{{TARGET}} -- \

@@ -15,13 +15,6 @@ if [ ${#need[@]} -gt 0 ]; then
     $sudo apt-get update -qq
     $sudo apt-get install -y -qq --no-install-recommends "${need[@]}" ca-certificates
 fi
-# The nodes of Valkey, for tests. The packages of the tools have them, too, and no service.
-if ! command -v valkey-server redis-server valkey-check-rdb redis-check-rdb > /dev/null; then
-    sudo=$([ "$(id -u)" = 0 ] || echo sudo)
-    $sudo apt-get update -qq
-    tools=$(apt-cache show valkey-tools > /dev/null 2>&1 && echo valkey-tools || echo redis-tools)
-    $sudo apt-get install -y -qq --no-install-recommends "$tools"
-fi
 for component in rustfmt clippy; do
     cargo "${component/rust/}" --version > /dev/null 2>&1 || rustup component add "$component"
 done
@@ -29,7 +22,7 @@ done
 # A first build goes without what serves the next builds and debuggers.
 [ -d target/debug ] || export CARGO_INCREMENTAL=0 CARGO_PROFILE_DEV_DEBUG=0
 
-# The names of tests that returned early, as the machine or the backend lacks something.
+# The names of tests that returned early, as the machine lacks something.
 export AKIN_TEST_NOT_RUN=$PWD/target/not-run.txt
 mkdir -p target
 : > "$AKIN_TEST_NOT_RUN"
@@ -58,7 +51,7 @@ end() {
 }
 trap end EXIT
 
-scripts=(deploy clients generators schemathesis join s3 console valkey)
+scripts=(deploy clients generators schemathesis join console)
 install_tools() {
     for script in "${scripts[@]}"; do bash "tests/$script.sh" install; done
 }
@@ -86,9 +79,9 @@ cargo test --locked --all-features --no-run
 wait_for "tools"
 
 # Neither keeps two cores busy.
-run_beside "docs, scripts and tests over Valkey" document_and_run_the_rest
+run_beside "docs and scripts" document_and_run_the_rest
 cargo test --locked --all-features --no-fail-fast
-wait_for "docs, scripts and tests over Valkey"
+wait_for "docs and scripts"
 
 if [ -s "$AKIN_TEST_NOT_RUN" ]; then
     echo "$(wc -l < "$AKIN_TEST_NOT_RUN") tests were not run:"

@@ -25,8 +25,6 @@ pub enum AppError {
     Webhooks(#[from] WebhookError),
     #[error("cannot open the store in {}: {source}", .dir.display())]
     Open { dir: PathBuf, source: EngineError },
-    #[error(transparent)]
-    Valkey(EngineError),
     #[error("the store went out of service: {reason}")]
     OutOfService { reason: String },
     #[error("serving failed: {0}")]

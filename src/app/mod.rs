@@ -30,7 +30,6 @@ use tokio::sync::oneshot;
 use tokio::task::spawn_blocking;
 use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at};
 
-use crate::backend::{BackendKind, connect_to_valkey};
 use crate::background;
 use crate::config::{Settings, StorageSection, TraceSettings};
 use crate::engine::{Clock, Collection, Collections, EngineError, Sample};
@@ -145,7 +144,6 @@ async fn work(settings: Settings, state: http::AppState) -> Result<Infallible, A
         never = for_each(collections, measured_every, measure_recall) => match never {},
         never = clusters::update(collections) => match never {},
         never = keep_metrics(metrics) => match never {},
-        never = collections.follow_shared() => match never {},
         reason = collections.failed() => Err(AppError::OutOfService { reason }),
     }
 }
@@ -163,19 +161,13 @@ async fn open(settings: Settings, state: &http::AppState) -> Result<Arc<Collecti
     tracing::info!(data_dir = %dir.display(), "opening");
     let opened = spawn_blocking(move || {
         let root = collections_dir(&settings.storage.data_dir);
-        let mut of_all = settings.of_collections();
-        if settings.storage.backend == BackendKind::Valkey {
-            of_all.shared = Some(connect_to_valkey(&settings.valkey)?);
-        }
+        let of_all = settings.of_collections();
         Collections::open(&root, settings.collection, of_all, &progress)
     });
     let opened = opened.await.unwrap_or_else(|_| {
         Err(EngineError::Store { reason: "opening it panicked, see the log".into() })
     });
-    let collections = opened.map_err(|source| match source {
-        EngineError::Unavailable { .. } => AppError::Valkey(source),
-        source => AppError::Open { dir, source },
-    })?;
+    let collections = opened.map_err(|source| AppError::Open { dir, source })?;
     tracing::info!(collections = collections.list().len(), "ready");
     Ok(Arc::new(collections))
 }
@@ -252,7 +244,6 @@ mod tests {
             collections_max: 1,
             limits_max: LimitSettings::default(),
             clock: Clock::system(),
-            shared: None,
         };
         let default = CollectionSettings::default();
         Collections::open(dir, default, of_all, &Progress::default()).unwrap()

@@ -1,5 +1,4 @@
 use crate::budget::Exhausted;
-use crate::document::DocumentId;
 use crate::storage::StorageError;
 
 /// Why an operation of a backend failed.
@@ -18,22 +17,6 @@ pub enum BackendError {
     Superseded,
     #[error("{what} are not supported by the backend of this collection")]
     Unsupported { what: &'static str },
-    /// The cluster cannot be reached now, or its answer is late. A write may have been made.
-    #[error("Valkey is unavailable: {reason}")]
-    Unavailable { reason: String },
-    /// The server cannot start with this Valkey.
-    #[error("Valkey cannot be used: {reason}")]
-    Unreachable { reason: String },
-    /// The nodes have no memory left.
-    #[error("a node of Valkey has no memory left: {reason}")]
-    Full { reason: String },
-    /// Another set has the fingerprint, with a chance of 2⁻⁶⁴.
-    #[error("another set has the document's fingerprint: change the document")]
-    FingerprintTaken,
-    #[error("the document '{id}' is damaged: {what}; remove it and add it again")]
-    DocumentDamaged { id: DocumentId, what: &'static str },
-    #[error("Valkey holds or replied something unexpected: {what}")]
-    Unexpected { what: &'static str },
     #[error("the collection has no index of passages (passages.words is 0)")]
     PassagesOff,
     #[error(transparent)]

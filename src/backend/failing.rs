@@ -50,13 +50,6 @@ impl Backend for FailingWrites {
         self.inner.register(document, tentative, search).await
     }
 
-    async fn announce(
-        &self,
-        registered: &mut Registered,
-    ) -> Result<Option<Candidates>, BackendError> {
-        self.inner.announce(registered).await
-    }
-
     async fn store(&self, registered: Registered) -> Result<Stored, BackendError> {
         self.write()?;
         self.inner.store(registered).await

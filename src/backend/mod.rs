@@ -21,13 +21,9 @@ pub(crate) mod in_flight;
 mod local;
 pub(crate) mod parallel;
 mod rival;
-mod settings;
-mod shared;
 mod statistics;
 #[cfg(test)]
 pub(crate) mod testing;
-#[cfg(feature = "valkey")]
-mod valkey;
 
 use async_trait::async_trait;
 use futures_util::stream::BoxStream;
@@ -54,25 +50,7 @@ pub use local::{
     SketchSearch, Unfinished,
 };
 pub use rival::{Registered, Rival, RivalSearch, Rivals};
-pub use settings::{BackendKind, Password, ValkeySettings};
-pub use shared::{
-    CollectionEntry, ListedCollection, Replacing, SharedCollections, SharedOptions, WITHOUT_VALKEY,
-    connect_to_valkey,
-};
 pub use statistics::{BackendStats, Progress, Recovery, RecoverySource};
-#[cfg(all(feature = "valkey", any(test, fuzzing)))]
-pub use valkey::fuzzing;
-
-/// When a document was stored and when it expires, in milliseconds since the epoch.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Times {
-    pub stored_at_ms: i64,
-    pub expires_at_ms: Option<i64>,
-}
-
-/// Ids in byte order with the content hashes and times of their versions, and the id after which
-/// the next page begins.
-pub type VersionPage = (Vec<(DocumentId, (u64, Times))>, Option<DocumentId>);
 
 /// A document with its set, sketch and keys: everything needed to store and find it.
 #[derive(Debug)]
@@ -87,8 +65,6 @@ pub struct PreparedDocument {
     pub whole_document: bool,
     /// The document is stored only if its id still has the version with this ordinal.
     pub only_over: Option<Ordinal>,
-    /// Of a copy of a stored document, in place of the present time and the collection's lifetime.
-    pub times: Option<Times>,
     /// The blocks of the text, for the index of passages if there is one.
     pub blocks: Option<TextBlocks>,
 }
@@ -204,21 +180,12 @@ pub trait Backend: Send + Sync {
         search: Option<RivalSearch>,
     ) -> Result<Registered, BackendError>;
 
-    /// Shows a registered document that has a search to all processes that share the collection,
-    /// and adds the earlier documents in flight of these processes to its rivals. A repeated call
-    /// drops rivals that are no longer in flight. Returns the candidates of the search's lookup if
-    /// the backend read them, too.
-    async fn announce(
-        &self,
-        registered: &mut Registered,
-    ) -> Result<Option<Candidates>, BackendError>;
-
     /// Makes a registered document durable and findable, replacing an older one with its id. Once
     /// writing has begun, dropping the future does not stop it.
     async fn store(&self, registered: Registered) -> Result<Stored, BackendError>;
 
     /// Stores documents that are all new ([`Registered::is_new`]), given in their order of arrival.
-    /// A local backend stores all or none; over Valkey no document counts as new.
+    /// All or none are stored.
     async fn store_new(&self, registered: Vec<Registered>) -> Result<(), BackendError>;
 
     /// Whether an identical document (id, content and metadata) is stored. Expiry is not compared.
@@ -271,11 +238,6 @@ pub trait Backend: Send + Sync {
         after: Option<DocumentId>,
         limit: usize,
     ) -> Result<Vec<DocumentId>, BackendError>;
-
-    /// A page of the versions after an id. Only backends that several processes share have it.
-    async fn versions(&self, _after: Option<&DocumentId>) -> Result<VersionPage, BackendError> {
-        Err(Capability::Reindexes.unsupported())
-    }
 
     /// The ids of at most `documents` randomly selected documents, in random order.
     async fn sample(&self, documents: usize) -> Result<Vec<DocumentId>, BackendError>;

@@ -1,6 +1,5 @@
 //! Documents that are being added, and earlier documents that are not in the index yet.
 
-use std::any::Any;
 use std::sync::Arc;
 
 use tokio::sync::watch;
@@ -8,7 +7,6 @@ use tokio::sync::watch;
 use crate::backend::PreparedDocument;
 use crate::backend::in_flight::{Arrival, Outcome};
 use crate::backend::local::ArrivingText;
-use akin_core::index::SearchLimits;
 use akin_core::scheme::{Key, Threshold};
 
 /// A document with its place in the order of arrival. Dropping it before it is stored withdraws
@@ -22,14 +20,9 @@ pub struct Registered {
     pub(crate) tentative: bool,
     pub(crate) search: Option<RivalSearch>,
     pub(crate) arrival: Arrival,
-    /// The note of its backend that other processes can read.
-    pub(crate) announced: Option<Announcement>,
     /// Where later searches for passages find it.
     pub(crate) text: Option<ArrivingText>,
 }
-
-/// A type that only the backend knows.
-pub(crate) type Announcement = Box<dyn Any + Send + Sync>;
 
 /// Selects the documents in flight that are rivals of a document.
 #[derive(Clone, Debug)]
@@ -43,8 +36,6 @@ pub struct RivalSearch {
     /// The maximum number of rivals: the earliest rivals of a tentative document, otherwise the
     /// rivals with the best-agreeing sketches.
     pub rivals_max: usize,
-    /// The lookup of stored documents that follows, if it takes the same keys and slots.
-    pub lookup: Option<SearchLimits>,
 }
 
 /// Earlier documents in flight, with other ids.
@@ -65,10 +56,9 @@ pub struct Rival {
 impl Registered {
     /// Drops the rivals that are no longer in flight. The index has the rivals that were stored.
     pub fn find_rivals_again(&mut self) {
-        let Some(search) = self.search.as_ref().filter(|_| self.announced.is_none()) else {
-            return;
-        };
-        self.rivals = self.arrival.rivals(&self.document, self.tentative, search);
+        if let Some(search) = &self.search {
+            self.rivals = self.arrival.rivals(&self.document, self.tentative, search);
+        }
     }
 }
 

@@ -40,7 +40,7 @@ pub struct Recovery {
 }
 
 /// How the index was restored: `empty` (no documents), `snapshot` (a snapshot and the log), or
-/// `rebuilt` (from the stored sketches), or `valkey` (it is there).
+/// `rebuilt` (from the stored sketches).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum RecoverySource {
@@ -49,8 +49,6 @@ pub enum RecoverySource {
     Snapshot,
     /// Rebuilt from the stored sketch of every document.
     Rebuilt,
-    /// There is none in this process: documents are in Valkey.
-    Valkey,
 }
 
 /// Progress of a start, readable while it runs. Clones share it.

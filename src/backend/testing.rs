@@ -25,7 +25,6 @@ pub(crate) fn prepared(id: &str, text: &str) -> PreparedDocument {
         sketch,
         whole_document: shingled.whole_document,
         only_over: None,
-        times: None,
         blocks: None,
     }
 }

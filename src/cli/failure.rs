@@ -98,11 +98,6 @@ impl From<AppError> for Failure {
             ),
             AppError::Keys(error) => error.into(),
             AppError::Tls(error) => Self::with_hint(what, hint_for_tls(&error)),
-            AppError::Valkey(_) => Self::with_hint(
-                what,
-                "valkey.nodes names nodes of a running Valkey or Redis Cluster; valkey.username, \
-                 valkey.password (or password_file) and valkey.tls are as these ask for",
-            ),
             AppError::Open { source, .. } => Self::with_hint(what, hint_for_opening(&source)),
             AppError::OutOfService { .. } => {
                 Self::with_hint(what, "acknowledged documents are stored; start akin again")

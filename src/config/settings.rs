@@ -5,7 +5,6 @@ use serde::{Deserialize, Serialize};
 use tracing_subscriber::filter::Targets;
 
 use super::DEFAULT_TOML;
-use crate::backend::{BackendKind, ValkeySettings, WITHOUT_VALKEY};
 use crate::engine::{Clock, CollectionSettings, CollectionsSettings};
 use crate::http::{ServerSettings, key_file};
 use crate::storage::StorageSettings;
@@ -16,7 +15,6 @@ use crate::storage::StorageSettings;
 pub struct Settings {
     pub server: ServerSettings,
     pub storage: StorageSection,
-    pub valkey: ValkeySettings,
     pub backup: BackupSection,
     pub webhooks: WebhookSettings,
     pub collection: CollectionSettings,
@@ -42,8 +40,6 @@ const WEBHOOKS_MAX: usize = 16;
 /// Where and how documents are stored.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StorageSection {
-    /// Where documents are kept.
-    pub backend: BackendKind,
     pub data_dir: PathBuf,
     /// Seconds between snapshots of the index; 0: no periodic snapshots.
     pub snapshot_interval_s: u64,
@@ -148,7 +144,6 @@ impl Settings {
             collections_max: self.storage.collections_max,
             limits_max: self.collection.limits.times(self.storage.limits_factor_max),
             clock: Clock::system(),
-            shared: None,
         }
     }
 
@@ -158,7 +153,6 @@ impl Settings {
         let sections = [
             ("server", self.server.faults()),
             ("storage", self.storage.faults()),
-            ("valkey", self.valkey_faults(cfg!(feature = "valkey"))),
             ("backup", self.backup.faults()),
             ("webhooks", self.webhooks.faults()),
             ("log", self.log.faults()),
@@ -172,37 +166,6 @@ impl Settings {
         let of_collection =
             of_collection.map(|(part, fault)| (format!("collection.{part}"), fault));
         sections.into_iter().flat_map(of).chain(of_collection).collect()
-    }
-}
-
-impl Settings {
-    /// The settings of the nodes, if that backend is selected.
-    pub(super) fn valkey_faults(&self, is_built: bool) -> Vec<String> {
-        let mut faults = self.valkey.faults();
-        if self.storage.backend == BackendKind::Valkey {
-            if !is_built {
-                faults.push(format!("storage.backend is valkey, but {WITHOUT_VALKEY}"));
-            }
-            if self.valkey.nodes.is_empty() {
-                faults.push("nodes must name a node, as storage.backend is valkey".to_owned());
-            }
-            if self.collection.store.text && self.valkey.contents.is_none() {
-                faults.push(
-                    "contents must say where the texts are kept, or collection.store.text be false"
-                        .to_owned(),
-                );
-            }
-            let only_local = [
-                ("backup.dir", self.backup.dir.is_some()),
-                ("webhooks.urls", !self.webhooks.urls.is_empty()),
-                ("collection.clusters.threshold", self.collection.clusters.threshold.is_some()),
-                ("collection.passages.words", !self.collection.passages.is_off()),
-            ];
-            for (key, _) in only_local.into_iter().filter(|(_, is_set)| *is_set) {
-                faults.push(format!("{key} is only for storage.backend = local: leave it out"));
-            }
-        }
-        faults
     }
 }
 

@@ -34,17 +34,6 @@ fn the_default_file_has_the_default_settings() {
 }
 
 #[test]
-fn a_build_without_valkey_says_how_to_get_it() {
-    let mut settings = Settings::default();
-    settings.storage.backend = crate::backend::BackendKind::Valkey;
-    settings.valkey.nodes = vec!["127.0.0.1:6379".to_owned()];
-    settings.collection.store.text = false;
-    let faults = settings.valkey_faults(false);
-    assert!(faults[0].contains("`cargo install akin --features valkey`"), "{faults:?}");
-    assert_eq!(settings.valkey_faults(true), Vec::<String>::new());
-}
-
-#[test]
 fn later_layers_override_earlier_ones() {
     let (_file, mut sources) = file(
         "[server]\nlisten = '0.0.0.0:1'\nprobes_max = 7\n[collection.scheme]\nbands = 16\n\

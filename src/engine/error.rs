@@ -152,9 +152,6 @@ pub enum EngineError {
     /// The store accepts no more writes, as the process is about to stop. Retry later.
     #[error("the store is out of service: {reason}")]
     OutOfService { reason: String },
-    /// Valkey cannot be reached. Retry later.
-    #[error("{reason}")]
-    Unavailable { reason: String },
     /// The stored document is corrupt.
     #[error("{reason}")]
     DocumentDamaged { id: String, reason: String },
@@ -217,13 +214,6 @@ impl From<BackendError> for EngineError {
             BackendError::OverBudget(exhausted) => Self::OverBudget(exhausted),
             BackendError::Unsupported { what } => Self::UnsupportedByBackend { what },
             BackendError::Closed | BackendError::Storage(StorageError::Closed) => Self::Closed,
-            error @ (BackendError::Unavailable { .. } | BackendError::Unreachable { .. }) => {
-                Self::Unavailable { reason: error.to_string() }
-            }
-            error @ BackendError::Full { .. } => Self::NoRoom { reason: error.to_string() },
-            ref error @ BackendError::DocumentDamaged { ref id, .. } => {
-                Self::DocumentDamaged { id: id.to_string(), reason: error.to_string() }
-            }
             BackendError::Storage(
                 error @ (StorageError::NoRoom { .. } | StorageError::DiskFull { .. }),
             ) => Self::NoRoom { reason: error.to_string() },

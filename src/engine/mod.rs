@@ -22,10 +22,7 @@ mod types;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
-use crate::backend::{
-    Backend, BackendError, Capability, ListedCollection, Local, LocalSettings, SetCache,
-    SharedCollections, SharedOptions,
-};
+use crate::backend::{Backend, BackendError, Capability, Local, LocalSettings, SetCache};
 use crate::background;
 use crate::storage::{StorageSettings, Store};
 use tokio::task::JoinError;
@@ -150,77 +147,16 @@ impl Engine {
         };
         let scheme = analyser.scheme.clone();
         let backend = Local::open(store, local, &identity, scheme, &seeded.sketch, &progress)?;
-        let disguise = Disguise::new(&settings, &seeded);
-        Ok(Self::over(settings, disguise, analyser, Arc::new(backend), clock))
-    }
-
-    fn over(
-        settings: CollectionSettings,
-        disguise: Disguise,
-        analyser: Analyser,
-        backend: Arc<dyn Backend>,
-        clock: Clock,
-    ) -> Self {
-        Self {
-            disguise,
+        Ok(Self {
+            disguise: Disguise::new(&settings, &seeded),
             settings: Arc::new(settings),
             analyser: Arc::new(analyser),
-            backend,
+            backend: Arc::new(backend),
             discoveries: Arc::default(),
             clock,
             recall_meter: Arc::default(),
             successor: Arc::default(),
-        }
-    }
-
-    /// Opens the collection of that name among shared collections, or creates it there. Blocks:
-    /// call it off the runtime.
-    ///
-    /// # Errors
-    /// [`EngineError::Store`]: it was made with other settings, or cannot be opened.
-    pub fn open_shared(
-        shared: &dyn SharedCollections,
-        name: &CollectionName,
-        settings: CollectionSettings,
-        opening: Opening,
-    ) -> Result<(Self, ListedCollection), EngineError> {
-        let existing = shared.list()?.into_iter().find(|listed| listed.name == name.as_str());
-        let listed = match existing {
-            Some(listed) => listed,
-            None => {
-                let seeded = settings.seeded(None)?;
-                let identity = seeded.identity(&Analyser::new(&seeded).scheme);
-                let json = serde_json::to_string(&settings).expect("settings are plain JSON");
-                // Another process may create it at the same time, with another seed.
-                shared.create(name.as_str(), json, identity)?.0
-            }
-        };
-        let engine = Self::open_listed(shared, &listed, settings, opening)?;
-        Ok((engine, listed))
-    }
-
-    fn open_listed(
-        shared: &dyn SharedCollections,
-        listed: &ListedCollection,
-        settings: CollectionSettings,
-        opening: Opening,
-    ) -> Result<Self, EngineError> {
-        let Opening { storage, sets, clock, .. } = opening;
-        let seeded = settings.seeded(Some(&listed.entry.identity))?;
-        let analyser = Analyser::new(&seeded);
-        let options = SharedOptions {
-            identity: seeded.identity(&analyser.scheme),
-            scheme: analyser.scheme.clone(),
-            sketch: seeded.sketch.clone(),
-            keep_content: settings.store.text,
-            ttl_ms: settings.store.ttl_ms(),
-            sets,
-            clock: clock.clone(),
-            scans_max: storage.scans_max as usize,
-        };
-        let backend = shared.open(listed, options)?;
-        let disguise = Disguise::new(&settings, &seeded);
-        Ok(Self::over(settings, disguise, analyser, backend, clock))
+        })
     }
 
     pub fn settings(&self) -> &CollectionSettings {

@@ -14,7 +14,7 @@ use akin_core::text::{Normalize, ShingleSettings, Shingler, Unit};
 pub type Target = fn(&[u8]);
 
 /// Each target by the name of its folder in `fuzz/corpus`.
-pub const TARGETS: [(&str, Target); 10] = [
+pub const TARGETS: [(&str, Target); 9] = [
     ("text", text),
     ("json", http::fuzzing::json),
     ("ndjson", http::fuzzing::ndjson),
@@ -23,7 +23,6 @@ pub const TARGETS: [(&str, Target); 10] = [
     ("snapshot", storage::fuzzing::snapshot),
     ("record", storage::fuzzing::record),
     ("backup", engine::fuzzing::backup),
-    ("replies", replies),
     ("formats", cli::fuzzing::formats),
 ];
 
@@ -34,14 +33,6 @@ pub const TARGETS: [(&str, Target); 10] = [
 pub fn run(name: &str, input: &[u8]) {
     let target = TARGETS.iter().find(|(known, _)| *known == name);
     target.expect("the target is in the table").1(input);
-}
-
-/// Replies of nodes, in a build with the backend that reads such replies.
-fn replies(input: &[u8]) {
-    #[cfg(feature = "valkey")]
-    crate::backend::fuzzing::replies(input);
-    #[cfg(not(feature = "valkey"))]
-    let _ = input;
 }
 
 /// A text after a byte of settings: at every level of instructions its shingles are those of the

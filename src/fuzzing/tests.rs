@@ -107,4 +107,4 @@ macro_rules! smoke_runs {
     };
 }
 
-smoke_runs!(text, json, ndjson, query, filter, snapshot, record, backup, replies, formats);
+smoke_runs!(text, json, ndjson, query, filter, snapshot, record, backup, formats);

@@ -148,11 +148,6 @@ mod verify;
 mod view;
 mod wal_sync;
 
-#[cfg(feature = "valkey")]
-pub(crate) use content::{Form, decode as decode_content, encode as encode_content};
-#[cfg(feature = "valkey")]
-pub(crate) use elements::{decode as decode_set, encode as encode_set};
-
 pub use changes::{Change, Changes, Position};
 pub use command::Write;
 pub use copy::CopyStop;

@@ -10,7 +10,7 @@ use tempfile::tempdir;
 
 use crate::corpus::{edited, words};
 use crate::numbers::Numbers;
-use crate::{add, backends, id, lookup, open, open_with, similar, text};
+use crate::{add, id, lookup, open, open_with, similar, text};
 
 const SKIP: AddOptions = AddOptions {
     check: true,
@@ -205,9 +205,6 @@ async fn an_aborted_addition_leaves_nothing_in_flight() {
 /// More rivals than are looked at come before both, and none of them is stored in the end.
 #[tokio::test]
 async fn the_search_repeats_once_all_rivals_are_withdrawn() {
-    if backends::is_left_out("it arrives as soon as it is admitted") {
-        return;
-    }
     let dir = tempdir().unwrap();
     let engine = open(dir.path());
     let mut admitted = Vec::new();
@@ -227,9 +224,6 @@ async fn the_search_repeats_once_all_rivals_are_withdrawn() {
 
 #[tokio::test]
 async fn a_document_about_to_be_replaced_is_reported_once() {
-    if backends::is_left_out("it arrives as soon as it is admitted") {
-        return;
-    }
     let dir = tempdir().unwrap();
     let engine = open(dir.path());
     let page = near_copies(3_000, 1).remove(0);

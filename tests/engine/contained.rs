@@ -12,7 +12,7 @@ use tempfile::tempdir;
 
 use crate::numbers::Numbers;
 use crate::runs::covered_by_runs;
-use crate::{backends, id, text, try_open};
+use crate::{id, text, try_open};
 
 /// The guaranteed length.
 const RUN: usize = 13;
@@ -89,9 +89,6 @@ fn found(added: &Added) -> BTreeMap<String, usize> {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn every_earlier_document_is_seen_and_no_later_one_is_needed() {
-    if backends::is_left_out("passages") {
-        return;
-    }
     for seed in 0..6 {
         let (dir, mut numbers) = (tempdir().unwrap(), Numbers(seed));
         let engine = try_open(dir.path(), settings()).unwrap();
@@ -116,9 +113,6 @@ async fn every_earlier_document_is_seen_and_no_later_one_is_needed() {
 /// As if each document had been posted after the answer to the one before it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn contained_documents_are_skipped_as_if_they_came_one_by_one() {
-    if backends::is_left_out("passages") {
-        return;
-    }
     let mut skipped = 0;
     for seed in 0..6 {
         let (dir, mut numbers) = (tempdir().unwrap(), Numbers(100 + seed));
@@ -156,9 +150,6 @@ async fn contained_documents_are_skipped_as_if_they_came_one_by_one() {
 /// A document that never completes is withdrawn, and waited for no longer.
 #[tokio::test]
 async fn a_document_that_is_given_up_is_not_seen() {
-    if backends::is_left_out("passages") {
-        return;
-    }
     let dir = tempdir().unwrap();
     let engine = try_open(dir.path(), settings()).unwrap();
     let words = (0..30).map(|at| format!("w{at}")).collect::<Vec<_>>().join(" ");

@@ -15,7 +15,7 @@ use tempfile::tempdir;
 
 use crate::corpus::words;
 use crate::numbers::Numbers;
-use crate::{add, backends, id, text, try_open};
+use crate::{add, id, text, try_open};
 
 /// The guaranteed length.
 const RUN: usize = 13;
@@ -91,9 +91,6 @@ fn texts(count: usize) -> BTreeMap<String, Vec<String>> {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn contained_documents_with_a_common_run_are_found_exactly() {
-    if backends::is_left_out("passages") {
-        return;
-    }
     let dir = tempdir().unwrap();
     let engine = try_open(dir.path(), settings()).unwrap();
     let texts = texts(150);
@@ -142,9 +139,6 @@ async fn contained_documents_with_a_common_run_are_found_exactly() {
 
 #[tokio::test]
 async fn what_shares_words_but_no_run_is_not_promised() {
-    if backends::is_left_out("passages") {
-        return;
-    }
     let dir = tempdir().unwrap();
     let engine = try_open(dir.path(), settings()).unwrap();
     let probe: Vec<String> = (0..140).map(|at| format!("w{at}")).collect();
@@ -166,9 +160,6 @@ async fn what_shares_words_but_no_run_is_not_promised() {
 
 #[tokio::test]
 async fn equal_replaced_and_removed_documents_are_as_they_are_stored() {
-    if backends::is_left_out("passages") {
-        return;
-    }
     let dir = tempdir().unwrap();
     let engine = try_open(dir.path(), settings()).unwrap();
     let quote: Vec<String> = (0..30).map(|at| format!("w{at}")).collect();
@@ -198,9 +189,6 @@ async fn equal_replaced_and_removed_documents_are_as_they_are_stored() {
 
 #[tokio::test]
 async fn what_cannot_be_looked_up_by_containment_is_refused() {
-    if backends::is_left_out("passages") {
-        return;
-    }
     let dir = tempdir().unwrap();
     let engine = try_open(dir.path(), settings()).unwrap();
     add(&engine, text("a", "one two three four five six seven eight nine ten eleven")).await;
@@ -231,9 +219,6 @@ async fn what_cannot_be_looked_up_by_containment_is_refused() {
 
 #[tokio::test]
 async fn more_texts_than_are_compared_are_truncated() {
-    if backends::is_left_out("passages") {
-        return;
-    }
     let dir = tempdir().unwrap();
     let mut few = settings();
     few.limits.passage_texts_max = 2;

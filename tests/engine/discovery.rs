@@ -13,7 +13,7 @@ use futures_util::future::join_all;
 use tempfile::tempdir;
 
 use crate::corpus::families;
-use crate::{add, backends, id, open, text, try_open};
+use crate::{add, id, open, text, try_open};
 
 const MODES: [Mode; 3] = [Mode::Verified, Mode::Estimated, Mode::Exact];
 
@@ -75,9 +75,6 @@ fn brute_force(texts: &[(String, String)], threshold: f64) -> BTreeMap<(String, 
 
 #[tokio::test]
 async fn pairs_equal_brute_force() {
-    if backends::is_left_out("discoveries") {
-        return;
-    }
     let dir = tempdir().unwrap();
     let texts = texts();
     let engine = filled(dir.path(), &texts).await;
@@ -113,9 +110,6 @@ async fn pairs_equal_brute_force() {
 
 #[tokio::test]
 async fn discoveries_do_not_depend_on_arrival_order() {
-    if backends::is_left_out("discoveries") {
-        return;
-    }
     let mut texts = texts();
     let mut outcomes = Vec::new();
     for order in 0..3 {
@@ -143,9 +137,6 @@ async fn discoveries_do_not_depend_on_arrival_order() {
 
 #[tokio::test]
 async fn cluster_members_are_ordered_and_near() {
-    if backends::is_left_out("discoveries") {
-        return;
-    }
     let dir = tempdir().unwrap();
     let texts = texts();
     let engine = filled(dir.path(), &texts).await;
@@ -183,9 +174,6 @@ async fn cluster_members_are_ordered_and_near() {
 
 #[tokio::test]
 async fn writes_during_a_discovery_are_not_seen() {
-    if backends::is_left_out("discoveries") {
-        return;
-    }
     let dir = tempdir().unwrap();
     let texts = texts();
     let engine = filled(dir.path(), &texts).await;
@@ -216,9 +204,6 @@ async fn many_copies(engine: &Engine) {
 
 #[tokio::test]
 async fn closing_the_engine_stops_discoveries() {
-    if backends::is_left_out("discoveries") {
-        return;
-    }
     let dir = tempdir().unwrap();
     let engine = open(dir.path());
     many_copies(&engine).await;
@@ -233,9 +218,6 @@ async fn closing_the_engine_stops_discoveries() {
 
 #[tokio::test]
 async fn giant_clusters_are_reported() {
-    if backends::is_left_out("discoveries") {
-        return;
-    }
     let dir = tempdir().unwrap();
     let mut settings = CollectionSettings::default();
     settings.limits.cluster_members_alarm = 99;

@@ -11,7 +11,7 @@ use akin::document::Metadata;
 use akin::engine::{CollectionSettings, RecoverySource};
 use tempfile::tempdir;
 
-use super::{add, backends, id, similar, snapshot, text, try_open};
+use super::{add, id, similar, text, try_open};
 
 const FOX: &str = "the quick brown fox jumps over the lazy dog and runs back into the dark wood";
 const FOXES: &str = "the quick brown fox jumps over the lazy dog and runs back into the old wood";
@@ -40,7 +40,7 @@ async fn make() {
     add(&engine, fox).await;
     add(&engine, text("copy", FOX)).await;
     add(&engine, text("removed", "a text that is removed after the snapshot was taken")).await;
-    snapshot(&engine).await;
+    engine.snapshot().await.unwrap();
     add(&engine, text("foxes", FOXES)).await;
     engine.remove(&id("removed")).await.unwrap();
     engine.close().await.unwrap();
@@ -56,9 +56,6 @@ async fn make() {
 
 #[tokio::test]
 async fn store_of_the_first_format_opens_and_answers() {
-    if backends::is_left_out("files of a store") {
-        return;
-    }
     if std::env::var_os("AKIN_MAKE_FIXTURE").is_some() {
         make().await;
     }

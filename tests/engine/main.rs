@@ -2,8 +2,6 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod arrival;
-#[path = "../backends/mod.rs"]
-mod backends;
 mod collapse;
 mod conditions;
 mod contained;
@@ -25,17 +23,14 @@ mod recall;
 mod records;
 mod restart;
 mod runs;
-#[cfg(feature = "valkey")]
-mod shared;
 mod shingles;
 
 use std::path::Path;
 
-use akin::backend::{SetCache, SharedCollections};
+use akin::backend::SetCache;
 use akin::document::{Content, Document, DocumentId};
 use akin::engine::{
-    AddOptions, Added, Clock, CollectionName, CollectionSettings, Engine, EngineError, Lookup,
-    Mode, Opening, Probe,
+    AddOptions, Added, Clock, CollectionSettings, Engine, EngineError, Lookup, Mode, Opening, Probe,
 };
 use akin::storage::StorageSettings;
 
@@ -51,7 +46,6 @@ fn try_open(dir: &Path, mut settings: CollectionSettings) -> Result<Engine, Engi
     open_with(dir, settings, &StorageSettings::default(), CACHE_BYTES, Clock::system())
 }
 
-/// Over the backend of the tests.
 fn open_with(
     dir: &Path,
     settings: CollectionSettings,
@@ -61,28 +55,7 @@ fn open_with(
 ) -> Result<Engine, EngineError> {
     let (storage, sets) = (storage.clone(), SetCache::new(cache_bytes));
     let opening = Opening { storage, sets, clock, ..Opening::default() };
-    match backends::shared(dir) {
-        None => Engine::open(dir, settings, opening),
-        Some(shared) => open_shared(&*shared, settings, opening),
-    }
-}
-
-/// The collection `default` of shared collections.
-fn open_shared(
-    shared: &dyn SharedCollections,
-    settings: CollectionSettings,
-    opening: Opening,
-) -> Result<Engine, EngineError> {
-    let opened = Engine::open_shared(shared, &CollectionName::default(), settings, opening);
-    opened.map(|(engine, _)| engine)
-}
-
-/// A snapshot of the index, where there is one to copy.
-async fn snapshot(engine: &Engine) {
-    match engine.snapshot().await {
-        Err(EngineError::UnsupportedByBackend { .. }) if backends::is_valkey() => {}
-        made => drop(made.unwrap()),
-    }
+    Engine::open(dir, settings, opening)
 }
 
 fn id(id: &str) -> DocumentId {

@@ -19,12 +19,10 @@ use tempfile::tempdir;
 
 use crate::corpus::{edited, words};
 use crate::numbers::Numbers;
-use crate::{CACHE_BYTES, add, backends, id, open, open_with, text, try_open};
+use crate::{CACHE_BYTES, add, id, open, open_with, text, try_open};
 
 /// Makes so many families, from a seed.
 type Corpus = fn(usize, u64) -> Vec<Document>;
-
-const LOCAL: &str = "lookups of the most similar documents";
 
 fn most(k: usize) -> Lookup<'static> {
     Lookup { k: Some(k.try_into().unwrap()), ..Lookup::default() }
@@ -185,9 +183,6 @@ fn with(change: impl Fn(&mut CollectionSettings)) -> CollectionSettings {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_nearest_are_those_of_brute_force() {
-    if backends::is_left_out(LOCAL) {
-        return;
-    }
     let kinds: [(&str, CollectionSettings, Corpus); 8] = [
         ("texts", with(|_| {}), texts),
         ("bags", with(|_| {}), bags),
@@ -214,9 +209,6 @@ async fn the_nearest_are_those_of_brute_force() {
 
 #[tokio::test]
 async fn equal_documents_and_collections_smaller_than_k() {
-    if backends::is_left_out(LOCAL) {
-        return;
-    }
     let dir = tempdir().unwrap();
     let engine = open(dir.path());
     for copy in 0..5 {
@@ -247,9 +239,6 @@ async fn equal_documents_and_collections_smaller_than_k() {
 
 #[tokio::test]
 async fn only_what_is_stored_now_is_among_the_nearest() {
-    if backends::is_left_out(LOCAL) {
-        return;
-    }
     let dir = tempdir().unwrap();
     let now_ms = Arc::new(AtomicI64::new(1_800_000_000_000));
     let clock = Arc::clone(&now_ms);
@@ -281,9 +270,6 @@ async fn only_what_is_stored_now_is_among_the_nearest() {
 
 #[tokio::test]
 async fn conditions_choose_among_the_nearest() {
-    if backends::is_left_out(LOCAL) {
-        return;
-    }
     let dir = tempdir().unwrap();
     let engine = open(dir.path());
     let numbered = |n: usize| {
@@ -307,9 +293,6 @@ async fn conditions_choose_among_the_nearest() {
 
 #[tokio::test]
 async fn more_sets_than_are_verified_are_truncated() {
-    if backends::is_left_out(LOCAL) {
-        return;
-    }
     let dir = tempdir().unwrap();
     let engine = open(dir.path());
     // All are about as similar, so any of them may be among the nearest.
@@ -333,9 +316,6 @@ async fn more_sets_than_are_verified_are_truncated() {
 
 #[tokio::test]
 async fn the_floor_follows_from_the_sketches() {
-    if backends::is_left_out(LOCAL) {
-        return;
-    }
     let mut floors = Vec::new();
     for slots in [16, 64, 128, 1_024] {
         let dir = tempdir().unwrap();
@@ -352,9 +332,6 @@ async fn the_floor_follows_from_the_sketches() {
 
 #[tokio::test]
 async fn estimates_and_signatures_are_ranked_without_a_floor() {
-    if backends::is_left_out(LOCAL) {
-        return;
-    }
     let dir = tempdir().unwrap();
     let engine = open(dir.path());
     join_all(texts(4, 3).into_iter().map(|document| add(&engine, document))).await;

@@ -16,7 +16,7 @@ use tempfile::tempdir;
 
 use crate::numbers::Numbers;
 use crate::runs::covered_by_runs;
-use crate::{CACHE_BYTES, add, backends, id, open_with, snapshot, text};
+use crate::{CACHE_BYTES, add, id, open_with, text};
 
 /// The guaranteed length.
 const RUN: usize = 13;
@@ -181,9 +181,6 @@ fn check(world: &World, own: Option<&str>, probe: &[String], answer: &PassageAns
 
 #[tokio::test]
 async fn what_brute_force_finds_is_found() {
-    if backends::is_left_out("passages") {
-        return;
-    }
     for seed in 0..WALKS {
         let (dir, mut world) = (tempdir().unwrap(), World::new(seed));
         let mut engine = open(dir.path(), &world.now_ms);
@@ -191,7 +188,7 @@ async fn what_brute_force_finds_is_found() {
             world.step(&engine).await;
             if step % 20 == 19 {
                 if world.numbers.one_in(2) {
-                    snapshot(&engine).await;
+                    engine.snapshot().await.unwrap();
                 }
                 engine.close().await.unwrap();
                 engine = open(dir.path(), &world.now_ms);
@@ -217,9 +214,6 @@ async fn what_brute_force_finds_is_found() {
 /// that were replaced meanwhile, it would miss them in both versions.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn a_document_is_found_while_it_is_replaced() {
-    if backends::is_left_out("passages") {
-        return;
-    }
     let dir = tempdir().unwrap();
     let engine = open(dir.path(), &Arc::new(AtomicI64::new(START_MS)));
     let shared = (0..40).map(|at| format!("shared{at}")).collect::<Vec<_>>().join(" ");

@@ -14,7 +14,7 @@ use futures_util::future::join_all;
 use tempfile::tempdir;
 
 use crate::numbers::Numbers;
-use crate::{add, backends, id, snapshot, text, try_open};
+use crate::{add, id, text, try_open};
 
 const NAMES: [&str; 3] = ["name", "address", "phone"];
 
@@ -130,7 +130,7 @@ async fn field_sketches_find_records_without_an_equal_field() {
         let probe = || Probe::Content(content(&typed));
         let before = found(&engine, probe(), Some(190)).await;
         assert_eq!(before.len(), matches);
-        snapshot(&engine).await;
+        engine.snapshot().await.unwrap();
         drop(engine);
         let engine = try_open(dir.path(), settings).unwrap();
         assert_eq!(found(&engine, probe(), Some(190)).await, before);
@@ -147,8 +147,7 @@ async fn a_record_edited_in_every_field_is_found() {
     let mut settings = settings();
     settings.scheme.field_sketches = true;
     let engine = try_open(dir.path(), settings).unwrap();
-    // Each reads hundreds of the others that are under way: over Valkey these are commands.
-    let records = if backends::is_valkey() { 300 } else { 1_500 };
+    let records = 1_500;
     let street = |n: usize| format!("{} old cathedral square apartment of the tower", n * 7_919);
     let person = |n: usize| format!("johannes sebastian mustermann the {}th", n * 104_729);
     join_all((0..records).map(|n| {
@@ -191,7 +190,7 @@ async fn records_are_found_across_restart_replacement_and_removal() {
     let engine = open(dir.path());
     add(&engine, record("a", &BILL)).await;
     add(&engine, record("b", &BILL)).await;
-    snapshot(&engine).await;
+    engine.snapshot().await.unwrap();
     add(&engine, record("c", &BILL)).await;
     let moved = [BILL[0], ("address", "1 Elm Road"), BILL[2]];
     add(&engine, record("b", &moved)).await;

@@ -14,7 +14,7 @@ use futures_util::future::join_all;
 use tempfile::tempdir;
 
 use crate::corpus::families;
-use crate::{CACHE_BYTES, add, backends, id, open, open_with, snapshot, text, try_open};
+use crate::{CACHE_BYTES, add, id, open, open_with, text, try_open};
 
 fn documents() -> Vec<Document> {
     let with_metadata = |(n, (name, words)): (usize, (String, String))| {
@@ -76,9 +76,6 @@ fn snapshots(dir: &Path) -> Vec<std::path::PathBuf> {
 
 #[tokio::test]
 async fn without_a_snapshot_the_index_is_rebuilt() {
-    if backends::is_left_out("snapshots and the log") {
-        return;
-    }
     let dir = tempdir().unwrap();
     let engine = open(dir.path());
     fill(&engine).await;
@@ -90,13 +87,10 @@ async fn without_a_snapshot_the_index_is_rebuilt() {
 
 #[tokio::test]
 async fn a_snapshot_and_its_log_give_equal_answers() {
-    if backends::is_left_out("snapshots and the log") {
-        return;
-    }
     let dir = tempdir().unwrap();
     let engine = open(dir.path());
     fill(&engine).await;
-    snapshot(&engine).await;
+    engine.snapshot().await.unwrap();
     change(&engine).await;
     let before = answers(&engine).await;
     drop(engine);
@@ -110,15 +104,12 @@ async fn a_snapshot_and_its_log_give_equal_answers() {
 
 #[tokio::test]
 async fn a_broken_snapshot_loses_no_data() {
-    if backends::is_left_out("snapshots and the log") {
-        return;
-    }
     let dir = tempdir().unwrap();
     let engine = open(dir.path());
     fill(&engine).await;
-    snapshot(&engine).await;
+    engine.snapshot().await.unwrap();
     change(&engine).await;
-    snapshot(&engine).await;
+    engine.snapshot().await.unwrap();
     let before = answers(&engine).await;
     drop(engine);
     for (broken, source) in [(1, RecoverySource::Snapshot), (0, RecoverySource::Rebuilt)] {
@@ -133,9 +124,6 @@ async fn a_broken_snapshot_loses_no_data() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn a_snapshot_during_writes_restores_all_documents() {
-    if backends::is_left_out("snapshots and the log") {
-        return;
-    }
     let dir = tempdir().unwrap();
     let engine = open(dir.path());
     fill(&engine).await;
@@ -154,7 +142,7 @@ async fn a_snapshot_during_writes_restores_all_documents() {
         })
         .collect();
     while !writers.iter().all(tokio::task::JoinHandle::is_finished) {
-        snapshot(&engine).await;
+        engine.snapshot().await.unwrap();
     }
     for writer in writers {
         writer.await.unwrap();
@@ -184,9 +172,6 @@ async fn a_snapshot_is_not_finished_before_the_store_is_synced() {
 
 #[tokio::test]
 async fn a_dropped_snapshot_does_not_block_the_last() {
-    if backends::is_left_out("snapshots and the log") {
-        return;
-    }
     let dir = tempdir().unwrap();
     let engine = open(dir.path());
     fill(&engine).await;
@@ -194,7 +179,7 @@ async fn a_dropped_snapshot_does_not_block_the_last() {
         add(&engine, text("changing", &format!("version {version} of a page"))).await;
         // Begun and given up, but for one now and then that is done at once.
         drop(engine.snapshot().now_or_never());
-        snapshot(&engine).await;
+        engine.snapshot().await.unwrap();
     }
     engine.close().await.unwrap();
 }
@@ -204,7 +189,7 @@ async fn removed_ids_and_ordinals_stay_gone_after_restart() {
     let dir = tempdir().unwrap();
     let engine = open(dir.path());
     add(&engine, text("a", "one two three four")).await;
-    snapshot(&engine).await;
+    engine.snapshot().await.unwrap();
     engine.remove(&id("a")).await.unwrap();
     drop(engine);
     let engine = open(dir.path());

@@ -19,7 +19,6 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tower::ServiceExt;
 use tower::util::MapRequestLayer;
 
-use crate::backends;
 use crate::contract::{CONTRACT, Sent};
 
 /// Of an [`App`].
@@ -78,7 +77,6 @@ impl App {
             collections_max: COLLECTIONS_MAX,
             limits_max: LimitSettings::default().times(100),
             clock: Clock::system(),
-            shared: backends::shared(&dir),
         };
         let opening = tokio::task::spawn_blocking(move || {
             Collections::open(&dir, collection, of_all, &progress)

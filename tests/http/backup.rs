@@ -8,7 +8,6 @@ use serde_json::{Value, json};
 use tower::ServiceExt;
 
 use crate::app::{App, text};
-use crate::backends;
 
 /// The names of the entries, and the manifest.
 fn read(tar: &[u8]) -> (Vec<String>, Value) {
@@ -26,9 +25,6 @@ fn read(tar: &[u8]) -> (Vec<String>, Value) {
 
 #[tokio::test]
 async fn a_backup_is_an_archive_of_stores_and_a_manifest() {
-    if backends::is_left_out("backups") {
-        return;
-    }
     let app = App::new().await;
     app.put_json("/collections/news", json!({"shingles": {"size": 2}})).await;
     app.add(&[json!({"id": "a", "text": text(1)})]).await;
@@ -52,9 +48,6 @@ async fn a_backup_is_an_archive_of_stores_and_a_manifest() {
 
 #[tokio::test]
 async fn one_backup_is_made_at_a_time() {
-    if backends::is_left_out("backups") {
-        return;
-    }
     let app = App::new().await;
     let metadata = json!({"more than is sent ahead": "x".repeat(60_000)});
     let document = |n| json!({"id": format!("{n}"), "text": text(n), "metadata": metadata});
@@ -76,9 +69,6 @@ async fn one_backup_is_made_at_a_time() {
 
 #[tokio::test]
 async fn a_damaged_document_fails_a_backup_and_is_named() {
-    if backends::is_left_out("backups") {
-        return;
-    }
     let app = App::new().await;
     app.put_json("/collections/news", json!({})).await;
     app.add(&[json!({"id": "a", "text": text(1)}), json!({"id": "b", "text": text(2)})]).await;

@@ -11,7 +11,6 @@ use serde_json::{Value, json};
 use tower::ServiceExt;
 
 use crate::app::{App, post, text};
-use crate::backends;
 
 const NDJSON: &str = "application/x-ndjson";
 
@@ -192,9 +191,6 @@ async fn an_import_waits_until_results_are_read() {
 /// Rows that come in another order split the pages that they are on.
 #[tokio::test]
 async fn documents_are_stored_in_the_order_of_their_ordinals() {
-    if backends::is_left_out("the order of a store on disk") {
-        return;
-    }
     let app = App::new().await;
     let line = |n: u32| format!("{}\n", json!({"id": format!("{n}"), "text": format!("text {n}")}));
     let body: String = (0..600).map(line).collect();

@@ -5,7 +5,6 @@ use akin::storage::StorageSettings;
 use serde_json::{Value, json};
 
 use crate::app::{App, text};
-use crate::backends;
 
 /// The changes of an answer, each as its kind and id, and the position behind them.
 fn read(mut lines: Vec<Value>) -> (Vec<(String, String)>, String) {
@@ -25,9 +24,6 @@ fn change(kind: &str, id: &str) -> (String, String) {
 
 #[tokio::test]
 async fn what_was_stored_and_removed_is_told_in_order() {
-    if backends::is_left_out("changes") {
-        return;
-    }
     let app = App::new().await;
     let add = async |id: &str, changed| {
         app.post_json("/documents", json!({"id": id, "text": text(changed)})).await;
@@ -76,9 +72,6 @@ async fn what_was_stored_and_removed_is_told_in_order() {
 
 #[tokio::test]
 async fn a_reader_that_waits_hears_of_the_next_change() {
-    if backends::is_left_out("changes") {
-        return;
-    }
     let app = App::new().await;
     let (_, start) = changes(&app, "").await;
     let path = format!("/changes?since={start}&wait_s=60");
@@ -90,9 +83,6 @@ async fn a_reader_that_waits_hears_of_the_next_change() {
 
 #[tokio::test]
 async fn foreign_and_old_positions_are_gone() {
-    if backends::is_left_out("changes") {
-        return;
-    }
     let app = App::new().await;
     let (_, start) = changes(&app, "").await;
     app.put_json("/collections/other", json!({})).await;
@@ -114,9 +104,6 @@ async fn foreign_and_old_positions_are_gone() {
 
 #[tokio::test]
 async fn changes_are_kept_as_long_as_the_setting_says() {
-    if backends::is_left_out("changes") {
-        return;
-    }
     let few = StorageSettings { changes_kept: 3, snapshots_kept: 1, ..StorageSettings::default() };
     for (settings, is_gone) in [(few, true), (StorageSettings::default(), false)] {
         let app = App::with_storage(settings).await;

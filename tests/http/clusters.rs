@@ -4,7 +4,6 @@ use akin::engine::{CollectionName, CollectionSettings};
 use serde_json::{Value, json};
 
 use crate::app::{App, text};
-use crate::backends;
 
 fn settings() -> CollectionSettings {
     let mut settings = CollectionSettings::default();
@@ -51,9 +50,6 @@ fn link(at: usize) -> String {
 
 #[tokio::test]
 async fn additions_and_documents_name_their_cluster() {
-    if backends::is_left_out("stored clusters") {
-        return;
-    }
     let app = App::with_collection(settings()).await;
     let first = add(&app, "b", &text(0)).await;
     assert_eq!(first.as_str().unwrap().len(), 16);
@@ -83,9 +79,6 @@ async fn additions_and_documents_name_their_cluster() {
 /// A new version has another ordinal, even a version that differs in metadata or expiry alone.
 #[tokio::test]
 async fn a_change_of_metadata_or_expiry_renames_no_cluster() {
-    if backends::is_left_out("stored clusters") {
-        return;
-    }
     let app = App::with_collection(settings()).await;
     let first = add(&app, "a", &text(0)).await;
     let patch = |metadata: Value| app.patch_json("/documents/a", metadata);
@@ -110,9 +103,6 @@ async fn a_change_of_metadata_or_expiry_renames_no_cluster() {
 
 #[tokio::test]
 async fn kept_clusters_equal_discovered_clusters() {
-    if backends::is_left_out("stored clusters") {
-        return;
-    }
     let app = App::with_collection(settings()).await;
     for at in 0..8 {
         add(&app, &format!("chain{at}"), &link(at)).await;
@@ -160,9 +150,6 @@ async fn kept_clusters_equal_discovered_clusters() {
 /// lookup ends at a limit. That made all clusters incomplete for good.
 #[tokio::test]
 async fn an_import_of_near_copies_is_complete() {
-    if backends::is_left_out("stored clusters") {
-        return;
-    }
     let mut by_keys = settings();
     by_keys.scheme.exact_from = None;
     let app = App::with_collection(by_keys).await;
@@ -178,9 +165,6 @@ async fn an_import_of_near_copies_is_complete() {
 
 #[tokio::test]
 async fn other_thresholds_are_discovered() {
-    if backends::is_left_out("stored clusters") {
-        return;
-    }
     let app = App::with_collection(settings()).await;
     for at in 0..3 {
         add(&app, &format!("d{at}"), &text(at)).await;

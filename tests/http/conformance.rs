@@ -4,28 +4,7 @@ use akin::engine::CollectionSettings;
 use serde_json::{Value, json};
 
 use crate::app::{App, text};
-use crate::backends;
 use crate::contract::CONTRACT;
-
-/// What only the local backend has, as the table in docs/scaling.md says.
-const ONLY_LOCAL: [&str; 16] = [
-    "GET /backup",
-    "GET /changes",
-    "GET /clusters",
-    "GET /collections/{collection}/backup",
-    "GET /collections/{collection}/changes",
-    "GET /collections/{collection}/clusters",
-    "GET /collections/{collection}/pairs",
-    "GET /collections/{collection}/passages",
-    "GET /collections/{collection}/snapshots",
-    "GET /pairs",
-    "GET /passages",
-    "GET /snapshots",
-    "POST /collections/{collection}/passages",
-    "POST /collections/{collection}/snapshots",
-    "POST /passages",
-    "POST /snapshots",
-];
 
 /// Settings of each kind, with every key that a collection can have.
 fn kinds() -> Vec<(&'static str, Value)> {
@@ -77,10 +56,8 @@ fn records() -> Value {
 #[tokio::test]
 async fn every_operation_answers_as_documented() {
     let mut default = CollectionSettings::default();
-    if !backends::is_valkey() {
-        default.clusters.threshold = Some(0.8.try_into().unwrap());
-        default.passages.words = 32;
-    }
+    default.clusters.threshold = Some(0.8.try_into().unwrap());
+    default.passages.words = 32;
     let app = App::with_collection(default).await;
     for path in
         ["/healthz", "/readyz", "/metrics", "/openapi.yaml", "/openapi.json", "/collections"]
@@ -91,15 +68,10 @@ async fn every_operation_answers_as_documented() {
     for (name, settings) in kinds() {
         let at = format!("/collections/{name}");
         let made = app.put_json(&at, &settings).await.status;
-        let is_local = settings.get("clusters").or(settings.get("passages")).is_some();
-        if is_local && backends::is_valkey() {
-            assert_eq!(made, 501, "clusters and passages are of the local backend only");
-            continue;
-        }
         assert_eq!(made, 201, "{name}");
         call_every_operation(&app, &at, &texts()).await;
         assert_eq!(app.get(&at).await.status, 200, "{name}");
-        assert_eq!(app.get(&format!("{at}/backup")).await.status, or_only_local(200), "{name}");
+        assert_eq!(app.get(&format!("{at}/backup")).await.status, 200, "{name}");
         // Texts are not kept in one of them, and settings of records are no others'.
         app.post_json(&format!("{at}/reindex"), json!({})).await;
         app.get(&format!("{at}/reindex")).await;
@@ -108,12 +80,11 @@ async fn every_operation_answers_as_documented() {
     }
     assert_eq!(app.put_json("/collections/records", records()).await.status, 201);
     call_every_operation(&app, "/collections/records", &persons()).await;
-    assert_eq!(app.get("/backup").await.status, or_only_local(200));
+    assert_eq!(app.get("/backup").await.status, 200);
 
     let answered = app.answered.lock().unwrap();
     let unseen: Vec<_> = CONTRACT.operations().difference(&answered).cloned().collect();
-    let only_local = if backends::is_valkey() { &ONLY_LOCAL[..] } else { &[] };
-    assert_eq!(unseen, only_local, "never answered here");
+    assert_eq!(unseen, [""; 0], "never answered here");
 }
 
 fn texts() -> Value {
@@ -133,11 +104,6 @@ fn persons() -> Value {
         {"id": "b", "fields": {"name": "William Smyth", "phone": "5551234"}},
         {"id": "c", "fields": {"name": "Anybody Else"}},
     ])
-}
-
-/// The status of what only the local backend has.
-fn or_only_local(status: u16) -> u16 {
-    if backends::is_valkey() { 501 } else { status }
 }
 
 /// Calls every operation on one collection; each new operation needs a call here.
@@ -166,7 +132,7 @@ async fn call_every_operation(app: &App, at: &str, documents: &Value) {
     app.get(&format!("{at}/curve")).await;
     app.get(&format!("{at}/recall?sample=3")).await;
     ok("/stats").await;
-    assert_eq!(app.get(&format!("{at}/changes")).await.status, or_only_local(200));
+    assert_eq!(app.get(&format!("{at}/changes")).await.status, 200);
     let ranked = json!({"ids": ["b", "a", "unheard of"]});
     app.post_json(&format!("{at}/collapse"), ranked).await;
     app.get(&format!("{at}/passages?id=a&words_min=20&include=metadata")).await;
@@ -176,8 +142,8 @@ async fn call_every_operation(app: &App, at: &str, documents: &Value) {
     app.post(&format!("{at}/similar"), "application/x-ndjson", lines).await;
     let pair = json!({"a": {"id": "a"}, "b": {"id": "c"}});
     app.post_json(&format!("{at}/resemblance?measures=cosine,euclidean"), pair).await;
-    assert_eq!(app.post(&format!("{at}/snapshots"), "", "").await.status, or_only_local(202));
-    assert_eq!(app.get(&format!("{at}/snapshots")).await.status, or_only_local(200));
+    assert_eq!(app.post(&format!("{at}/snapshots"), "", "").await.status, 202);
+    assert_eq!(app.get(&format!("{at}/snapshots")).await.status, 200);
     assert_eq!(app.delete(&format!("{at}/documents/c")).await.status, 204);
     app.put_json(&format!("{at}/documents/put"), documents[0].clone()).await;
     let named = json!({"id": "b", "text": documents[0]["text"], "tokens": documents[0]["tokens"],

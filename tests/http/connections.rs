@@ -9,7 +9,6 @@ use tower::ServiceExt;
 
 use crate::access::app_with_keys;
 use crate::app::App;
-use crate::backends;
 use crate::socket::{Connection, SOON, patient, start};
 
 /// With room for so many connections, all of which one address may have.
@@ -374,9 +373,6 @@ async fn a_slow_export_is_aborted_and_frees_the_log() {
     const GROWN_MIB: u64 = 4;
     // What is written to the log before it is used again.
     const AT_ONCE_MIB: u64 = 8;
-    if backends::is_left_out("the log of a store") {
-        return;
-    }
     let app = with_much_to_export(patient().shutdown_grace_ms).await;
     let server = start(&app).await;
     let mut slow = Connection::open(server.address);

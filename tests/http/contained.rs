@@ -5,7 +5,6 @@ use akin::engine::CollectionSettings;
 use serde_json::{Value, json};
 
 use crate::app::App;
-use crate::backends;
 
 const NDJSON: &str = "application/x-ndjson";
 
@@ -23,13 +22,10 @@ fn short() -> String {
     filler("short", 30)
 }
 
-async fn app() -> Option<App> {
-    if backends::is_left_out("passages") {
-        return None;
-    }
+async fn app() -> App {
     let mut settings = CollectionSettings::default();
     settings.passages.words = 13;
-    Some(App::with_collection(settings).await)
+    App::with_collection(settings).await
 }
 
 fn ids(added: &Value) -> Vec<&str> {
@@ -39,7 +35,7 @@ fn ids(added: &Value) -> Vec<&str> {
 
 #[tokio::test]
 async fn an_addition_tells_what_it_contains_and_where() {
-    let Some(app) = app().await else { return };
+    let app = app().await;
     let first = app.post_json("/documents?passages=true", json!({"id": "a", "text": long()})).await;
     assert_eq!(first.status, 201);
     let found = &first.json()["passages"];
@@ -65,7 +61,7 @@ async fn an_addition_tells_what_it_contains_and_where() {
 
 #[tokio::test]
 async fn a_contained_document_is_skipped() {
-    let Some(app) = app().await else { return };
+    let app = app().await;
     app.add(&[json!({"id": "a", "text": long()})]).await;
     let skip = "/documents?on_contained=skip&containment_min=0.8";
     let skipped = app.post(&format!("{skip}&id=b"), "text/plain", short()).await;
@@ -87,7 +83,7 @@ async fn a_contained_document_is_skipped() {
 
 #[tokio::test]
 async fn documents_of_one_body_see_each_other_in_their_order() {
-    let Some(app) = app().await else { return };
+    let app = app().await;
     let lines = [
         json!({"id": "short", "text": short()}),
         json!({"id": "long", "text": long()}),
@@ -122,7 +118,7 @@ async fn documents_of_one_body_see_each_other_in_their_order() {
 
 #[tokio::test]
 async fn options_without_effect_are_refused_by_name() {
-    let Some(app) = app().await else { return };
+    let app = app().await;
     let document = json!({"id": "a", "text": short()});
     for (query, name) in [
         ("on_contained=skip", "on_contained"),
@@ -149,20 +145,16 @@ async fn collections_without_the_index_refuse() {
     let app = App::new().await;
     let reply =
         app.post_json("/documents?passages=true", json!({"id": "a", "text": short()})).await;
-    match backends::is_valkey() {
-        true => reply.problem(501, "unsupported_by_backend"),
-        false => reply.problem(422, "passages_off"),
-    };
+    reply.problem(422, "passages_off");
     let line = json!({"id": "a", "text": short()}).to_string();
     let line = app.post("/documents?passages=true", NDJSON, line).await.lines().remove(0);
-    let code = if backends::is_valkey() { "unsupported_by_backend" } else { "passages_off" };
-    assert_eq!(line["problem"]["code"], code);
+    assert_eq!(line["problem"]["code"], "passages_off");
     assert_eq!(app.get("/documents/a").await.status, 404);
 }
 
 #[tokio::test]
 async fn a_text_that_takes_too_much_memory_is_refused_and_not_stored() {
-    let Some(app) = app().await else { return };
+    let app = app().await;
     drop(app);
     let server = akin::http::ServerSettings { memory_max: 64 << 20, ..Default::default() };
     let app = App::with_server(server).await;

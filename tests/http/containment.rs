@@ -4,7 +4,6 @@ use akin::engine::CollectionSettings;
 use serde_json::json;
 
 use crate::app::{App, ids, text};
-use crate::backends;
 
 const QUOTE: &str = "All human beings are born free and equal in dignity and rights. They are endowed \
     with reason and conscience and should act towards one another in a spirit of brotherhood.";
@@ -14,10 +13,7 @@ fn words(name: &str, count: usize) -> String {
 }
 
 /// `None` over a backend without passages.
-async fn app_with_texts() -> Option<App> {
-    if backends::is_left_out("passages") {
-        return None;
-    }
+async fn app_with_texts() -> App {
     let mut settings = CollectionSettings::default();
     settings.passages.words = 13;
     let app = App::with_collection(settings).await;
@@ -28,12 +24,12 @@ async fn app_with_texts() -> Option<App> {
         json!({"id": "other", "text": words("c", 60)}),
     ])
     .await;
-    Some(app)
+    app
 }
 
 #[tokio::test]
 async fn documents_that_contain_the_probe_or_are_contained_are_found() {
-    let Some(app) = app_with_texts().await else { return };
+    let app = app_with_texts().await;
     let answer = app.get("/similar?id=quote&measure=containment&include=metadata").await.json();
     assert_eq!(ids(&answer), ["essay"]);
     let mut keys: Vec<&str> = answer.as_object().unwrap().keys().map(String::as_str).collect();
@@ -78,7 +74,7 @@ async fn documents_that_contain_the_probe_or_are_contained_are_found() {
 
 #[tokio::test]
 async fn options_that_contradict_a_measure_are_refused() {
-    let Some(app) = app_with_texts().await else { return };
+    let app = app_with_texts().await;
     for (query, status, code, detail) in [
         ("of=match", 400, "invalid_parameter", "'of' must be given with measure=containment only"),
         (
@@ -104,8 +100,5 @@ async fn without_an_index_of_passages_containment_is_refused() {
     let app = App::new().await;
     app.add(&[json!({"id": "a", "text": text(0)})]).await;
     let reply = app.get("/similar?id=a&measure=containment").await;
-    match backends::is_valkey() {
-        true => reply.problem(501, "unsupported_by_backend"),
-        false => reply.problem(422, "passages_off"),
-    };
+    reply.problem(422, "passages_off");
 }

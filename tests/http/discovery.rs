@@ -10,7 +10,6 @@ use serde_json::{Value, json};
 use tower::ServiceExt;
 
 use crate::app::{App, text};
-use crate::backends;
 
 async fn app_with_three_near_duplicates_and_another(app: &App) {
     app.add(&[
@@ -32,9 +31,6 @@ async fn many(app: &App) {
 
 #[tokio::test]
 async fn every_pair_is_returned_once() {
-    if backends::is_left_out("discoveries") {
-        return;
-    }
     let app = App::new().await;
     for path in ["/pairs", "/pairs?mode=exact", "/clusters", "/clusters?mode=exact"] {
         assert!(app.get(path).await.lines().is_empty(), "there is nothing yet");
@@ -60,9 +56,6 @@ async fn every_pair_is_returned_once() {
 
 #[tokio::test]
 async fn clusters_are_ndjson_lines() {
-    if backends::is_left_out("discoveries") {
-        return;
-    }
     let app = App::new().await;
     app_with_three_near_duplicates_and_another(&app).await;
     for query in ["", "?linkage=representative", "?linkage=single&mode=exact&threshold=0.9"] {
@@ -87,9 +80,6 @@ async fn clusters_are_ndjson_lines() {
 
 #[tokio::test]
 async fn giant_clusters_raise_an_alarm() {
-    if backends::is_left_out("discoveries") {
-        return;
-    }
     let mut collection = CollectionSettings::default();
     collection.limits.cluster_members_alarm = 2;
     let app = App::with_collection(collection).await;
@@ -150,9 +140,6 @@ async fn until(app: &App, count: usize, found: bool) -> Vec<Value> {
 
 #[tokio::test]
 async fn a_disconnected_client_stops_the_discovery() {
-    if backends::is_left_out("discoveries") {
-        return;
-    }
     let app = App::with_server(ServerSettings { discoveries_max: 1, ..Default::default() }).await;
     many(&app).await;
     assert_eq!(running(&app).await.len(), 0);
@@ -173,9 +160,6 @@ async fn a_disconnected_client_stops_the_discovery() {
 
 #[tokio::test]
 async fn a_client_has_half_of_the_discoveries() {
-    if backends::is_left_out("discoveries") {
-        return;
-    }
     let app = App::with_server(ServerSettings { discoveries_max: 2, ..Default::default() }).await;
     many(&app).await;
     let response = unread(&app, "/pairs?threshold=0.7").await;
@@ -189,9 +173,6 @@ async fn a_client_has_half_of_the_discoveries() {
 
 #[tokio::test]
 async fn a_failed_discovery_aborts_its_stream() {
-    if backends::is_left_out("discoveries") {
-        return;
-    }
     let app = App::new().await;
     app_with_three_near_duplicates_and_another(&app).await;
     let path = app.dir.path().join("default/store.sqlite");
@@ -208,9 +189,6 @@ async fn a_failed_discovery_aborts_its_stream() {
 /// A chain: each text resembles the next, and the ends do not resemble each other.
 #[tokio::test]
 async fn the_cluster_of_a_document_equals_a_discovery() {
-    if backends::is_left_out("discoveries") {
-        return;
-    }
     let app = App::new().await;
     let words = |from: usize| (from..from + 60).map(|at| format!("w{at}")).collect::<Vec<_>>();
     for at in 0..8 {

@@ -10,13 +10,9 @@ use tokio::sync::mpsc;
 use tower::ServiceExt;
 
 use crate::app::{App, post, text};
-use crate::backends;
 
 #[tokio::test]
 async fn a_failed_store_acknowledges_nothing_and_still_reads() {
-    if backends::is_left_out("faults of a store on disk") {
-        return;
-    }
     let app = App::new().await;
     app.add(&[json!({"id": "a", "text": text(0)})]).await;
     app.break_store();
@@ -38,9 +34,6 @@ async fn a_failed_store_acknowledges_nothing_and_still_reads() {
 
 #[tokio::test]
 async fn bulk_import_into_a_failed_store_reports_errors() {
-    if backends::is_left_out("faults of a store on disk") {
-        return;
-    }
     let app = App::new().await;
     let (documents, received) = mpsc::unbounded_channel();
     documents.send(" ".to_owned()).unwrap();
@@ -75,9 +68,6 @@ async fn bulk_import_into_a_failed_store_reports_errors() {
 
 #[tokio::test]
 async fn an_export_names_damaged_documents_and_is_incomplete() {
-    if backends::is_left_out("faults of a store on disk") {
-        return;
-    }
     let app = App::new().await;
     for (number, id) in ["a", "b", "c"].into_iter().enumerate() {
         app.add(&[json!({"id": id, "text": text(number)})]).await;

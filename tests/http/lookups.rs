@@ -1,7 +1,6 @@
 use serde_json::{Value, json};
 
 use crate::app::{App, ids, text};
-use crate::backends;
 
 async fn app_with_three() -> App {
     let app = App::new().await;
@@ -270,10 +269,9 @@ async fn in_a_prefix_collection_lookups_are_exact() {
     assert_eq!(made["settings"]["scheme"]["exact_from"], 0.6);
     let documents = json!([{"id": "a", "text": text(0)}, {"id": "b", "text": text(100)}]);
     app.post_json("/collections/c/documents", documents).await;
-    let by_index = if backends::is_valkey() { "scan" } else { "prefix" };
     for (query, mode, found_by) in [
-        ("", "exact", by_index),
-        ("&mode=verified", "verified", by_index),
+        ("", "exact", "prefix"),
+        ("&mode=verified", "verified", "prefix"),
         ("&threshold=0.5", "exact", "scan"),
     ] {
         let answer = app.get(&format!("/collections/c/similar?id=b{query}")).await.json();

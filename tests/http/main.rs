@@ -5,8 +5,6 @@
 mod access;
 mod adversaries;
 mod app;
-#[path = "../backends/mod.rs"]
-mod backends;
 mod backup;
 mod bulk;
 mod changes;

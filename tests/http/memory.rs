@@ -13,7 +13,6 @@ use serde_json::{Value, json};
 use tower::ServiceExt;
 
 use crate::app::{App, post, text};
-use crate::backends;
 
 const REFUSED: &str = "memory_budget_exhausted";
 
@@ -154,9 +153,6 @@ const LONG_IDS: usize = 9_000;
 /// 150 clients that read nothing of such lists made the server hold three times its budget.
 #[tokio::test]
 async fn long_lists_are_written_while_they_are_sent() {
-    if backends::is_left_out("changes and clusters") {
-        return;
-    }
     let app = with_long_ids().await;
     let now = app.get("/changes").await.lines()[0]["position"].as_str().unwrap().to_owned();
     let store = now.split_once('-').unwrap().0;
@@ -262,9 +258,6 @@ async fn an_import_waits_for_its_own_memory() {
 
 #[tokio::test]
 async fn a_discovery_is_counted_by_its_documents() {
-    if backends::is_left_out("discoveries") {
-        return;
-    }
     let app = with_budget(10_000).await;
     app.add(&documents(20, 10)).await;
     assert_eq!(app.get("/pairs").await.status, 200);

@@ -4,13 +4,9 @@ use akin::http::ServerSettings;
 use serde_json::json;
 
 use crate::app::{App, ids, text};
-use crate::backends;
 
 /// `None` over a backend without scans of sketches.
-async fn app_with_documents() -> Option<App> {
-    if backends::is_left_out("lookups of the most similar documents") {
-        return None;
-    }
+async fn app_with_documents() -> App {
     let app = App::new().await;
     app.add(&[
         json!({"id": "a", "text": text(0), "metadata": {"site": 1}}),
@@ -20,12 +16,12 @@ async fn app_with_documents() -> Option<App> {
         json!({"id": "bag", "tokens": ["x", ["y", 3], "z"]}),
     ])
     .await;
-    Some(app)
+    app
 }
 
 #[tokio::test]
 async fn the_most_similar_documents_are_returned_whatever_the_threshold() {
-    let Some(app) = app_with_documents().await else { return };
+    let app = app_with_documents().await;
     let answer = app.get("/similar?id=a&k=2&include=metadata").await.json();
     assert_eq!(ids(&answer).len(), 2, "{answer}");
     let keys: Vec<&str> = answer.as_object().unwrap().keys().map(String::as_str).collect();
@@ -58,7 +54,7 @@ async fn the_most_similar_documents_are_returned_whatever_the_threshold() {
 
 #[tokio::test]
 async fn k_stands_in_the_query_for_all_probes_or_in_a_probe() {
-    let Some(app) = app_with_documents().await else { return };
+    let app = app_with_documents().await;
     let probes = json!([{"id": "a"}, {"id": "nobody"}, {"text": text(0), "k": 2}, {"id": "far"}]);
     let answers = app.post_json("/similar?k=2", &probes).await.json();
     assert_eq!(ids(&answers[0]).len(), 2, "{answers}");
@@ -72,7 +68,7 @@ async fn k_stands_in_the_query_for_all_probes_or_in_a_probe() {
 
 #[tokio::test]
 async fn k_is_bounded_and_stands_alone() {
-    let Some(app) = app_with_documents().await else { return };
+    let app = app_with_documents().await;
     for (query, detail) in [
         ("k=0", "nonzero"),
         ("k=10001", "'k' must be 1..=10000, not 10001"),
@@ -124,16 +120,4 @@ async fn records_are_ranked_by_points() {
     assert_eq!((&answer["points"], answer.get("floor")), (&json!(1), None));
     let two = app.get("/collections/people/similar?id=same&k=1").await.json();
     assert_eq!(ids(&two), ["near"]);
-}
-
-#[tokio::test]
-async fn without_sketches_in_the_process_k_is_not_supported() {
-    let app = App::new().await;
-    app.add(&[json!({"id": "a", "text": text(0)})]).await;
-    let reply = app.get("/similar?id=a&k=1").await;
-    if backends::is_valkey() {
-        reply.problem(501, "unsupported_by_backend");
-    } else {
-        assert_eq!(reply.json()["matches"], json!([]));
-    }
 }

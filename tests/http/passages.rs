@@ -5,7 +5,6 @@ use akin::http::ServerSettings;
 use serde_json::{Value, json};
 
 use crate::app::{App, ids};
-use crate::backends;
 
 const SENTENCE: &str = "Article 1. All human beings are born free and equal in dignity and rights. \
     They are endowed with reason and conscience and should act towards one another in a spirit of \
@@ -27,10 +26,7 @@ fn essay() -> String {
 }
 
 /// `None` over a backend without passages.
-async fn app_with_texts() -> Option<App> {
-    if backends::is_left_out("passages") {
-        return None;
-    }
+async fn app_with_texts() -> App {
     let app = App::with_collection(settings()).await;
     app.add(&[
         json!({"id": "essay", "text": essay(), "metadata": {"year": 1950}}),
@@ -39,7 +35,7 @@ async fn app_with_texts() -> Option<App> {
         json!({"id": "bag", "tokens": ["all", "human", "beings"]}),
     ])
     .await;
-    Some(app)
+    app
 }
 
 async fn find(app: &App, body: Value) -> Value {
@@ -54,7 +50,7 @@ fn slice(text: &str, place: &Value) -> String {
 
 #[tokio::test]
 async fn the_places_of_passages_are_slices_of_both_texts() {
-    let Some(app) = app_with_texts().await else { return };
+    let app = app_with_texts().await;
     let probe = format!("Ünd so: {}", SENTENCE.to_uppercase());
     let answer = find(&app, json!({"text": probe, "include": ["metadata"]})).await;
     assert_eq!(ids(&answer), ["essay", "act"], "{answer}");
@@ -81,7 +77,7 @@ async fn the_places_of_passages_are_slices_of_both_texts() {
 
 #[tokio::test]
 async fn a_stored_document_is_a_probe_and_no_match_of_itself() {
-    let Some(app) = app_with_texts().await else { return };
+    let app = app_with_texts().await;
     let by_query = app.get("/passages?id=act").await.json();
     assert_eq!(ids(&by_query), ["essay"], "{by_query}");
     let by_body = find(&app, json!({"id": "act"})).await;
@@ -94,7 +90,7 @@ async fn a_stored_document_is_a_probe_and_no_match_of_itself() {
 
 #[tokio::test]
 async fn options_select_matches() {
-    let Some(app) = app_with_texts().await else { return };
+    let app = app_with_texts().await;
     let with = async |options: Value| {
         let mut body = json!({"text": SENTENCE});
         body.as_object_mut().unwrap().extend(options.as_object().unwrap().clone());
@@ -117,7 +113,7 @@ async fn options_select_matches() {
 
 #[tokio::test]
 async fn pages_are_slices_of_one_order() {
-    let Some(app) = app_with_texts().await else { return };
+    let app = app_with_texts().await;
     for number in 0..7 {
         let text = format!("{} {SENTENCE}", filler(&format!("n{number}x"), 10 + number));
         app.add(&[json!({"id": format!("n{number}"), "text": text})]).await;
@@ -135,7 +131,7 @@ async fn pages_are_slices_of_one_order() {
 
 #[tokio::test]
 async fn below_the_guarantee_the_answer_promises_less() {
-    let Some(app) = app_with_texts().await else { return };
+    let app = app_with_texts().await;
     let answer = find(&app, json!({"text": SENTENCE, "words_min": 10})).await;
     assert_eq!(answer["guarantee"], json!({"words": 13, "best_effort_from": 10}));
     assert_eq!(answer["chances"][0], json!({"kept": 1.0, "probability": 0.5}));
@@ -145,7 +141,7 @@ async fn below_the_guarantee_the_answer_promises_less() {
 
 #[tokio::test]
 async fn replaced_and_removed_documents_are_not_found() {
-    let Some(app) = app_with_texts().await else { return };
+    let app = app_with_texts().await;
     app.put_json("/documents/essay", json!({"text": filler("rewritten", 50)})).await;
     assert_eq!(ids(&find(&app, json!({"text": SENTENCE})).await), ["act"]);
     let longer = format!("{SENTENCE} {}", filler("more", 20));
@@ -163,7 +159,7 @@ async fn replaced_and_removed_documents_are_not_found() {
 
 #[tokio::test]
 async fn invalid_requests_are_refused_by_name() {
-    let Some(app) = app_with_texts().await else { return };
+    let app = app_with_texts().await;
     let refused = async |body: Value, code: &str| {
         let reply = app.post_json("/passages", body).await;
         reply.problem(reply.status.as_u16(), code)["detail"].as_str().unwrap().to_owned()
@@ -197,16 +193,8 @@ async fn invalid_requests_are_refused_by_name() {
 async fn collections_without_the_index_refuse() {
     let app = App::new().await;
     let reply = app.post_json("/passages", json!({"text": SENTENCE})).await;
-    match backends::is_valkey() {
-        true => reply.problem(501, "unsupported_by_backend"),
-        false => reply.problem(422, "passages_off"),
-    };
+    reply.problem(422, "passages_off");
     let with = async |settings: Value| app.put_json("/collections/made", settings).await;
-    if backends::is_valkey() {
-        let made = with(json!({"passages": {"words": 32}})).await;
-        made.problem(501, "unsupported_by_backend");
-        return;
-    }
     for (settings, fault) in [
         (json!({"passages": {"words": 5}}), "13..=100, not 5"),
         (json!({"passages": {"words": 101}}), "13..=100, not 101"),
@@ -226,9 +214,6 @@ async fn collections_without_the_index_refuse() {
 
 #[tokio::test]
 async fn a_reindex_makes_the_index() {
-    if backends::is_left_out("reindexes") {
-        return;
-    }
     let app = App::new().await;
     assert_eq!(app.put_json("/collections/made", json!({})).await.status, 201);
     let document = json!({"id": "act", "text": SENTENCE});
@@ -245,16 +230,13 @@ async fn a_reindex_makes_the_index() {
     assert_eq!(answer["guarantee"]["words"], 20);
 }
 
-async fn limited(limits: LimitSettings) -> Option<App> {
-    if backends::is_left_out("passages") {
-        return None;
-    }
+async fn limited(limits: LimitSettings) -> App {
     let app = App::with_collection(CollectionSettings { limits, ..settings() }).await;
     for number in 0..5 {
         let text = format!("{} {SENTENCE}", filler(&format!("n{number}x"), 100));
         app.add(&[json!({"id": format!("n{number}"), "text": text})]).await;
     }
-    Some(app)
+    app
 }
 
 #[tokio::test]
@@ -263,11 +245,11 @@ async fn a_search_beyond_its_limits_is_truncated() {
         LimitSettings { passage_texts_max: 3, ..LimitSettings::default() },
         LimitSettings { passage_words_max: 3 * 132, ..LimitSettings::default() },
     ] {
-        let Some(app) = limited(limits).await else { return };
+        let app = limited(limits).await;
         let answer = find(&app, json!({"text": SENTENCE})).await;
         assert_eq!((ids(&answer).len(), &answer["truncated"]), (3, &json!(true)), "{answer}");
     }
-    let Some(app) = limited(LimitSettings::default()).await else { return };
+    let app = limited(LimitSettings::default()).await;
     let answer = find(&app, json!({"text": SENTENCE})).await;
     assert_eq!((ids(&answer).len(), &answer["truncated"]), (5, &json!(false)), "{answer}");
 }
@@ -275,16 +257,13 @@ async fn a_search_beyond_its_limits_is_truncated() {
 #[tokio::test]
 async fn a_filter_is_evaluated_on_so_many_documents() {
     let limits = LimitSettings { filtered_max: 3, ..LimitSettings::default() };
-    let Some(app) = limited(limits).await else { return };
+    let app = limited(limits).await;
     let answer = find(&app, json!({"text": SENTENCE, "filter": "@.x == 1"})).await;
     assert_eq!((ids(&answer).len(), &answer["truncated"]), (0, &json!(true)), "{answer}");
 }
 
 #[tokio::test]
 async fn work_and_memory_are_counted() {
-    if backends::is_left_out("passages") {
-        return;
-    }
     let text = filler("word", 50_000);
     let server = ServerSettings { request_cost_max: 1_000, ..ServerSettings::default() };
     let app = App::with_server(server).await;
@@ -303,7 +282,7 @@ async fn work_and_memory_are_counted() {
 
 #[tokio::test]
 async fn a_damaged_text_is_not_found_and_said_to_be_missing() {
-    let Some(app) = app_with_texts().await else { return };
+    let app = app_with_texts().await;
     app.damage("essay");
     app.post_json("/passages", json!({"text": SENTENCE})).await.problem(500, "document_damaged");
     app.collections().close().await.unwrap();
@@ -321,7 +300,7 @@ async fn a_damaged_text_is_not_found_and_said_to_be_missing() {
 
 #[tokio::test]
 async fn statistics_and_metrics_have_the_index() {
-    let Some(app) = app_with_texts().await else { return };
+    let app = app_with_texts().await;
     let stats = app.get("/stats").await.json();
     let index = &stats["passages"];
     assert_eq!(index["sequences"], 3, "{stats}");
@@ -334,7 +313,7 @@ async fn statistics_and_metrics_have_the_index() {
 
 #[tokio::test]
 async fn of_equal_documents_a_thousand_are_found() {
-    let Some(app) = app_with_texts().await else { return };
+    let app = app_with_texts().await;
     let line = |number| format!("{}\n", json!({"id": format!("copy{number}"), "text": SENTENCE}));
     let copies: String = (0..1_000).map(line).collect();
     let added = app.post("/documents?check=false", "application/x-ndjson", copies).await;
@@ -349,7 +328,7 @@ async fn of_equal_documents_a_thousand_are_found() {
 
 #[tokio::test]
 async fn a_word_that_is_repeated_is_compared_within_the_limits() {
-    let Some(app) = app_with_texts().await else { return };
+    let app = app_with_texts().await;
     let repeated = "again ".repeat(3_000);
     app.add(&[json!({"id": "repeated", "text": repeated})]).await;
     let answer = find(&app, json!({"text": repeated})).await;

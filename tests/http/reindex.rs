@@ -3,7 +3,6 @@
 use serde_json::{Value, json};
 
 use crate::app::{App, text};
-use crate::backends;
 
 const NEWS: &str = "/collections/news";
 const REINDEX: &str = "/collections/news/reindex";
@@ -20,9 +19,6 @@ async fn ended(app: &App) -> Value {
 
 #[tokio::test]
 async fn a_reindex_reports_its_progress() {
-    if backends::is_left_out("reindexes that end within a minute") {
-        return;
-    }
     let app = App::new().await;
     app.put_json(NEWS, json!({})).await;
     app.get(REINDEX).await.problem(404, "reindex_not_found");

@@ -19,7 +19,6 @@ use tower::ServiceExt;
 
 use crate::access::{app_with_keys, key, send_with_key};
 use crate::app::{App, arriving, lines, post, text};
-use crate::backends;
 use crate::limits::unending;
 use crate::socket::SOON;
 
@@ -52,9 +51,6 @@ fn few_requests() -> ServerSettings {
 
 #[tokio::test]
 async fn requests_that_wait_for_changes_leave_room() {
-    if backends::is_left_out("changes") {
-        return;
-    }
     let app = App::with_server(few_requests()).await;
     let mut all = Vec::new();
     for _ in 0..10 {
@@ -250,9 +246,6 @@ async fn a_streamed_answer_breaks_off_with_its_key() {
 
 #[tokio::test]
 async fn a_wait_for_changes_ends_with_its_key() {
-    if backends::is_left_out("changes") {
-        return;
-    }
     let (app, dir) = app_with_keys(ServerSettings::default()).await;
     let request = waits_with(&app, "read").await;
     let answering = begun(&app, request);

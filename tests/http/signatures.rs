@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use crate::app::{App, Reply};
-use crate::backends;
 use crate::numbers::Numbers;
 
 const SIGNED: &str = "/collections/signed";
@@ -134,9 +133,6 @@ async fn values_of_64_bits_may_be_kept_in_8() {
 
 #[tokio::test]
 async fn signatures_survive_replacement_removal_and_restart() {
-    if backends::is_left_out("reindexes") {
-        return;
-    }
     let (app, all) = (signed(32).await, of_32_bits());
     fill(&app, &all).await;
     assert!(app.post_json("/collections/signed/snapshots", "").await.status.is_success());
@@ -181,9 +177,6 @@ async fn signatures_survive_replacement_removal_and_restart() {
 
 #[tokio::test]
 async fn near_duplicates_are_skipped_and_listed_by_their_estimates() {
-    if backends::is_left_out("discoveries") {
-        return;
-    }
     let (app, all) = (signed(32).await, of_32_bits());
     // Of these the sets of values, each with its place, resemble each other less than 0.8.
     assert!((0.8..0.88).contains(&share(&all["5/0"], &all["5/3"])));

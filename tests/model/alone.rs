@@ -4,7 +4,6 @@ use akin::document::Document;
 use akin::engine::{AddOptions, AddStatus, Added, Conditions, Filter, OnDuplicate};
 
 use crate::answers::{Finds, check};
-use crate::backends;
 use crate::contents;
 use crate::passages;
 use crate::plain::{Model, Plain, owner};
@@ -48,10 +47,7 @@ pub fn options(skip: bool) -> AddOptions {
 pub async fn play(world: &mut World) {
     for _ in 0..STEPS {
         step(world).await;
-        // Thousands of keys are read for it in Valkey.
-        if !backends::is_valkey() || world.numbers.one_in(20) {
-            world.check_count().await;
-        }
+        world.check_count().await;
         let name = world.any_id();
         world.check_get(&name).await;
         look_up(world, &name).await;
@@ -80,8 +76,6 @@ async fn step(world: &mut World) {
         }
         51..53 => look_up_content(world).await,
         53 => world.check_listed().await,
-        // Instead of what this backend lacks.
-        54..58 if backends::is_valkey() => world.disturb().await,
         54 if world.numbers.one_in(2) => world.check_stored_clusters().await,
         54 => world.check_discovery().await,
         55 => world.reindex().await,

@@ -1,8 +1,7 @@
 //! Several clients at once, each with ids of its own, while snapshots, removals of expired
-//! documents, discoveries and a reindex go on, or while Valkey closes all connections. A client knows what became of its own documents and
+//! documents, discoveries and a reindex go on. A client knows what became of its own documents and
 //! of those that nobody changes; of the others it knows nothing.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -13,7 +12,6 @@ use tokio::task::JoinHandle;
 
 use crate::alone::{below, is_stored, options, status};
 use crate::answers::{Finds, check_known, lookup};
-use crate::backends;
 use crate::contents;
 use crate::numbers::Numbers;
 use crate::plain::{Model, id, owner};
@@ -42,10 +40,9 @@ pub async fn play(world: &mut World) {
     let stable = world.model.part(world.model.rule, |owner| owner == STABLE);
     let is_over = Arc::new(AtomicBool::new(false));
     let is_reindexed = next.is_some();
-    let is_quiet = is_reindexed || backends::is_valkey();
     let around = [
-        tokio::spawn(maintain(world.collections().clone(), world.dir(), is_over.clone())),
-        tokio::spawn(discover(world.collections().clone(), is_over.clone(), stable, is_quiet)),
+        tokio::spawn(maintain(world.collections().clone(), is_over.clone())),
+        tokio::spawn(discover(world.collections().clone(), is_over.clone(), stable, is_reindexed)),
     ];
     let playing: Vec<JoinHandle<Client>> =
         clients.into_iter().map(|client| tokio::spawn(client.play())).collect();
@@ -81,16 +78,12 @@ fn gather(world: &mut World, clients: &[Client]) {
     }
 }
 
-async fn maintain(collections: Arc<Collections>, dir: PathBuf, is_over: Arc<AtomicBool>) {
+async fn maintain(collections: Arc<Collections>, is_over: Arc<AtomicBool>) {
     while !is_over.load(Ordering::Relaxed) {
         let engine = collections.get(&world::name()).unwrap();
         // The snapshot of a collection that is being replaced may be refused.
         let _ = engine.snapshot().await;
         let _ = engine.remove_expired().await;
-        if backends::is_valkey() {
-            // Replies are lost, of commands that are executed.
-            backends::close_connections(&dir);
-        }
         tokio::task::yield_now().await;
     }
 }
@@ -99,14 +92,14 @@ async fn discover(
     collections: Arc<Collections>,
     is_over: Arc<AtomicBool>,
     stable: Model,
-    is_quiet: bool,
+    is_reindexed: bool,
 ) {
     let is_records = matches!(
         stable.documents.values().next().map(|plain| &plain.content),
         Some(Content::Fields(_)) | None
     );
     let expected = pairs_of(&stable, 0.7);
-    while !is_over.load(Ordering::Relaxed) && !is_records && !is_quiet {
+    while !is_over.load(Ordering::Relaxed) && !is_records && !is_reindexed {
         let engine = collections.get(&world::name()).unwrap();
         let found = pairs(&engine, 0.7).await;
         let mut of_stable = by_ids(&found);

@@ -1,7 +1,6 @@
 //! A collection on disk, and the model beside it.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
@@ -16,8 +15,6 @@ use futures_util::StreamExt;
 use tempfile::TempDir;
 
 use crate::answers::{self, Finds, RecallTally};
-use crate::backends;
-use crate::backends::valkey_nodes::Valkey;
 use crate::contents;
 use crate::numbers::Numbers;
 use crate::plain::{Model, Plain, id, metadata};
@@ -41,8 +38,6 @@ pub struct World {
     collections: Option<Arc<Collections>>,
     now_ms: Arc<AtomicI64>,
     dir: TempDir,
-    /// Nodes of its own, which fail.
-    pub nodes: Option<Arc<Valkey>>,
 }
 
 pub fn name() -> CollectionName {
@@ -67,20 +62,16 @@ pub fn document(
 }
 
 impl World {
-    /// `nodes`: its own, instead of the backend that all worlds share.
-    pub async fn new(setting: Setting, numbers: Numbers, nodes: Option<Arc<Valkey>>) -> Self {
+    pub async fn new(setting: Setting, numbers: Numbers) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let now_ms = Arc::new(AtomicI64::new(START_MS));
-        let mut settings = setting.settings();
-        if settings.clusters.threshold.is_some() && backends::is_left_out("stored clusters") {
-            settings.clusters.threshold = None;
-        }
-        let collections = open(&dir, nodes.clone(), &now_ms, 16 << 20).await;
+        let settings = setting.settings();
+        let collections = open(&dir, &now_ms, 16 << 20).await;
         collections.create(name(), settings.clone()).await.unwrap();
         let model = Model::new(rule_of(&settings), START_MS);
         let recall = RecallTally::default();
         let collections = Some(collections);
-        Self { setting, settings, numbers, model, recall, collections, now_ms, dir, nodes }
+        Self { setting, settings, numbers, model, recall, collections, now_ms, dir }
     }
 
     pub fn engine(&self) -> Arc<Collection> {
@@ -113,20 +104,12 @@ impl World {
         assert_eq!(Arc::strong_count(&closing), 1, "nothing else has them open");
         tokio::task::spawn_blocking(move || drop(closing)).await.unwrap();
         let cache_bytes = self.numbers.pick(&[1 << 14, 16 << 20]);
-        let nodes = self.nodes.clone();
-        self.collections = Some(open(&self.dir, nodes, &self.now_ms, cache_bytes).await);
+        self.collections = Some(open(&self.dir, &self.now_ms, cache_bytes).await);
         assert_eq!(*self.engine().settings(), self.settings);
-    }
-
-    pub fn dir(&self) -> PathBuf {
-        self.dir.path().to_owned()
     }
 
     /// The settings that it is reindexed with next, if it can be.
     pub fn next_settings(&self) -> Option<CollectionSettings> {
-        if backends::is_valkey() {
-            return None;
-        }
         let others = self.setting.others()?;
         Some(if self.settings == others { self.setting.settings() } else { others })
     }
@@ -226,7 +209,7 @@ impl World {
 
     /// All pairs and all clusters.
     pub async fn check_discovery(&mut self) {
-        if self.setting == Setting::Records || backends::is_valkey() {
+        if self.setting == Setting::Records {
             return;
         }
         let least = self.numbers.pick(&[0.6, 0.8, 1.0]);
@@ -252,19 +235,8 @@ pub async fn check_get(engine: &Collection, setting: Setting, model: &Model, nam
     );
 }
 
-async fn open(
-    dir: &TempDir,
-    nodes: Option<Arc<Valkey>>,
-    now_ms: &Arc<AtomicI64>,
-    sets_cache_bytes: u64,
-) -> Arc<Collections> {
+async fn open(dir: &TempDir, now_ms: &Arc<AtomicI64>, sets_cache_bytes: u64) -> Arc<Collections> {
     let (dir, now_ms) = (dir.path().to_owned(), Arc::clone(now_ms));
-    let shared_dir = dir.clone();
-    let connect = move || match nodes {
-        Some(nodes) => Some(backends::in_nodes(&nodes, &shared_dir)),
-        None => backends::shared(&shared_dir),
-    };
-    let shared = tokio::task::spawn_blocking(connect).await.unwrap();
     let of_all = CollectionsSettings {
         store: StorageSettings::default(),
         sets_cache_bytes,
@@ -276,7 +248,6 @@ async fn open(
             ..LimitSettings::default()
         },
         clock: Clock::new(move || now_ms.load(Ordering::Relaxed)),
-        shared,
     };
     let open = move || {
         Collections::open(&dir, CollectionSettings::default(), of_all, &Progress::default())

@@ -1,4 +1,4 @@
-//! Tests that return early because the machine or the backend lacks something. The test harness
+//! Tests that return early because the machine lacks something. The test harness
 //! counts them as passed, so their names go to a file, which `tests/check.sh` prints at its end.
 
 use std::fs::OpenOptions;

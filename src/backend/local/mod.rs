@@ -177,16 +177,7 @@ impl Backend for Local {
         // In this order: a document that is no longer in flight is in the catalog.
         let is_new = !arrival.has_predecessor()
             && self.memory.catalog.ordinal(&document.document.id).is_none();
-        let announced = None;
-        Ok(Registered { document, rivals, is_new, tentative, search, arrival, announced, text })
-    }
-
-    /// All documents in flight are in this process.
-    async fn announce(
-        &self,
-        _registered: &mut Registered,
-    ) -> Result<Option<Candidates>, BackendError> {
-        Ok(None)
+        Ok(Registered { document, rivals, is_new, tentative, search, arrival, text })
     }
 
     async fn store(&self, registered: Registered) -> Result<Stored, BackendError> {

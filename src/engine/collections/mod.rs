@@ -6,8 +6,6 @@ mod opening;
 mod rebuild;
 mod registry;
 mod reindex;
-mod replacing;
-mod shared;
 mod verify;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -21,9 +19,7 @@ use futures_util::future::select_all;
 use tokio::sync::Semaphore;
 
 use super::{CollectionSettings, Engine, EngineError, LimitSettings, off_runtime_if};
-use crate::backend::{
-    BackendError, Capability, Clock, ListedCollection, Progress, SetCache, SharedCollections,
-};
+use crate::backend::{BackendError, Clock, Progress, SetCache};
 use crate::storage::StorageSettings;
 use files::CollectionFiles;
 use registry::{Registry, Removal};
@@ -47,8 +43,6 @@ pub struct CollectionsSettings {
     pub limits_max: LimitSettings,
     /// By which documents are stored and expire.
     pub clock: Clock,
-    /// The collections, if they are shared with other processes instead of in the directory.
-    pub shared: Option<Arc<dyn SharedCollections>>,
 }
 
 /// An open collection. If it is removed while a handle exists, reads continue, writes are refused,
@@ -57,26 +51,12 @@ pub struct Collection {
     name: CollectionName,
     pub(super) engine: Engine,
     /// Last, so that it is dropped after the engine, which has the files open.
-    location: Location,
-}
-
-/// Where a collection is.
-enum Location {
-    Directory(CollectionFiles),
-    Shared(ListedCollection),
+    files: CollectionFiles,
 }
 
 impl Collection {
     pub fn name(&self) -> &CollectionName {
         &self.name
-    }
-
-    /// Its files, which `capability` needs.
-    fn files(&self, capability: Capability) -> Result<&CollectionFiles, BackendError> {
-        match &self.location {
-            Location::Directory(files) => Ok(files),
-            Location::Shared(_) => Err(capability.unsupported()),
-        }
     }
 }
 
@@ -157,22 +137,19 @@ impl Collections {
         &self,
         name: &CollectionName,
         settings: &CollectionSettings,
-    ) -> Result<(Collection, Creation), EngineError> {
+    ) -> Result<Collection, EngineError> {
         self.check_new(settings)?;
         let max = self.settings.collections_max;
         if self.list().len() >= max {
             return Err(EngineError::TooManyCollections { max });
-        }
-        if let Some(shared) = &self.settings.shared {
-            return self.create_shared(&**shared, name, settings);
         }
         self.check_room()?;
         // Until it takes over, it is no collection: dropping it deletes it.
         let files = CollectionFiles::begin_building(&self.root, name, settings, None)?;
         let collection =
             self.open_in(name.clone(), settings.clone(), files, &Progress::default())?;
-        collection.files(Capability::Reindexes)?.take_over()?;
-        Ok((collection, Creation::Created))
+        collection.files.take_over()?;
+        Ok(collection)
     }
 
     /// # Errors
@@ -199,7 +176,7 @@ impl Collections {
             return Err(EngineError::CollectionRequired);
         }
         let this = Arc::clone(self);
-        let remove = move || this.registry.remove(&name, |it| this.remove_stored(it));
+        let remove = move || this.registry.remove(&name, |it| it.files.remove());
         let (collection, removal) = off_runtime_if(true, remove).await??;
         let outcome = removal.outcome(&collection.name);
         tokio::spawn(async move {
@@ -209,17 +186,6 @@ impl Collections {
             }
         });
         outcome
-    }
-
-    fn remove_stored(&self, collection: &Collection) -> Result<Removal, EngineError> {
-        match &collection.location {
-            Location::Directory(files) => files.remove(),
-            Location::Shared(listed) => {
-                let shared = self.settings.shared.as_ref().expect("it was opened from there");
-                shared.drop_collection(listed)?;
-                Ok(Removal::Durable)
-            }
-        }
     }
 
     /// The reason why a collection has failed, if any has.
@@ -289,8 +255,7 @@ async fn reason(collection: Arc<Collection>) -> String {
     let mut poisoned = collection.poisoned();
     let reason = poisoned.wait_for(Option::is_some).await.ok().and_then(|reason| reason.clone());
     let Some(reason) = reason else { return std::future::pending().await };
-    let Ok(files) = collection.files(Capability::Reindexes) else { return reason };
-    let dir = files.dir().to_owned();
+    let dir = collection.files.dir().to_owned();
     if let Ok(true) = off_runtime_if(true, move || dir.exists()).await {
         return reason;
     }

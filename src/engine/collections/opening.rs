@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::Semaphore;
 
 use super::files::{self, CollectionFiles, FoundDirectories};
-use super::{Collection, CollectionName, Collections, CollectionsSettings, Location, Registry};
+use super::{Collection, CollectionName, Collections, CollectionsSettings, Registry};
 use crate::backend::parallel::share_out;
 use crate::backend::{Progress, SetCache};
 use crate::engine::{CollectionSettings, Engine, EngineError, Opening};
@@ -41,10 +41,6 @@ impl Collections {
             reindexes: Mutex::default(),
             backups: Arc::new(Semaphore::new(1)),
         };
-        if let Some(shared) = collections.settings.shared.clone() {
-            collections.open_all_shared(&*shared, default)?;
-            return Ok(collections);
-        }
         // `default` is opened before anything is removed: its lock keeps other processes out.
         let name = CollectionName::default();
         let files = CollectionFiles::permanent(root.join(name.as_str()));
@@ -118,7 +114,7 @@ impl Collections {
     ) -> Result<Collection, EngineError> {
         let opening = Opening { progress: progress.clone(), ..self.opening() };
         match Engine::open(files.dir(), settings, opening) {
-            Ok(engine) => Ok(Collection { name, engine, location: Location::Directory(files) }),
+            Ok(engine) => Ok(Collection { name, engine, files }),
             Err(EngineError::Store { reason }) => {
                 let reason = format!("collection '{name}': {reason}");
                 Err(EngineError::Store { reason })

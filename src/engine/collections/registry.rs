@@ -94,25 +94,23 @@ impl<T> Registry<T> {
         self.set(name, Some(Standing::Unavailable));
     }
 
-    /// The collection of this name, or the collection that `create` has put on disk, or found
-    /// there.
+    /// The collection of this name, or the collection that `create` has put on disk.
     ///
     /// # Errors
     /// `CollectionUnavailable`, `Closed`, and the errors of `create`.
     pub fn get_or_create(
         &self,
         name: CollectionName,
-        create: impl FnOnce() -> Result<(T, Creation), EngineError>,
+        create: impl FnOnce() -> Result<T, EngineError>,
     ) -> Result<(Arc<T>, Creation), EngineError> {
         let _changes = self.changes()?;
         match self.get(&name) {
             Err(EngineError::CollectionNotFound { .. }) => {}
             existing => return existing.map(|existing| (existing, Creation::Existing)),
         }
-        let (created, creation) = create()?;
-        let created = Arc::new(created);
+        let created = Arc::new(create()?);
         self.set(name, Some(Standing::Open(Arc::clone(&created))));
-        Ok((created, creation))
+        Ok((created, Creation::Created))
     }
 
     /// Removes a name once `remove` has removed its collection on disk.
@@ -136,18 +134,6 @@ impl<T> Registry<T> {
         };
         self.set(name.clone(), standing);
         Ok((collection, removal))
-    }
-
-    /// Lets another attempt be made to open a collection that is unavailable.
-    ///
-    /// # Errors
-    /// `Closed`
-    pub fn forget_unavailable(&self) -> Result<(), EngineError> {
-        let _changes = self.changes()?;
-        for name in self.unavailable() {
-            self.set(name, None);
-        }
-        Ok(())
     }
 
     /// Gives a collection's name to its successor, once `take_over` has done so on disk. `finish`

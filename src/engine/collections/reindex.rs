@@ -13,7 +13,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::files::CollectionFiles;
-use super::{Collection, CollectionName, Collections, Location};
+use super::{Collection, CollectionName, Collections};
 use crate::backend::{Backend, Capability, CopiedDocument, Local, PausedWrites};
 use crate::document::Document;
 use crate::engine::{CollectionSettings, Engine, EngineError, Opening, off_runtime_if};
@@ -101,8 +101,8 @@ impl Reindex {
 }
 
 impl Collections {
-    /// Starts to rebuild a collection with other settings, also if other processes share it. Only
-    /// one reindex of a collection runs at a time.
+    /// Starts to rebuild a collection with other settings. Only one reindex of a collection runs at
+    /// a time.
     ///
     /// # Errors
     /// `CollectionNotFound`, `CollectionSettings`, `TextsNotKept`, `ReindexUnderWay`, `NoRoom`,
@@ -120,17 +120,11 @@ impl Collections {
         if !old.settings().store.text {
             return Err(EngineError::TextsNotKept { name: name.clone() });
         }
-        let replacing = self.begin_replacing(&old, &settings).await?;
-        if replacing.is_none() {
-            old.engine.require(Capability::Reindexes)?.check_room_for_copy().await?;
-        }
+        old.engine.require(Capability::Reindexes)?.check_room_for_copy().await?;
         let reindex = self.begin(&old, settings)?;
         let (this, status) = (Arc::clone(self), reindex.status());
         tokio::spawn(async move {
-            let outcome = match replacing {
-                Some(replacing) => this.replace_shared(&old, &reindex, replacing).await,
-                None => this.rebuild(&old, &reindex).await,
-            };
+            let outcome = this.rebuild(&old, &reindex).await;
             if let Ok(local) = old.engine.require(Capability::Reindexes) {
                 local.keep_log_after(u64::MAX);
             }
@@ -167,11 +161,6 @@ impl Collections {
         let reindexes = self.reindexes.lock().unwrap_or_else(PoisonError::into_inner);
         let last = reindexes.get(name).filter(|reindex| reindex.is_of(&collection));
         last.cloned().ok_or_else(|| EngineError::ReindexNotFound { name: name.clone() })
-    }
-
-    pub(super) fn is_reindexing(&self, name: &CollectionName) -> bool {
-        let reindexes = self.reindexes.lock().unwrap_or_else(PoisonError::into_inner);
-        reindexes.get(name).is_some_and(|last| last.ended.get().is_none())
     }
 
     fn begin(
@@ -222,11 +211,11 @@ impl Collections {
         old: &Collection,
         settings: CollectionSettings,
     ) -> Result<Collection, EngineError> {
-        let replaced = Some(old.files(Capability::Reindexes)?);
+        let replaced = Some(&old.files);
         let files = CollectionFiles::begin_building(&self.root, &old.name, &settings, replaced)?;
         let opening = Opening { clock: old.engine.clock.clone(), ..self.opening() };
         let engine = Engine::open(files.dir(), settings, opening)?;
-        Ok(Collection { name: old.name.clone(), engine, location: Location::Directory(files) })
+        Ok(Collection { name: old.name.clone(), engine, files })
     }
 
     async fn fill_and_swap(
@@ -260,14 +249,12 @@ impl Collections {
         paused: PausedWrites,
     ) -> Result<(), EngineError> {
         let name = &old.name;
-        let (old_files, new_files) =
-            (old.files(Capability::Reindexes)?, new.files(Capability::Reindexes)?);
         let redirect = || {
             // Only now: a client whose write was acknowledged reads it under the name.
             let set = old.engine.successor.set(Arc::clone(new));
             set.unwrap_or_else(|_| unreachable!("a collection is replaced once"));
             paused.supersede();
-            if let Err(error) = new_files.end_takeover(old_files) {
+            if let Err(error) = new.files.end_takeover(&old.files) {
                 tracing::error!(
                     %name,
                     %error,
@@ -275,7 +262,7 @@ impl Collections {
                 );
             }
         };
-        self.registry.replace(name, old, new, || new_files.take_over(), redirect)
+        self.registry.replace(name, old, new, || new.files.take_over(), redirect)
     }
 }
 

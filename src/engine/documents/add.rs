@@ -73,7 +73,6 @@ impl Engine {
             sketch: analysis.sketch,
             whole_document: analysis.whole_document,
             only_over: None,
-            times: None,
         }
     }
 

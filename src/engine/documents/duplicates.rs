@@ -58,7 +58,6 @@ impl Engine {
             agreeing_min: scheme.plan(threshold).agreeing_min,
             threshold,
             rivals_max,
-            lookup: self.search_limits_of_added(),
         }))
     }
 
@@ -113,8 +112,7 @@ impl Engine {
         let query = self.query(&prepared, &options)?;
         let skips = options.on_duplicate == OnDuplicate::Skip;
         loop {
-            let announced = self.backend.announce(&mut registered).await?;
-            let found = self.find(&query, announced.or_else(|| looked_up.take())).await?;
+            let found = self.find(&query, looked_up.take()).await?;
             let mut scored = found.scored;
             let rivals = std::mem::take(&mut registered.rivals);
             let scoring = self.score_rivals(&query, rivals, skips, &mut scored).await?;

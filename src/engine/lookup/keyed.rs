@@ -101,20 +101,6 @@ impl Engine {
         founds_max
     }
 
-    /// The limits of the first search for a document that is added; `None` if that search has
-    /// other keys than the search for rivals.
-    pub(crate) fn search_limits_of_added(&self) -> Option<SearchLimits> {
-        if self.takes_records() || matches!(self.analyser.scheme, Scheme::Prefix(_)) {
-            return None;
-        }
-        let limits = &self.settings.limits;
-        Some(SearchLimits {
-            postings_max: limits.candidates_max.max(CHECKED_AT_ONCE),
-            found_max: CHECKED_AT_ONCE,
-            members_max: limits.duplicates_max + 1,
-        })
-    }
-
     /// Searches and checks, and repeats both if candidates are removed at the same time.
     /// `looked_up`: the query's result of [`candidates_of_all`](Self::candidates_of_all), if any.
     pub(super) async fn find_by_keys(

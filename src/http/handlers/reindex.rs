@@ -20,7 +20,7 @@ use crate::http::response::reindex::ReindexReply;
 /// Answers at once; `GET` returns the progress. If it fails, or the server stops before the end,
 /// the collection is as it was. Needs as much room on the disk as the collection takes. The
 /// configuration has the settings of `default`: `akin reindex` builds `default` again while no
-/// server is running. Over Valkey writes are refused at the end, for about a minute.
+/// server is running.
 #[utoipa::path(
     post, path = "/collections/{collection}/reindex", operation_id = "reindex",
     tag = "Collections",

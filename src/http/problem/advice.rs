@@ -89,9 +89,6 @@ const ADVICE: &[(Code, &str)] = &[
         "Add the document again. `akin verify` lists all damage in a data directory."),
     (Code::Internal, "Look for the request id in the server's log, and report the fault with it."),
     (Code::UnsupportedByBackend, "Use a call that this backend supports."),
-    (Code::BackendUnavailable,
-        "Send the request again after the time in Retry-After. The log says which node did not \
-         answer."),
     (Code::NotReady,
         "Wait until GET /readyz answers 200: collections are being opened, and `progress` \
          says how far."),

@@ -71,7 +71,6 @@ codes! {
     Internal "internal" 500 "The server failed";
     UnsupportedByBackend "unsupported_by_backend" 501 "The backend does not support this";
     NotReady "not_ready" 503 "The server is still starting";
-    BackendUnavailable "backend_unavailable" 503 "Valkey is unavailable";
     OutOfService "out_of_service" 503 "The store is out of service";
     CollectionUnavailable "collection_unavailable" 503 "The collection could not be opened";
     Overloaded "overloaded" 503 "The server is overloaded";
@@ -89,7 +88,6 @@ impl Code {
     pub fn retry_after_s(self) -> Option<u32> {
         match self {
             Self::NotReady
-            | Self::BackendUnavailable
             | Self::Overloaded
             | Self::MemoryBudgetExhausted
             | Self::TimedOut

@@ -266,7 +266,6 @@ impl From<EngineError> for Problem {
             | EngineError::MeasurementUnderWay
             | EngineError::BackupUnderWay => Code::Overloaded,
             EngineError::TooManyCollections { .. } => Code::TooManyCollections,
-            EngineError::Unavailable { .. } => Code::BackendUnavailable,
             EngineError::OutOfService { .. }
             | EngineError::Closed
             | EngineError::Superseded

@@ -12,7 +12,6 @@ const PLAIN: &[Code] = &[
     Code::DocumentDamaged,
     Code::Internal,
     Code::NotReady,
-    Code::BackendUnavailable,
     Code::OutOfService,
     Code::CollectionUnavailable,
     Code::Overloaded,
@@ -54,9 +53,6 @@ const MEASURES: &[Code] = &[Code::TextRequired, Code::TextsTooLong];
 
 const PASSAGES: &[Code] = &[Code::PassagesOff, Code::WrongContent, Code::EmptyDocument];
 
-/// Of calls that only the local backend has.
-const ONLY_LOCAL: &[Code] = &[Code::UnsupportedByBackend];
-
 const POSTED: &[Code] = &[Code::BodyTooLarge, Code::InvalidRequest];
 
 /// Types that stand for problems in `#[utoipa::path(responses(…))]`.
@@ -83,24 +79,24 @@ problems! {
     /// Of a call that names a stored document by parameter or path.
     OfStored: [BY_ID, COUNTED, &[Code::WrongContent]];
     /// Of a search for the passages of a stored document.
-    PassagesOfStored: [ONLY_LOCAL, BY_ID, COUNTED, PASSAGES];
+    PassagesOfStored: [BY_ID, COUNTED, PASSAGES];
     /// Of a search for the passages of a text.
-    PassagesOfPosted: [ONLY_LOCAL, JSON_BODY, BY_ID, COUNTED, PASSAGES, &[
+    PassagesOfPosted: [JSON_BODY, BY_ID, COUNTED, PASSAGES, &[
         Code::MalformedText,
         Code::DocumentTooLarge,
     ]];
-    /// Of a lookup of a stored document: only the local backend has it with `k` or by containment.
-    LookingUp: [BY_ID, COUNTED, ONLY_LOCAL, PASSAGES];
+    /// Of a lookup of a stored document.
+    LookingUp: [BY_ID, COUNTED, PASSAGES];
     /// Of a lookup of probes.
-    Probing: [BODY, BY_ID, POSTED, COUNTED, ONLY_LOCAL, PASSAGES];
+    Probing: [BODY, BY_ID, POSTED, COUNTED, PASSAGES];
     /// Of a comparison of stored documents.
     ComparingStored: [BY_ID, MEASURES, COUNTED, &[Code::TooManyShingles, Code::WrongContent]];
     /// Of a comparison of posted documents.
     Comparing: [BODY, BY_ID, MEASURES, POSTED, COUNTED];
     /// Of a discovery of pairs or clusters.
-    Discovering: [ONLY_LOCAL, &[Code::UnsupportedMode, Code::WrongContent]];
+    Discovering: [&[Code::UnsupportedMode, Code::WrongContent]];
     /// Of a call for clusters, or for the cluster of one document.
-    Clustering: [ONLY_LOCAL, &[
+    Clustering: [&[
         Code::DocumentNotFound,
         Code::UnsupportedMode,
         Code::WrongContent,
@@ -112,11 +108,11 @@ problems! {
     /// Of a call that takes a list of ids.
     Collapsing: [JSON_BODY, COUNTED, &[Code::TooManyShingles, Code::WrongContent]];
     /// Of a call that reads changes.
-    Following: [ONLY_LOCAL, &[Code::ChangesGone]];
+    Following: [&[Code::ChangesGone]];
     /// Of a call that takes a list of ids to return.
     Fetching: [JSON_BODY, COUNTED, &[Code::WrongContent]];
     /// Of a call that takes documents.
-    Adding: [BODY, COUNTED, ONLY_LOCAL, &[
+    Adding: [BODY, COUNTED, &[
         Code::PassagesOff,
         Code::InvalidDocument,
         Code::MetadataTooLarge,
@@ -137,13 +133,13 @@ problems! {
     /// Of a call that names a collection.
     OfCollection: [&[Code::CollectionNotFound]];
     /// Of a call that creates a collection.
-    Making: [ONLY_LOCAL, JSON_BODY, &[
+    Making: [JSON_BODY, &[
         Code::CollectionExists,
         Code::TooManyCollections,
         Code::InsufficientStorage,
     ]];
     /// Of a call that begins a reindex.
-    BeginningReindex: [ONLY_LOCAL, JSON_BODY, &[
+    BeginningReindex: [JSON_BODY, &[
         Code::CollectionNotFound,
         Code::ReindexUnderWay,
         Code::ReindexOfDefault,
@@ -155,9 +151,9 @@ problems! {
     /// Of a call that removes a collection.
     Removing: [&[Code::CollectionNotFound, Code::CollectionRequired]];
     /// Of a call that backs collections up.
-    BackingUp: [ONLY_LOCAL, &[Code::InsufficientStorage]];
+    BackingUp: [&[Code::InsufficientStorage]];
     /// Of a call that makes or lists snapshots.
-    OfSnapshots: [ONLY_LOCAL];
+    OfSnapshots: [&[]];
 }
 
 /// Adds the problem of a call that names a collection.

@@ -178,7 +178,7 @@ pub struct StatsReply {
     index_bytes: u64,
     /// The part of it that is for ids.
     ids_bytes: u64,
-    /// `index_bytes` divided by `documents`; absent while there are none, and over Valkey.
+    /// `index_bytes` divided by `documents`; absent while there are none.
     #[serde(skip_serializing_if = "Option::is_none")]
     bytes_per_document: Option<f64>,
     /// The index of passages, in a collection that has one.
@@ -207,10 +207,8 @@ pub struct StatsReply {
 impl StatsReply {
     pub fn new(stats: Stats, started_at: Timestamp, settings: CollectionSettings) -> Self {
         let Stats { backend: stats, discoveries, clusters, .. } = stats;
-        // The memory of a collection in Valkey is not known.
-        let is_known = stats.documents > 0 && stats.index_bytes > 0;
         let bytes_per_document =
-            is_known.then(|| stats.index_bytes as f64 / stats.documents as f64);
+            (stats.documents > 0).then(|| stats.index_bytes as f64 / stats.documents as f64);
         Self {
             documents: stats.documents,
             distinct_sets: stats.distinct_sets,

@@ -14,15 +14,7 @@ fn settings() -> CollectionsSettings {
     let store = StorageSettings { readers: 1, ..StorageSettings::default() };
     let limits_max = LimitSettings::default().times(100);
     let clock = Clock::system();
-    let shared = None;
-    CollectionsSettings {
-        store,
-        sets_cache_bytes: 1 << 16,
-        collections_max: 3,
-        limits_max,
-        clock,
-        shared,
-    }
+    CollectionsSettings { store, sets_cache_bytes: 1 << 16, collections_max: 3, limits_max, clock }
 }
 
 fn try_open(dir: &TempDir) -> Result<Arc<Collections>, EngineError> {

@@ -114,7 +114,7 @@ impl Server {
         let create = || {
             let built = self.build(None);
             self.set(built.dir, State::Here);
-            Ok((built, Creation::Created))
+            Ok(built)
         };
         self.registry.get_or_create(news(), create).map(|(_, creation)| creation)
     }

@@ -3,6 +3,7 @@ use std::collections::BTreeMap;
 use futures_util::TryStreamExt;
 
 use super::*;
+use crate::backend::Capability;
 use crate::engine::{Admitted, ReindexState, ReindexStatus, rebuild_default};
 use crate::storage::Order;
 
