@@ -27,8 +27,8 @@ use akin_core::scheme::{Kind, Threshold};
 /// settings of records the third column is the points. If pairs may be missing, the last lines say
 /// so: they begin with #, or of JSON are an object with the only member "summary".
 ///
-/// With --url the documents of a collection are exported and compared here, whatever the server
-/// keeps them in, so that the server does no more than for `akin export`.
+/// With --url the documents of a collection are exported and compared here, so that the server
+/// does no more than for `akin export`.
 #[derive(Args)]
 pub struct Arguments {
     /// Files or directories of documents, as `akin import` takes them, or - for stdin
