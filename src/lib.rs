@@ -1,10 +1,10 @@
 //! akin: near-duplicate search as a service.
 //!
-//! Sets, sketches, keys, the index and joins are in the crate [`akin_core`]. The modules of the
+//! Sets, sketches, keys, the index and joins are in the crate [`akin_core`], what server, commands
+//! and clients say to each other in [`akin_model`]. The modules of the
 //! server in reading order; each uses only the core and the modules before it
 //! (`tests/architecture.rs` checks that):
 //!
-//! - [`document`]: a document with its id, content, metadata and expiry.
 //! - [`budget`]: the memory that requests may take together.
 //! - `trusted_file`: files with keys and certificates.
 //! - `background`: threads of lower priority, for long work.
@@ -22,7 +22,7 @@ pub mod budget;
 pub mod cli;
 mod config;
 pub mod connector;
-pub mod document;
+pub use akin_model::document;
 pub mod engine;
 #[cfg(any(test, fuzzing))]
 pub mod fuzzing;

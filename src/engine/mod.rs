@@ -16,7 +16,7 @@ mod offline;
 mod operations;
 mod passages;
 mod quality;
-mod settings;
+mod seed;
 mod types;
 
 use std::path::Path;
@@ -29,18 +29,22 @@ use tokio::task::JoinError;
 
 use discovery::Discoveries;
 use quality::recall::RecallMeter;
+use seed::seeded;
 
 pub use crate::backend::PreparedDocument;
 pub use crate::backend::{BackendStats, Clock, Progress, Recovery, RecoverySource, Removed};
 pub use crate::backend::{ClusterCounts, ClustersState};
 pub use crate::storage::{Change, Finding, Order, Position, Record, SnapshotInfo};
 pub use akin_core::join::{Linkage, Stage};
+pub use akin_model::name::{CollectionName, InvalidCollectionName};
+pub use akin_model::settings::{
+    ClusteringSettings, CollectionSettings, LimitSettings, PassageIndexing, StoreSettings,
+};
 pub use analysis::{Analyser, Analysis};
-pub use clusters::{ClusteringSettings, KeptClusters};
+pub use clusters::KeptClusters;
 pub use collections::{
-    Collection, CollectionName, Collections, CollectionsSettings, Creation, InvalidCollectionName,
-    ReindexState, ReindexStatus, Verification, VerifiedCollection, rebuild_default,
-    verify_directory,
+    Collection, Collections, CollectionsSettings, Creation, ReindexState, ReindexStatus,
+    Verification, VerifiedCollection, rebuild_default, verify_directory,
 };
 pub use compare::compare_contents;
 pub use compare::comparison::{
@@ -65,13 +69,11 @@ pub use offline::{
 pub use operations::ListedIds;
 pub use operations::backup::{Restored, Restoring, check_backup, restore};
 pub use passages::{
-    AddedPassages, Chance, ContainedOf, ContainmentCheck, Guarantee, PassageAnswer,
-    PassageIndexing, PassageMatch, PassagePlace, PassageProbe, PassageQuery, PassageShares,
-    SharedPassage,
+    AddedPassages, Chance, ContainedOf, ContainmentCheck, Guarantee, PassageAnswer, PassageMatch,
+    PassagePlace, PassageProbe, PassageQuery, PassageShares, SharedPassage,
 };
 pub use quality::{CurveAnswer, CurveOf, curve_of};
 pub use quality::{Recall, Sample, Tally};
-pub use settings::{CollectionSettings, LimitSettings, StoreSettings};
 pub use types::{
     AddOptions, AddStatus, Added, Admitted, Answer, FoundBy, Lookup, Match, MatchContainment,
     MatchDetails, Mode, Note, OnDuplicate, Probe, Stats,
@@ -128,7 +130,7 @@ impl Engine {
     ) -> Result<Self, EngineError> {
         let Opening { storage, sets, progress, clock } = opening;
         let store = Store::prepare(dir, &storage).map_err(BackendError::from)?;
-        let seeded = settings.seeded(store.identity())?;
+        let seeded = seeded(&settings, store.identity())?;
         let analyser = Analyser::new(&seeded);
         let identity = seeded.identity(&analyser.scheme);
         let local = LocalSettings {

@@ -14,9 +14,9 @@ use super::request::parameters::{
     RecallParameters, StoredPair, TextParameters,
 };
 use super::request::{bodies, probes, query, settings};
-use super::time::Time;
 use super::token::WireToken;
 use crate::document::{Content, Document, DocumentId};
+use akin_model::time::Time;
 
 /// The longest problem, however long the body: its detail and its pointer are cut.
 const PROBLEM_BYTES_MAX: usize = 8 << 10;

@@ -20,7 +20,6 @@ mod request_id;
 mod response;
 mod settings;
 mod state;
-mod time;
 mod token;
 
 pub use access::key;

@@ -35,7 +35,6 @@
 mod growth;
 mod kept;
 mod linking;
-mod settings;
 
 use std::time::Duration;
 
@@ -48,7 +47,6 @@ use akin_core::join::cluster_name;
 use akin_core::scheme::Threshold;
 
 pub use kept::KeptClusters;
-pub use settings::ClusteringSettings;
 
 /// The background work works for this long, and then rests for as long.
 const WORK_MAX: Duration = Duration::from_millis(10);

@@ -1,7 +1,6 @@
 //! The collections of one data directory: opening, creating and removing them.
 
 pub(super) mod files;
-mod name;
 mod opening;
 mod rebuild;
 mod registry;
@@ -21,11 +20,11 @@ use tokio::sync::Semaphore;
 use super::{CollectionSettings, Engine, EngineError, LimitSettings, off_runtime_if};
 use crate::backend::{BackendError, Clock, Progress, SetCache};
 use crate::storage::StorageSettings;
+use akin_model::name::CollectionName;
 use files::CollectionFiles;
 use registry::{Registry, Removal};
 use reindex::Reindex;
 
-pub use name::{CollectionName, InvalidCollectionName};
 pub use rebuild::rebuild_default;
 pub use reindex::{ReindexState, ReindexStatus};
 pub use verify::{Verification, VerifiedCollection, verify_directory};

@@ -73,7 +73,8 @@ impl Verification {
             Ok(Some(settings)) => {
                 // A store with an unreadable seed is inspected as well, and reported as damaged.
                 let stored = stored_identity(&dir).ok().flatten();
-                let settings = settings.seeded(stored.as_deref()).unwrap_or(settings);
+                let settings =
+                    crate::engine::seeded(&settings, stored.as_deref()).unwrap_or(settings);
                 let scheme = Analyser::new(&settings).scheme;
                 let expected = Expected {
                     identity: &settings.identity(&scheme),

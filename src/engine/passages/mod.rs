@@ -7,7 +7,6 @@
 mod answer;
 mod arrival;
 mod page;
-mod settings;
 
 pub use arrival::{AddedPassages, ContainmentCheck};
 
@@ -15,7 +14,6 @@ pub use answer::{
     Chance, ContainedOf, Guarantee, PassageAnswer, PassageMatch, PassagePlace, PassageProbe,
     PassageQuery, PassageShares, SharedPassage,
 };
-pub use settings::PassageIndexing;
 
 use std::sync::Arc;
 

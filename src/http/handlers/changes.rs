@@ -17,7 +17,7 @@ use crate::http::problem::of_calls::Following;
 use crate::http::request::extract::{Ready, SMALL_BYTES_MAX, SmallAnswerMemory};
 use crate::http::request::query::Query;
 use crate::http::response::pieces::{self, Broken, Pieces};
-use crate::http::time::Time;
+use akin_model::time::Time;
 
 /// Changes of an answer, if the call does not limit them.
 const LIMIT_DEFAULT: u32 = 1_000;

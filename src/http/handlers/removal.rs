@@ -23,7 +23,7 @@ use crate::http::request::query::{NoParameters, Query};
 use crate::http::request::reading;
 use crate::http::response::json::{Bounded, Json};
 use crate::http::response::timed::Timed;
-use crate::http::time::Time;
+use akin_model::time::Time;
 
 type RemovedReply = Timed<Removed>;
 

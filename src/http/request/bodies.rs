@@ -18,9 +18,9 @@ use crate::http::problem::Problem;
 use crate::http::problem::code::Code;
 use crate::http::request::json::{self, Object};
 use crate::http::request::options::AddParameters;
-use crate::http::time::Time;
 use crate::http::token::WireToken;
 use akin_core::scheme::Threshold;
+use akin_model::time::Time;
 
 /// A document: it has exactly one of `text`, `tokens`, `fields` and `signature`. The options, from
 /// `check` on, are not stored; they may stand in the query instead.

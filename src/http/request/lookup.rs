@@ -12,8 +12,8 @@ use crate::http::problem::Problem;
 use crate::http::problem::code::Code;
 use crate::http::request::include::MatchInclude;
 use crate::http::settings::FILTER_BYTES_MAX;
-use crate::http::time::Time;
 use akin_core::scheme::Threshold;
+use akin_model::time::Time;
 
 /// Matches of a lookup, and ids of a page, where the call does not limit them.
 const LIMIT_DEFAULT: usize = 20;

@@ -15,9 +15,9 @@ use crate::http::request::include::PassageInclude;
 use crate::http::request::json::{self, Object};
 use crate::http::request::lookup::{ConditionParameters, WrongOption, inherit, limit, offset};
 use crate::http::request::reading::{self, BodyReader, Media};
-use crate::http::time::Time;
 use crate::http::{AppState, ServerSettings};
 use akin_core::scheme::Threshold;
+use akin_model::time::Time;
 
 /// The index finds no passage of fewer words.
 const WORDS_MIN: u32 = 8;

@@ -20,9 +20,9 @@ use crate::http::request::json::{self, Object};
 use crate::http::request::lookup::{ConditionParameters, LookupOptions, LookupParameters, Measure};
 use crate::http::request::options::CompareParameters;
 use crate::http::request::reading::{self, BodyReader, Media};
-use crate::http::time::Time;
 use crate::http::token::WireToken;
 use akin_core::scheme::Threshold;
+use akin_model::time::Time;
 
 const CODE: Code = Code::InvalidRequest;
 

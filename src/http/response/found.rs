@@ -8,7 +8,7 @@ use crate::engine::{
     ClusterPart, DiscoveryKind, DiscoveryStats, FoundPair, Incomplete, Linkage, Mode, Stage,
 };
 use crate::http::bulk::ndjson;
-use crate::http::time::Time;
+use akin_model::time::Time;
 
 /// A cluster of near-duplicates. It is written piece by piece, as it may be as large as the
 /// collection.

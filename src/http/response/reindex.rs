@@ -7,7 +7,7 @@ use crate::engine::{CollectionSettings, ReindexState, ReindexStatus};
 use crate::http::problem::Problem;
 use crate::http::problem::code::Code;
 use crate::http::response::json::Bounded;
-use crate::http::time::Time;
+use akin_model::time::Time;
 
 /// How far a reindex is, or how it ended.
 #[derive(Serialize, ToSchema)]

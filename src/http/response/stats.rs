@@ -11,8 +11,8 @@ use crate::engine::{
 };
 use crate::http::response::found::DiscoveryReply;
 use crate::http::response::json::Bounded;
-use crate::http::time::Time;
 use akin_core::passages::BlockIndexStats;
+use akin_model::time::Time;
 
 #[derive(Serialize, ToSchema)]
 #[schema(as = Status)]

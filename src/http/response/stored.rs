@@ -11,9 +11,9 @@ use crate::document::{Content, DocumentId, Metadata};
 use crate::engine::{Disguise, Engine, Note, Record};
 use crate::http::problem::{Problem, ProblemReply, internal};
 use crate::http::request::include::Include;
-use crate::http::time::Time;
 use crate::http::token::WireToken;
 use akin_core::text::ShingleSet;
+use akin_model::time::Time;
 
 /// Disguising more shingles takes milliseconds.
 const SHINGLES_INLINE_MAX: u32 = 16_384;

@@ -267,7 +267,7 @@ impl Selected {
     /// Its settings with the seed of the unpacked store.
     fn seeded(&self) -> Result<CollectionSettings, EngineError> {
         let identity = stored_identity(&self.prepared).map_err(|error| store(&error))?;
-        self.saved.settings.seeded(identity.as_deref())
+        crate::engine::seeded(&self.saved.settings, identity.as_deref())
     }
 
     /// Checks that the collection does not exist and fits the configuration.

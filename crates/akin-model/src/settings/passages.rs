@@ -6,7 +6,7 @@ use akin_core::scheme::Kind;
 use akin_core::sketch::Method;
 use akin_core::text::Unit;
 
-use crate::engine::CollectionSettings;
+use crate::settings::CollectionSettings;
 
 /// The index of passages that a collection has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -31,7 +31,7 @@ impl PassageIndexing {
     }
 
     /// Every fault of the settings, each beginning with its key.
-    pub(in crate::engine) fn faults(self, of: &CollectionSettings) -> Vec<String> {
+    pub(super) fn faults(self, of: &CollectionSettings) -> Vec<String> {
         if self.is_off() {
             return Vec::new();
         }

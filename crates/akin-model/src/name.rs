@@ -1,3 +1,5 @@
+//! Names of collections.
+
 use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;

@@ -1,11 +1,18 @@
+//! The settings of a collection.
+
+mod clusters;
+mod passages;
+
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::json;
 use utoipa::ToSchema;
 
-use super::{ClusteringSettings, EngineError, PassageIndexing};
 use akin_core::scheme::{Kind, Scheme, SchemeSettings};
 use akin_core::sketch::{Method, SketchSettings};
 use akin_core::text::{CUTTING_VERSION, ShingleSettings, Shingler, Unit};
+
+pub use clusters::ClusteringSettings;
+pub use passages::PassageIndexing;
 
 /// A collection's settings. `shingles`, `sketch`, `scheme.kind`, `scheme.bands`, `scheme.rows`,
 /// `scheme.fields`, `scheme.field_sketches` and `store.text` decide the stored data and are fixed
@@ -28,7 +35,7 @@ pub struct CollectionSettings {
 impl CollectionSettings {
     /// All settings that decide the stored data, as a line of JSON to compare: also the version of
     /// how texts are cut, and the stop words if shingles begin with them.
-    pub(super) fn identity(&self, scheme: &Scheme) -> String {
+    pub fn identity(&self, scheme: &Scheme) -> String {
         let scheme = match scheme {
             Scheme::Bands(bands) => {
                 json!({ "kind": self.scheme.kind, "bands": bands.bands, "rows": bands.rows })
@@ -57,24 +64,8 @@ impl CollectionSettings {
 
     /// Makes sets of stored contents, without a limit, as the limit may have been higher when they
     /// were stored.
-    pub(super) fn unlimited_shingler(&self) -> Shingler {
+    pub fn unlimited_shingler(&self) -> Shingler {
         Shingler::new(self.shingles.clone(), self.sketch.seed(), usize::MAX)
-    }
-
-    /// With the seed of the store that has this identity if there is none of their own; a new store
-    /// gets a secret seed.
-    ///
-    /// # Errors
-    /// [`EngineError::Store`]
-    pub(super) fn seeded(&self, stored: Option<&str>) -> Result<Self, EngineError> {
-        let mut settings = self.clone();
-        if settings.sketch.seed.is_none() {
-            settings.sketch.seed = Some(match stored {
-                Some(identity) => seed_in(identity)?,
-                None => secret_seed()?,
-            });
-        }
-        Ok(settings)
     }
 
     /// Every fault of the settings: the part, and a message that begins with the key.
@@ -127,20 +118,6 @@ impl CollectionSettings {
     }
 }
 
-fn secret_seed() -> Result<u64, EngineError> {
-    getrandom::u64().map_err(|error| EngineError::Store {
-        reason: format!("cannot get a random seed from the operating system: {error}"),
-    })
-}
-
-/// The seed in a store's identity.
-fn seed_in(identity: &str) -> Result<u64, EngineError> {
-    let identity: Value = serde_json::from_str(identity).unwrap_or_default();
-    identity["sketch"]["seed"].as_u64().ok_or_else(|| EngineError::Store {
-        reason: "the identity of the store has no seed".to_owned(),
-    })
-}
-
 /// Stored parts of a document, and its time to live.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields, default)]
@@ -165,7 +142,7 @@ impl StoreSettings {
     }
 
     /// The time to live in milliseconds.
-    pub(super) fn ttl_ms(&self) -> Option<i64> {
+    pub fn ttl_ms(&self) -> Option<i64> {
         self.ttl_s.map(|ttl_s| ttl_s as i64 * 1_000)
     }
 }
@@ -311,6 +288,7 @@ impl LimitSettings {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::Value;
 
     fn faults(given: Value) -> Vec<(&'static str, String)> {
         serde_json::from_value::<CollectionSettings>(given).unwrap().faults()
