@@ -32,12 +32,10 @@ pub enum FilterError {
     /// Characters are counted from 1.
     #[error("at character {at}: unexpected {found}")]
     Syntax { at: usize, found: String },
-    #[error("it is too complex to be parsed: shorten it or nest it less deeply")]
-    TooComplex,
+    #[error("it has more than {max} parentheses within each other")]
+    TooDeep { max: usize },
     #[error("filters do not support {0}")]
     Unsupported(&'static str),
-    #[error("{0}")]
-    Other(String),
 }
 
 impl Filter {

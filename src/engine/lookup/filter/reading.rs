@@ -1,169 +1,317 @@
-//! Parses expressions into conditions. `jsonpath_rust` parses the grammar of the standard; its
-//! syntax tree is then translated, and unsupported parts are refused.
+//! Parses expressions into conditions: a parser by recursive descent for the grammar of RFC 9535,
+//! which names the parts of the grammar that filters do not support.
 
-use std::num::NonZeroUsize;
-
-use jsonpath_rust::parser::errors::JsonPathError;
-use jsonpath_rust::parser::model::{
-    Comparable, Comparison, Filter, FilterAtom, JpQuery, Literal, Segment, Selector, SingularQuery,
-    SingularQuerySegment, Test,
-};
-use jsonpath_rust::parser::parse_json_path;
-use pest::error::{ErrorVariant, InputLocation};
 use serde_json::{Number, Value};
 
 use super::FilterError;
 use super::condition::{Condition, Operand, Operator, Step};
 
-/// Makes a whole path of the expression, as its only filter.
-const BEFORE: &str = "$[?";
+/// Parentheses within each other. Each level takes stack while the filter is parsed and evaluated.
+const DEPTH_MAX: usize = 64;
 
-/// Steps that parsing may take, a few milliseconds: some expressions make the parser backtrack
-/// exponentially.
-const STEPS_MAX: NonZeroUsize = NonZeroUsize::new(100_000).expect("it is not zero");
-
-/// Characters of the expression, and of the parser's own message, that an error quotes.
+/// Characters of the expression that an error quotes.
 const SHOWN_MAX: usize = 20;
-const DETAIL_MAX: usize = 200;
+
+/// The two-character operators come first: `<` is the beginning of `<=`.
+const OPERATORS: [(&str, Operator); 6] = [
+    ("==", Operator::Equal),
+    ("!=", Operator::Unequal),
+    ("<=", Operator::LessOrEqual),
+    (">=", Operator::GreaterOrEqual),
+    ("<", Operator::Less),
+    (">", Operator::Greater),
+];
 
 pub(crate) fn read(expression: &str) -> Result<Condition, FilterError> {
-    // The limit is global to the process; nothing else in it uses pest.
-    pest::set_call_limit(Some(STEPS_MAX));
-    let path = format!("{BEFORE}{expression}]");
-    let JpQuery { segments } =
-        parse_json_path(&path).map_err(|error| translate(error, expression))?;
-    match &segments[..] {
-        [Segment::Selector(Selector::Filter(filter))] => condition(filter, Depth::Expression),
-        // The expression contains the closing bracket and continues after it.
-        _ => Err(FilterError::Unsupported("a second bracket or selector")),
+    let mut parser = Parser { expression, at: 0, depth: 0, in_path: false };
+    let condition = parser.any()?;
+    if parser.peek().is_some() { Err(parser.unexpected()) } else { Ok(condition) }
+}
+
+struct Parser<'a> {
+    expression: &'a str,
+    /// The byte of the next character.
+    at: usize,
+    depth: usize,
+    /// Within the filter of a path, where paths select at most one value.
+    in_path: bool,
+}
+
+/// The steps of a path, and the byte of the first step that can select several values.
+struct Path {
+    steps: Vec<Step>,
+    several_at: Option<usize>,
+}
+
+impl<'a> Parser<'a> {
+    fn rest(&self) -> &'a str {
+        &self.expression[self.at..]
     }
-}
 
-/// How deeply a part of an expression is nested.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Depth {
-    Expression,
-    /// In the filter of a path: paths there select at most one value.
-    PathFilter,
-}
+    /// The next character that is not blank.
+    fn peek(&mut self) -> Option<char> {
+        let blanks = |c| matches!(c, ' ' | '\t' | '\n' | '\r');
+        self.at = self.expression.len() - self.rest().trim_start_matches(blanks).len();
+        self.rest().chars().next()
+    }
 
-fn condition(filter: &Filter, depth: Depth) -> Result<Condition, FilterError> {
-    let all = |filters: &[Filter]| -> Result<Vec<_>, _> {
-        filters.iter().map(|filter| condition(filter, depth)).collect()
-    };
-    match filter {
-        Filter::Or(filters) => all(filters).map(Condition::Any),
-        Filter::And(filters) => all(filters).map(Condition::All),
-        Filter::Atom(FilterAtom::Filter { expr, not }) => {
-            condition(expr, depth).map(|condition| negated_if(*not, condition))
+    /// Skips this text if it comes next, after blanks.
+    fn take(&mut self, text: &str) -> bool {
+        self.peek();
+        let is_next = self.rest().starts_with(text);
+        self.at += if is_next { text.len() } else { 0 };
+        is_next
+    }
+
+    /// Skips and returns the next characters as long as they are of this kind.
+    fn take_while(&mut self, is_part: impl Fn(char) -> bool) -> &'a str {
+        let start = self.at;
+        self.at = self.expression.len() - self.rest().trim_start_matches(is_part).len();
+        &self.expression[start..self.at]
+    }
+
+    /// Terms joined by `||`.
+    fn any(&mut self) -> Result<Condition, FilterError> {
+        let mut terms = vec![self.all()?];
+        while self.take("||") {
+            terms.push(self.all()?);
         }
-        Filter::Atom(FilterAtom::Test { expr, not }) => match &**expr {
-            Test::RelQuery(path) => Ok(negated_if(*not, Condition::Exists(steps(path, depth)?))),
-            Test::AbsQuery(_) => Err(FilterError::Unsupported("$")),
-            Test::Function(_) => Err(FilterError::Unsupported("a function")),
-        },
-        Filter::Atom(FilterAtom::Comparison(comparison)) => compare(comparison),
+        Ok(alone(terms).unwrap_or_else(Condition::Any))
     }
-}
 
-fn negated_if(not: bool, condition: Condition) -> Condition {
-    if not { Condition::Not(Box::new(condition)) } else { condition }
-}
-
-fn compare(comparison: &Comparison) -> Result<Condition, FilterError> {
-    let operator = match comparison {
-        Comparison::Eq(..) => Operator::Equal,
-        Comparison::Ne(..) => Operator::Unequal,
-        Comparison::Gt(..) => Operator::Greater,
-        Comparison::Gte(..) => Operator::GreaterOrEqual,
-        Comparison::Lt(..) => Operator::Less,
-        Comparison::Lte(..) => Operator::LessOrEqual,
-    };
-    let (left, right) = comparison.vals();
-    Ok(Condition::Comparison { left: operand(left)?, operator, right: operand(right)? })
-}
-
-fn operand(comparable: &Comparable) -> Result<Operand, FilterError> {
-    match comparable {
-        Comparable::Literal(literal) => value(literal).map(Operand::Literal),
-        Comparable::SingularQuery(SingularQuery::Current(path)) => {
-            Ok(Operand::At(path.iter().map(single_step).collect()))
+    /// Terms joined by `&&`.
+    fn all(&mut self) -> Result<Condition, FilterError> {
+        let mut terms = vec![self.term()?];
+        while self.take("&&") {
+            terms.push(self.term()?);
         }
-        Comparable::SingularQuery(SingularQuery::Root(_)) => Err(FilterError::Unsupported("$")),
-        Comparable::Function(_) => Err(FilterError::Unsupported("a function")),
+        Ok(alone(terms).unwrap_or_else(Condition::All))
     }
-}
 
-fn value(literal: &Literal) -> Result<Value, FilterError> {
-    Ok(match literal {
-        Literal::Int(number) => Value::from(*number),
-        Literal::Float(number) => {
-            let number = Number::from_f64(*number);
-            Value::Number(number.ok_or(FilterError::Unsupported("a number beyond a double's"))?)
+    /// A comparison, a test of existence, or parentheses.
+    fn term(&mut self) -> Result<Condition, FilterError> {
+        if self.take("!") {
+            return Ok(Condition::Not(Box::new(self.test()?)));
         }
-        Literal::String(text) => Value::from(text.as_str()),
-        Literal::Bool(truth) => Value::from(*truth),
-        Literal::Null => Value::Null,
-    })
-}
-
-fn single_step(segment: &SingularQuerySegment) -> Step {
-    match segment {
-        SingularQuerySegment::Name(name) => Step::Name(name.clone()),
-        SingularQuerySegment::Index(index) => Step::Index(*index),
+        if self.peek() == Some('(') {
+            return self.test();
+        }
+        let left = if self.take("@") {
+            let path = self.path()?;
+            if path.several_at.is_some() || !self.is_operator_next() {
+                return Ok(Condition::Exists(path.steps));
+            }
+            Operand::At(path.steps)
+        } else {
+            self.literal()?
+        };
+        let operator = self.operator()?;
+        Ok(Condition::Comparison { left, operator, right: self.operand()? })
     }
-}
 
-fn steps(path: &[Segment], depth: Depth) -> Result<Vec<Step>, FilterError> {
-    path.iter().map(|segment| step(segment, depth)).collect()
-}
-
-fn step(segment: &Segment, depth: Depth) -> Result<Step, FilterError> {
-    let selector = match segment {
-        Segment::Selector(selector) => selector,
-        Segment::Descendant(_) => return Err(FilterError::Unsupported("..")),
-        Segment::Selectors(_) => return Err(FilterError::Unsupported("a list of selectors")),
-    };
-    match (selector, depth) {
-        (Selector::Name(name), _) => Ok(Step::Name(name.clone())),
-        (Selector::Index(index), _) => Ok(Step::Index(*index)),
-        (Selector::Wildcard, Depth::Expression) => Ok(Step::Each),
-        (Selector::Filter(filter), Depth::Expression) => {
-            condition(filter, Depth::PathFilter).map(Step::Where)
+    /// What `!` may stand before: parentheses or a test of existence.
+    fn test(&mut self) -> Result<Condition, FilterError> {
+        if self.take("@") {
+            return Ok(Condition::Exists(self.path()?.steps));
         }
-        (Selector::Slice(..), _) => Err(FilterError::Unsupported("a slice")),
-        (Selector::Wildcard, _) => Err(FilterError::Unsupported("* in the filter of a path")),
-        (Selector::Filter(_), _) => {
-            Err(FilterError::Unsupported("a filter in the filter of a path"))
+        if !self.take("(") {
+            return Err(self.refusal());
+        }
+        self.depth += 1;
+        if self.depth > DEPTH_MAX {
+            return Err(FilterError::TooDeep { max: DEPTH_MAX });
+        }
+        let condition = self.any()?;
+        self.depth -= 1;
+        if self.take(")") { Ok(condition) } else { Err(self.unexpected()) }
+    }
+
+    fn is_operator_next(&mut self) -> bool {
+        self.peek();
+        OPERATORS.iter().any(|(text, _)| self.rest().starts_with(text))
+    }
+
+    fn operator(&mut self) -> Result<Operator, FilterError> {
+        let found = OPERATORS.iter().find(|(text, _)| self.take(text));
+        found.map(|(_, operator)| *operator).ok_or_else(|| self.unexpected())
+    }
+
+    fn operand(&mut self) -> Result<Operand, FilterError> {
+        if !self.take("@") {
+            return self.literal();
+        }
+        let path = self.path()?;
+        match path.several_at {
+            None => Ok(Operand::At(path.steps)),
+            Some(at) => Err(self.unexpected_at(at)),
         }
     }
-}
 
-/// Translates the parser's errors into errors of a filter.
-fn translate(error: JsonPathError, expression: &str) -> FilterError {
-    let error = match error {
-        JsonPathError::PestError(error) => error,
-        JsonPathError::MaxNestingDepthExceeded(_) => return FilterError::TooComplex,
-        other => return FilterError::Other(shown(&other.to_string(), DETAIL_MAX)),
-    };
-    let (InputLocation::Pos(byte) | InputLocation::Span((byte, _))) = error.location;
-    match error.variant {
-        ErrorVariant::ParsingError { .. } => syntax(expression, byte.saturating_sub(BEFORE.len())),
-        ErrorVariant::CustomError { .. } => FilterError::TooComplex,
+    fn literal(&mut self) -> Result<Operand, FilterError> {
+        let value = match self.peek() {
+            Some('\'' | '"') => Value::String(self.string()?),
+            Some('-' | '0'..='9') => Value::Number(self.number()?),
+            _ if self.take("true") => Value::Bool(true),
+            _ if self.take("false") => Value::Bool(false),
+            _ if self.take("null") => Value::Null,
+            _ => return Err(self.refusal()),
+        };
+        Ok(Operand::Literal(value))
+    }
+
+    /// A number has the same grammar as in JSON.
+    fn number(&mut self) -> Result<Number, FilterError> {
+        let start = self.at;
+        let digits = self.take_while(|c| matches!(c, '0'..='9' | '-' | '+' | '.' | 'e' | 'E'));
+        let number = serde_json::from_str::<Number>(digits);
+        let is_infinite = digits.parse().is_ok_and(f64::is_infinite);
+        match number {
+            Ok(number) => Ok(number),
+            Err(_) if is_infinite => Err(FilterError::Unsupported("a number beyond a double's")),
+            Err(_) => Err(self.unexpected_at(start)),
+        }
+    }
+
+    /// A string in single or double quotes. It differs from a string of JSON only in the quotes.
+    fn string(&mut self) -> Result<String, FilterError> {
+        let start = self.at;
+        let json = json_string(self.rest());
+        let read = json.and_then(|(json, length)| {
+            self.at += length;
+            serde_json::from_str(&json).ok()
+        });
+        read.ok_or_else(|| self.unexpected_at(start))
+    }
+
+    /// The steps after `@`.
+    fn path(&mut self) -> Result<Path, FilterError> {
+        let mut path = Path { steps: Vec::new(), several_at: None };
+        loop {
+            let in_brackets = self.take("[");
+            if !in_brackets && !self.take(".") {
+                return Ok(path);
+            }
+            if in_brackets {
+                self.peek();
+            }
+            let at = self.at;
+            let step = if in_brackets { self.selector()? } else { self.name()? };
+            if matches!(step, Step::Each | Step::Where(_)) {
+                path.several_at.get_or_insert(at);
+            }
+            path.steps.push(step);
+        }
+    }
+
+    /// `name` or `*`, directly after a dot.
+    fn name(&mut self) -> Result<Step, FilterError> {
+        match self.rest().chars().next() {
+            Some('.') => Err(FilterError::Unsupported("..")),
+            Some('*') => self.each(),
+            Some('a'..='z' | 'A'..='Z' | '_' | '\u{80}'..) => {
+                let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_' || !c.is_ascii();
+                Ok(Step::Name(self.take_while(is_part).to_owned()))
+            }
+            _ => Err(self.unexpected()),
+        }
+    }
+
+    /// What stands in brackets, and the closing bracket.
+    fn selector(&mut self) -> Result<Step, FilterError> {
+        let step = match self.peek() {
+            Some('\'' | '"') => Step::Name(self.string()?),
+            Some('*') => self.each()?,
+            Some('?') => self.path_filter()?,
+            Some(':') => return Err(FilterError::Unsupported("a slice")),
+            _ => self.index()?,
+        };
+        match self.peek() {
+            Some(']') => self.at += 1,
+            Some(',') => return Err(FilterError::Unsupported("a list of selectors")),
+            Some(':') => return Err(FilterError::Unsupported("a slice")),
+            _ => return Err(self.unexpected()),
+        }
+        Ok(step)
+    }
+
+    fn each(&mut self) -> Result<Step, FilterError> {
+        if self.in_path {
+            return Err(FilterError::Unsupported("* in the filter of a path"));
+        }
+        self.at += 1;
+        Ok(Step::Each)
+    }
+
+    fn path_filter(&mut self) -> Result<Step, FilterError> {
+        if self.in_path {
+            return Err(FilterError::Unsupported("a filter in the filter of a path"));
+        }
+        self.at += 1;
+        self.in_path = true;
+        let condition = self.any()?;
+        self.in_path = false;
+        Ok(Step::Where(condition))
+    }
+
+    fn index(&mut self) -> Result<Step, FilterError> {
+        let start = self.at;
+        let digits = self.take_while(|c| matches!(c, '0'..='9' | '-'));
+        // Neither `-0` nor `01` is an index.
+        let index = digits.parse::<i64>().ok().filter(|index| index.to_string() == digits);
+        index.map(Step::Index).ok_or_else(|| self.unexpected_at(start))
+    }
+
+    /// Names what RFC 9535 has and filters do not; anything else is unexpected.
+    fn refusal(&mut self) -> FilterError {
+        let next = self.peek();
+        let is_part = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
+        let after = self.rest().trim_start_matches(is_part);
+        match next {
+            Some('$') => FilterError::Unsupported("$"),
+            Some('a'..='z') if after.starts_with('(') => FilterError::Unsupported("a function"),
+            _ => self.unexpected(),
+        }
+    }
+
+    fn unexpected(&self) -> FilterError {
+        self.unexpected_at(self.at)
+    }
+
+    /// An unexpected token at this byte of the expression, or an unexpected end.
+    fn unexpected_at(&self, byte: usize) -> FilterError {
+        let (before, rest) = self.expression.split_at(byte);
+        // Only the beginning, so that an error does not repeat a long expression.
+        let shown: String = rest.chars().take(SHOWN_MAX).collect();
+        let found = if rest.is_empty() { "end".to_owned() } else { format!("'{shown}'") };
+        FilterError::Syntax { at: before.chars().count() + 1, found }
     }
 }
 
-/// An unexpected token at this byte of the expression, or an unexpected end.
-fn syntax(expression: &str, byte: usize) -> FilterError {
-    let (before, rest) = expression.split_at_checked(byte).unwrap_or((expression, ""));
-    let found = match rest {
-        "" => "end".to_owned(),
-        rest => format!("'{}'", shown(rest, SHOWN_MAX)),
-    };
-    FilterError::Syntax { at: before.chars().count() + 1, found }
+/// The only term, or all of several.
+fn alone(mut terms: Vec<Condition>) -> Result<Condition, Vec<Condition>> {
+    if terms.len() == 1 { Ok(terms.remove(0)) } else { Err(terms) }
 }
 
-/// The beginning of a text, so that an error does not repeat a long expression.
-fn shown(text: &str, characters_max: usize) -> String {
-    text.chars().take(characters_max).collect()
+/// The string with which the text begins, as JSON, and its length in bytes with both quotes.
+/// `None`: it has no end, or escapes the quotes of the other kind.
+fn json_string(text: &str) -> Option<(String, usize)> {
+    let mut characters = text.char_indices();
+    let (_, quote) = characters.next()?;
+    let mut json = String::from('"');
+    while let Some((at, character)) = characters.next() {
+        match character {
+            _ if character == quote => {
+                json.push('"');
+                return Some((json, at + 1));
+            }
+            '"' => json.push_str("\\\""),
+            '\\' => match characters.next()?.1 {
+                '\'' if quote == '\'' => json.push('\''),
+                '"' if quote == '\'' => return None,
+                escaped => json.extend(['\\', escaped]),
+            },
+            _ => json.push(character),
+        }
+    }
+    None
 }
