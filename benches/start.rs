@@ -192,7 +192,7 @@ async fn store(local: &Arc<Local>, numbers: std::ops::Range<u32>) {
         let local = Arc::clone(local);
         let task = tokio::spawn(async move {
             let registered = local.register(prepared(number), false, None).await?;
-            local.store(registered).await
+            local.store(registered, false).await
         });
         async { task.await.expect("it does not panic").map(|_| ()) }
     };

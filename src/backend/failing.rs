@@ -12,7 +12,7 @@ use super::{
     Backend, BackendError, BackendStats, Candidate, Candidates, ExactCandidates, Matches,
     PreparedDocument, Records, Registered, Removed, RivalSearch, Sketched, Stored, Version,
 };
-use crate::document::{Content, Document, DocumentId};
+use crate::document::{Content, DocumentId};
 use crate::storage::{Detail, DocumentDetails, Order, Record};
 use akin_core::index::{ExactSearch, Search};
 use akin_core::text::ShingleSet;
@@ -50,18 +50,18 @@ impl Backend for FailingWrites {
         self.inner.register(document, tentative, search).await
     }
 
-    async fn store(&self, registered: Registered) -> Result<Stored, BackendError> {
+    async fn store(
+        &self,
+        registered: Registered,
+        only_replaces: bool,
+    ) -> Result<Option<Stored>, BackendError> {
         self.write()?;
-        self.inner.store(registered).await
+        self.inner.store(registered, only_replaces).await
     }
 
     async fn store_new(&self, registered: Vec<Registered>) -> Result<(), BackendError> {
         self.write()?;
         self.inner.store_new(registered).await
-    }
-
-    async fn is_stored(&self, document: &Document) -> Result<bool, BackendError> {
-        self.inner.is_stored(document).await
     }
 
     async fn remove(&self, id: &DocumentId) -> Result<bool, BackendError> {

@@ -45,7 +45,7 @@ pub use error::BackendError;
 #[cfg(test)]
 pub(crate) use local::WriteGate;
 pub use local::{
-    ClusterCounts, ClusterWork, Clusters, ClustersState, FoundPassages, Local, LocalSettings,
+    ClusterCounts, ClusterNote, ClusterPosition, ClusterWork, Clusters, ClustersState, FoundPassages, Local, LocalSettings,
     LocalView, LocatedPassages, PassageRequest, PausedWrites, SetCache, SharedPassages,
     SketchSearch, Unfinished,
 };
@@ -180,16 +180,18 @@ pub trait Backend: Send + Sync {
         search: Option<RivalSearch>,
     ) -> Result<Registered, BackendError>;
 
-    /// Makes a registered document durable and findable, replacing an older one with its id. Once
+    /// Makes a registered document durable and findable, replacing an older one with its id. With
+    /// `only_replaces` it is stored only if its id has a document: `None` if there is none. Once
     /// writing has begun, dropping the future does not stop it.
-    async fn store(&self, registered: Registered) -> Result<Stored, BackendError>;
+    async fn store(
+        &self,
+        registered: Registered,
+        only_replaces: bool,
+    ) -> Result<Option<Stored>, BackendError>;
 
     /// Stores documents that are all new ([`Registered::is_new`]), given in their order of arrival.
     /// All or none are stored.
     async fn store_new(&self, registered: Vec<Registered>) -> Result<(), BackendError>;
-
-    /// Whether an identical document (id, content and metadata) is stored. Expiry is not compared.
-    async fn is_stored(&self, document: &Document) -> Result<bool, BackendError>;
 
     /// Removes a document; `false` if the id does not exist.
     async fn remove(&self, id: &DocumentId) -> Result<bool, BackendError>;

@@ -33,7 +33,7 @@ use seed::seeded;
 
 pub use crate::backend::PreparedDocument;
 pub use crate::backend::{BackendStats, Clock, Progress, Recovery, RecoverySource, Removed};
-pub use crate::backend::{ClusterCounts, ClustersState};
+pub use crate::backend::{ClusterCounts, ClusterPosition, ClustersState};
 pub use crate::storage::{Change, Finding, Order, Position, Record, SnapshotInfo};
 pub use akin_core::join::{Linkage, Stage};
 pub use akin_model::name::{CollectionName, InvalidCollectionName};

@@ -23,7 +23,7 @@ use akin_core::scheme::Threshold;
 pub struct AddOptions {
     /// Look for near-duplicates of each document.
     pub check: bool,
-    /// `skip`: do not store a document that has a near-duplicate. By default `keep`.
+    /// `skip`: do not store a new document that has a near-duplicate. By default `keep`.
     pub on_duplicate: OnDuplicate,
     /// The lowest Jaccard similarity of a near-duplicate; by default the collection's threshold.
     pub threshold: Option<Threshold>,
@@ -50,7 +50,8 @@ impl Default for AddOptions {
     }
 }
 
-/// What to do with a document that has a near-duplicate, or that is contained.
+/// What to do with a new document that has a near-duplicate, or that is contained. A document whose
+/// id is stored replaces the stored document.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema, ValueEnum,
 )]
@@ -107,7 +108,7 @@ pub enum AddStatus {
     /// The same content and metadata were stored under this id already, to expire at the same time.
     Unchanged,
     /// Not stored, since it has a near-duplicate (`on_duplicate`) or shares its words with a stored
-    /// document (`on_contained`). An older document of its id stays as it is.
+    /// document (`on_contained`), and no document of its id is stored.
     Skipped,
 }
 

@@ -1,5 +1,8 @@
 //! Checking and storing is one step, whatever else arrives meanwhile.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+
 use akin::document::{Content, Document, Metadata};
 use akin::engine::{
     AddOptions, AddStatus, Clock, CollectionSettings, Lookup, MatchDetails, Mode, OnDuplicate,
@@ -126,23 +129,74 @@ async fn a_stored_document_posted_again_is_not_skipped() {
     assert_eq!(other.status, AddStatus::Skipped);
 }
 
+/// A crawler that comes again posts a page that has changed a little, of which there is a mirror.
 #[tokio::test]
-async fn skip_decides_after_earlier_versions_of_the_id() {
+async fn skip_replaces_a_stored_document_and_reports_its_duplicates() {
     let dir = tempdir().unwrap();
     let engine = open(dir.path());
-    let near = near_copies(7, 2);
-    for (name, content) in ["a", "b"].into_iter().zip(&near) {
+    let near = near_copies(7, 3);
+    for (name, content) in ["page", "mirror"].into_iter().zip(&near) {
         add(&engine, text(name, content)).await;
     }
-    // Equal to the stored version, until the first of the two replaces that version.
-    let later = Document { expires_at_ms: Some(4_000_000_000_000), ..text("a", &near[0]) };
+    let again = engine.add(text("page", &near[2]), SKIP).await.unwrap();
+    assert_eq!((again.status, &again.duplicates[0].id), (AddStatus::Replaced, &id("mirror")));
+    let stored = engine.get(&id("page")).await.unwrap();
+    assert_eq!(stored.content, Some(Content::Text(near[2].clone())));
+    let new = engine.add(text("copy", &near[2]), SKIP).await.unwrap();
+    assert_eq!(new.status, AddStatus::Skipped);
+}
+
+#[tokio::test]
+async fn skip_replaces_a_version_that_arrived_earlier_and_is_not_stored_yet() {
+    let dir = tempdir().unwrap();
+    let engine = open(dir.path());
+    let near = near_copies(7, 3);
+    add(&engine, text("mirror", &near[0])).await;
     let mut admitted = Vec::new();
-    for document in [text("a", "quite another text of six words"), later] {
-        let prepared = engine.prepare(document).unwrap();
-        admitted.push(engine.admit(prepared, SKIP).await.unwrap());
+    for (content, options) in [(&near[1], AddOptions::default()), (&near[2], SKIP)] {
+        let prepared = engine.prepare(text("page", content)).unwrap();
+        admitted.push(engine.admit(prepared, options).await.unwrap());
     }
     let added = engine.complete_all(admitted).await.into_iter().map(|added| added.unwrap().status);
-    assert_eq!(added.collect::<Vec<_>>(), [AddStatus::Replaced, AddStatus::Skipped]);
+    assert_eq!(added.collect::<Vec<_>>(), [AddStatus::Created, AddStatus::Replaced]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn skip_and_a_removal_of_the_stored_document_agree_on_their_order() {
+    let dir = tempdir().unwrap();
+    let engine = open(dir.path());
+    for round in 0..50 {
+        let near = near_copies(3_000 + round, 3);
+        let (page, mirror) = (format!("page{round}"), format!("mirror{round}"));
+        for (name, content) in [&page, &mirror].into_iter().zip(&near) {
+            add(&engine, text(name, content)).await;
+        }
+        let removal = {
+            let (engine, page) = (engine.clone(), id(&page));
+            tokio::spawn(async move { engine.remove(&page).await })
+        };
+        let again = engine.add(text(&page, &near[2]), SKIP).await.unwrap();
+        removal.await.unwrap().unwrap();
+        assert!(matches!(again.status, AddStatus::Replaced | AddStatus::Skipped), "{again:?}");
+        assert!(engine.get(&id(&page)).await.is_err(), "round {round}: it was removed last");
+    }
+}
+
+#[tokio::test]
+async fn skip_does_not_replace_an_expired_document() {
+    let dir = tempdir().unwrap();
+    let now_ms = Arc::new(AtomicI64::new(1_800_000_000_000));
+    let clock = Arc::clone(&now_ms);
+    let clock = Clock::new(move || clock.load(Ordering::Relaxed));
+    let (settings, storage) = (CollectionSettings::default(), StorageSettings::default());
+    let engine = open_with(dir.path(), settings, &storage, 1 << 20, clock).unwrap();
+    let near = near_copies(7, 3);
+    let page = Document { expires_at_ms: Some(1_800_000_001_000), ..text("page", &near[0]) };
+    add(&engine, page).await;
+    add(&engine, text("mirror", &near[1])).await;
+    now_ms.store(1_800_000_001_000, Ordering::Relaxed);
+    let again = engine.add(text("page", &near[2]), SKIP).await.unwrap();
+    assert_eq!(again.status, AddStatus::Skipped);
 }
 
 #[tokio::test]

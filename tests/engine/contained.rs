@@ -142,6 +142,14 @@ async fn contained_documents_are_skipped_as_if_they_came_one_by_one() {
         let again = engine.add(again, options).await.unwrap();
         assert_eq!(again.status, AddStatus::Unchanged);
         assert!(!found(&again).contains_key(&stored[0].to_string()));
+        // A new text of a stored document is stored, though another document contains it.
+        let other = texts[stored[1]].join(" ");
+        let again = text(&stored[0].to_string(), &other);
+        let options =
+            AddOptions { on_duplicate: OnDuplicate::Skip, ..self::options(OnDuplicate::Skip, 0.1) };
+        let again = engine.add(again, options).await.unwrap();
+        assert_eq!(again.status, AddStatus::Replaced);
+        assert!(found(&again).contains_key(&stored[1].to_string()));
         engine.close().await.unwrap();
     }
     assert!(skipped > 10, "{skipped}");

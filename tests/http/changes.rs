@@ -1,4 +1,4 @@
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use akin::engine::CollectionName;
 use akin::storage::StorageSettings;
@@ -124,4 +124,124 @@ async fn changes_are_kept_as_long_as_the_setting_says() {
         }
         assert_eq!(changes(&app, &format!("?since={late}")).await.0.len(), 3);
     }
+}
+
+/// A search index that has the cluster of each document as a field, as a reader of the feed keeps
+/// it.
+#[derive(Default)]
+struct SearchIndex {
+    clusters: BTreeMap<String, Option<String>>,
+    since: String,
+}
+
+impl SearchIndex {
+    /// Reads one answer; returns whether there may be more.
+    async fn follow(&mut self, app: &App, limit: usize) -> bool {
+        let query = format!("since={}&clusters=true&limit={limit}", self.since);
+        let mut lines = app.get(&format!("{KEPT}/changes?{query}")).await.lines();
+        let end = lines.pop().unwrap();
+        for line in lines {
+            let id = line["id"].as_str().unwrap().to_owned();
+            match line["change"].as_str().unwrap() {
+                "stored" => drop(self.clusters.insert(id, None)),
+                "removed" => drop(self.clusters.remove(&id)),
+                "clustered" => {
+                    let cluster = line["cluster"].as_str().unwrap().to_owned();
+                    // A document that was removed meanwhile.
+                    self.clusters.entry(id).and_modify(|of| *of = Some(cluster));
+                }
+                other => panic!("{other}"),
+            }
+        }
+        let before = std::mem::replace(&mut self.since, end["position"].as_str().unwrap().into());
+        before != self.since
+    }
+
+    /// Follows to the end, and compares the clusters with those of the server.
+    async fn check(&mut self, app: &App) {
+        update(app).await;
+        while self.follow(app, 7).await {}
+        let listed = app.get(&format!("{KEPT}/documents?limit=1000")).await.json();
+        let mut stored = BTreeMap::new();
+        for id in listed["ids"].as_array().unwrap() {
+            let id = id.as_str().unwrap();
+            let document = app.get(&format!("{KEPT}/documents/{id}")).await.json();
+            stored.insert(id.to_owned(), document["cluster"].as_str().map(str::to_owned));
+        }
+        assert!(stored.values().all(Option::is_some));
+        assert_eq!(self.clusters, stored);
+    }
+}
+
+const KEPT: &str = "/collections/kept";
+
+/// Does the background work.
+async fn update(app: &App) {
+    let kept = app.collections().get(&"kept".parse().unwrap()).unwrap();
+    while kept.update_clusters().await.unwrap() {}
+}
+
+/// Each text resembles the next ones, so that clusters are chains that are joined and divided.
+fn link(at: usize) -> String {
+    (at * 4..at * 4 + 60).map(|at| format!("w{at}")).collect::<Vec<_>>().join(" ")
+}
+
+async fn create_kept(app: &App) {
+    let settings = json!({"clusters": {"threshold": 0.8}, "scheme": {"exact_from": 0.8}});
+    assert_eq!(app.put_json(KEPT, settings).await.status, 201);
+}
+
+#[tokio::test]
+async fn a_reader_knows_the_cluster_of_each_document_also_over_a_restart() {
+    for seed in 0..4 {
+        let (mut app, mut numbers) = (App::new().await, Numbers(seed));
+        create_kept(&app).await;
+        let position = app.get(&format!("{KEPT}/changes")).await.lines().remove(0);
+        let since = position["position"].as_str().unwrap().to_owned();
+        let mut index = SearchIndex { since, ..SearchIndex::default() };
+        for step in 1..=300 {
+            let id = format!("{:02}", numbers.below(40));
+            let path = format!("{KEPT}/documents/{id}");
+            match numbers.below(12) {
+                0..6 => {
+                    let text = link(numbers.below(30));
+                    app.put_json(&path, json!({"text": text})).await;
+                }
+                6..9 => drop(app.delete(&path).await),
+                9 => drop(app.patch_json(&path, json!({"metadata": {"step": step}})).await),
+                10 => update(&app).await,
+                _ => drop(index.follow(&app, 1 + numbers.below(5)).await),
+            }
+            match step {
+                75 | 225 => index.check(&app).await,
+                150 => {
+                    app = app.restarted().await;
+                    index.follow(&app, 1_000).await;
+                    index.check(&app).await;
+                }
+                _ => {}
+            }
+        }
+        index.check(&app).await;
+    }
+}
+
+#[tokio::test]
+async fn a_reader_that_waits_hears_of_a_cluster() {
+    let app = App::new().await;
+    create_kept(&app).await;
+    let position = app.get(&format!("{KEPT}/changes")).await.lines().remove(0);
+    let since = position["position"].as_str().unwrap().to_owned();
+    let mut index = SearchIndex { since, ..SearchIndex::default() };
+    for id in ["b", "c"] {
+        app.put_json(&format!("{KEPT}/documents/{id}"), json!({"text": link(0)})).await;
+    }
+    index.check(&app).await;
+    let query = format!("since={}&clusters=true&wait_s=60", index.since);
+    let heard = app.get(&format!("{KEPT}/changes?{query}"));
+    let (heard, _) = tokio::join!(heard, async {
+        app.patch_json(&format!("{KEPT}/documents/c"), json!({"metadata": {}})).await
+    });
+    assert_eq!(heard.lines()[0]["id"], "c");
+    app.get("/changes?clusters=true").await.problem(400, "invalid_parameter");
 }

@@ -210,13 +210,13 @@ export interface Conditions {
 
 export interface CheckOptions {
   check?: boolean;
-  /** `skip`: a document that has a near-duplicate is not stored. */
+  /** `skip`: a new document that has a near-duplicate is not stored; a stored id is replaced. */
   onDuplicate?: "keep" | "skip";
   threshold?: number;
   points?: number;
   /** Tell which documents share passages with it, in a collection with `passages.words`. */
   passages?: boolean;
-  /** `skip`: a document of which `containmentMin` is in passages is not stored. */
+  /** `skip`: a new document of which `containmentMin` is in passages is not stored. */
   onContained?: "keep" | "skip";
   containmentMin?: number;
   of?: "probe" | "match";

@@ -150,7 +150,8 @@ mod tests {
         let local = Local::open(store, settings, "", scheme, &sketch, &progress).unwrap();
         let prepared = prepared("a", "one two three");
         let (id, content) = (prepared.document.id.clone(), prepared.document.content.clone());
-        local.store(local.register(prepared, false, None).await.unwrap()).await.unwrap();
+        let registered = local.register(prepared, false, None).await.unwrap();
+        local.store(registered, false).await.unwrap();
         let version = |ordinal| Version { id: id.clone(), ordinal };
         let there = || version(local.memory.catalog.ordinal(&id).unwrap());
         let gone = || version(Ordinal::from(77));

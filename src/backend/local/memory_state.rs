@@ -49,9 +49,9 @@ impl MemoryState {
         Self { index, catalog, sets, scheme, replacements, clusters: None, passages: None }
     }
 
-    /// Keeps clusters, in so much memory.
-    pub fn keep_clusters(&mut self, bytes_max: u64) {
-        self.clusters = Some(Clusters::new(bytes_max, self.catalog.chunks()));
+    /// Keeps clusters, in so much memory, and so many notes of their changes.
+    pub fn keep_clusters(&mut self, bytes_max: u64, notes_max: usize) {
+        self.clusters = Some(Clusters::new(bytes_max, notes_max, self.catalog.chunks()));
     }
 
     /// Applies a durable document, in place of the stored document with its id, which leaves.

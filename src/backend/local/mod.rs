@@ -38,10 +38,10 @@ use crate::backend::parallel::cores;
 use crate::backend::{
     Backend, BackendError, BackendStats, Candidate, Candidates, Capability, ExactCandidates,
     Matches, PreparedDocument, Progress, Records, Recovery, Registered, Removed, RivalSearch,
-    Sketched, Stored, Version, content_hash,
+    Sketched, Stored, Version,
 };
 use crate::background::turns::Turns;
-use crate::document::{Content, Document, DocumentId, Ordinal};
+use crate::document::{Content, DocumentId, Ordinal};
 use crate::storage::{
     CopyStop, Detail, DocumentDetails, Order, PreparedStore, Record, StorageError, Store,
 };
@@ -54,7 +54,9 @@ use passages::ArrivingTexts;
 use passes::Passes;
 use threads::{blocking, long};
 
-pub use clusters::{ClusterCounts, ClusterWork, Clusters, ClustersState, Unfinished};
+pub use clusters::{
+    ClusterCounts, ClusterNote, ClusterPosition, ClusterWork, Clusters, ClustersState, Unfinished,
+};
 pub use gate::PausedWrites;
 pub(crate) use gate::WriteGate;
 pub(crate) use passages::ArrivingText;
@@ -117,7 +119,7 @@ impl Local {
         let sets = settings.sets.of_next_collection();
         let mut memory = MemoryState::new(index, recovered.catalog, scheme, sets);
         if let Some(bytes_max) = settings.clusters_bytes_max {
-            memory.keep_clusters(bytes_max);
+            memory.keep_clusters(bytes_max, settings.store.changes_kept as usize);
         }
         if let Some(passages) = settings.passages {
             let passages = recovery::with_passages(passages, &settings.shingler, &store)?;
@@ -180,19 +182,16 @@ impl Backend for Local {
         Ok(Registered { document, rivals, is_new, tentative, search, arrival, text })
     }
 
-    async fn store(&self, registered: Registered) -> Result<Stored, BackendError> {
-        self.store_one(registered).await
+    async fn store(
+        &self,
+        registered: Registered,
+        only_replaces: bool,
+    ) -> Result<Option<Stored>, BackendError> {
+        self.store_one(registered, only_replaces).await
     }
 
     async fn store_new(&self, registered: Vec<Registered>) -> Result<(), BackendError> {
         self.store_all_new(registered).await
-    }
-
-    async fn is_stored(&self, document: &Document) -> Result<bool, BackendError> {
-        let Some(ordinal) = self.alive(&document.id) else { return Ok(false) };
-        let mut details = self.store.details(vec![ordinal]).await?;
-        let hash = content_hash(document);
-        Ok(details.pop().flatten().is_some_and(|details| details.content_hash == hash))
     }
 
     async fn remove(&self, id: &DocumentId) -> Result<bool, BackendError> {

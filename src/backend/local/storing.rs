@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 
 use super::Local;
 use super::memory_state::DurableDocument;
-use crate::backend::{Backend, BackendError, PreparedDocument, Registered, Stored, content_hash};
+use crate::backend::{BackendError, PreparedDocument, Registered, Stored, content_hash};
 use crate::document::{Document, Ordinal};
 use crate::storage::{EncodedRecord, Record, Write};
 
@@ -66,7 +66,19 @@ impl Local {
         Ok(super::blocking(move || Ok(documents.iter().map(encode).collect())).await?)
     }
 
-    pub(super) async fn store_one(&self, registered: Registered) -> Result<Stored, BackendError> {
+    /// Whether the content and the metadata of a stored document are those of another.
+    async fn is_equal(&self, stored: Ordinal, to: &Document) -> Result<bool, BackendError> {
+        let mut details = self.store.details(vec![stored]).await?;
+        let hash = content_hash(to);
+        Ok(details.pop().flatten().is_some_and(|details| details.content_hash == hash))
+    }
+
+    /// `None` if the document `only_replaces`, and its id has no document.
+    pub(super) async fn store_one(
+        &self,
+        registered: Registered,
+        only_replaces: bool,
+    ) -> Result<Option<Stored>, BackendError> {
         let Registered { document: prepared, mut arrival, text, .. } = registered;
         arrival.wait_for_predecessor().await;
         let document = &prepared.document;
@@ -76,11 +88,16 @@ impl Local {
         if !prepared.only_over.is_none_or(is_over) {
             return Err(BackendError::Changed);
         }
+        if only_replaces && old.is_none() {
+            return Ok(None);
+        }
         let expires_as_before =
-            old.as_ref().is_some_and(|old| old.expires_at_ms() == times.expires_at_ms);
-        if expires_as_before && self.is_stored(document).await? {
+            old.as_ref().filter(|old| old.expires_at_ms() == times.expires_at_ms);
+        if let Some(old) = expires_as_before
+            && self.is_equal(old.ordinal, document).await?
+        {
             arrival.stored();
-            return Ok(Stored::Unchanged);
+            return Ok(Some(Stored::Unchanged));
         }
         // This may be an expired document that is not removed yet.
         let replaces = self.memory.catalog.ordinal(&document.id);
@@ -99,7 +116,7 @@ impl Local {
             drop(text);
         };
         self.write(vec![Write::Put { record, replaces }], apply).await?;
-        Ok(if old.is_some() { Stored::Replaced } else { Stored::Created })
+        Ok(Some(if old.is_some() { Stored::Replaced } else { Stored::Created }))
     }
 
     pub(super) async fn store_all_new(

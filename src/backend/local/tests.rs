@@ -36,7 +36,8 @@ pub(super) fn text(id: &str, version: u32) -> String {
 
 pub(super) async fn post(local: &Local, id: &str, version: u32) -> Result<Stored, BackendError> {
     let document = prepared(id, &text(id, version));
-    local.store(local.register(document, false, None).await?).await
+    let registered = local.register(document, false, None).await?;
+    Ok(local.store(registered, false).await?.unwrap())
 }
 
 /// Asserts that a lookup of each version finds the document under its id and ordinal if this

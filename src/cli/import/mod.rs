@@ -43,7 +43,7 @@ pub struct Arguments {
     settings: Option<PathBuf>,
     #[command(flatten)]
     input: InputOptions,
-    /// Whether to store a document that has a near-duplicate already
+    /// Whether to store a new document that has a near-duplicate; stored ids are replaced
     #[arg(long, value_name = "WHAT", default_value = "keep")]
     on_duplicate: OnDuplicate,
     /// Store documents without looking for near-duplicates

@@ -142,6 +142,10 @@ impl Engine {
         let linker = self.linker()?;
         linker.name_of(linker.local.ordinal(id)?)
     }
+
+    pub(super) fn cluster_name_at(&self, ordinal: Ordinal) -> Option<String> {
+        self.linker()?.name_of(ordinal)
+    }
 }
 
 impl Linker<'_> {

@@ -132,15 +132,10 @@ impl Engine {
     }
 
     async fn complete_alone(&self, admitted: Admitted) -> Result<Added, EngineError> {
-        let CheckedDocument { mut registered, is_skipped, mut added } =
+        let CheckedDocument { registered, only_replaces, mut added } =
             self.check(admitted, None).await?;
-        if is_skipped {
-            // The version that is stored is known once the earlier versions are decided.
-            registered.arrival.wait_for_predecessor().await;
-        }
-        // A document that is already stored is stored again, as its expiry may have changed.
-        if !is_skipped || self.backend.is_stored(&registered.document.document).await? {
-            added.status = self.backend.store(registered).await?.into();
+        if let Some(stored) = self.backend.store(registered, only_replaces).await? {
+            added.status = stored.into();
             added.cluster = self.link_added(&added.id).await;
         }
         Ok(added)
@@ -160,8 +155,8 @@ impl Engine {
                 tokio::task::yield_now().await;
             }
             let checked = self.check(admitted, looked_up).await;
-            let added = checked.map(|CheckedDocument { registered, is_skipped, mut added }| {
-                if !is_skipped {
+            let added = checked.map(|CheckedDocument { registered, only_replaces, mut added }| {
+                if !only_replaces {
                     added.status = AddStatus::Created;
                     to_store.push(registered);
                 }

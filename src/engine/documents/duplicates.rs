@@ -18,9 +18,8 @@ const SCORED_MIN: usize = 4;
 /// A document after the search for its near-duplicates.
 pub(super) struct CheckedDocument {
     pub registered: Registered,
-    /// The document has a near-duplicate, or is contained, and is not to be stored, unless it is
-    /// stored already.
-    pub is_skipped: bool,
+    /// The document has a near-duplicate, or is contained, and is skipped unless its id is stored.
+    pub only_replaces: bool,
     /// The result if the document is not stored.
     pub added: Added,
 }
@@ -78,13 +77,22 @@ impl Engine {
     ) -> Result<CheckedDocument, EngineError> {
         let (passages, memory) = (admitted.options.passages, admitted.options.memory.clone());
         let mut checked = self.check_duplicates(admitted, looked_up).await?;
-        if let Some(check) = passages.filter(|_| !checked.is_skipped) {
-            let found = self.passages_at_arrival(&checked.registered, check, memory).await?;
-            let is_contained = !found.matches.is_empty();
-            checked.is_skipped = check.on_contained == OnDuplicate::Skip && is_contained;
-            checked.added.passages = Some(found);
+        let Some(check) = passages else { return Ok(checked) };
+        if checked.only_replaces && !self.replaces(&mut checked.registered).await? {
+            return Ok(checked);
         }
+        let found = self.passages_at_arrival(&checked.registered, check, memory).await?;
+        let is_contained = !found.matches.is_empty();
+        checked.only_replaces |= check.on_contained == OnDuplicate::Skip && is_contained;
+        checked.added.passages = Some(found);
         Ok(checked)
+    }
+
+    /// Whether the id of a document is stored, once its earlier versions are stored or withdrawn.
+    async fn replaces(&self, registered: &mut Registered) -> Result<bool, EngineError> {
+        registered.arrival.wait_for_predecessor().await;
+        let id = registered.document.document.id.clone();
+        Ok(self.backend.sketched(&[id]).await?.pop().flatten().is_some())
     }
 
     /// Looks up the document's near-duplicates in the index and among its rivals.
@@ -107,7 +115,7 @@ impl Engine {
             passages: None,
         };
         if !options.needs_search() {
-            return Ok(CheckedDocument { registered, is_skipped: false, added });
+            return Ok(CheckedDocument { registered, only_replaces: false, added });
         }
         let query = self.query(&prepared, &options)?;
         let skips = options.on_duplicate == OnDuplicate::Skip;
@@ -125,8 +133,8 @@ impl Engine {
             (added.duplicates, added.more) =
                 Self::page(scored, PageRange::first(query.limit), query.memory)?;
             added.truncated = scoring.truncated || found.truncated;
-            let is_skipped = skips && !added.duplicates.is_empty();
-            return Ok(CheckedDocument { registered, is_skipped, added });
+            let only_replaces = skips && !added.duplicates.is_empty();
+            return Ok(CheckedDocument { registered, only_replaces, added });
         }
     }
 

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep_until};
 
-use crate::backend::Capability;
+use crate::backend::{Capability, ClusterNote, ClusterPosition};
+use crate::document::DocumentId;
 use crate::engine::{Change, Engine, EngineError, Position};
 use crate::storage::Changes;
 
@@ -41,13 +42,17 @@ impl Engine {
         Ok(self.require(Capability::Changes)?.has_changed_since(position))
     }
 
-    /// Waits up to `wait` until something happens after a position.
+    /// Waits up to `wait` until something happened.
     ///
     /// # Errors
-    /// `UnsupportedByBackend`.
-    pub async fn await_change(&self, after: Position, wait: Duration) -> Result<(), EngineError> {
+    /// Those of `has_happened`.
+    pub async fn await_change(
+        &self,
+        has_happened: impl Fn(&Self) -> Result<bool, EngineError>,
+        wait: Duration,
+    ) -> Result<(), EngineError> {
         let deadline = Instant::now() + wait;
-        while !self.has_changed_since(after)? && Instant::now() < deadline {
+        while !has_happened(self)? && Instant::now() < deadline {
             sleep_until(deadline.min(Instant::now() + LOOK_EVERY)).await;
         }
         Ok(())
@@ -72,5 +77,34 @@ impl Engine {
             Changes::Some(changes, next) => Ok((changes, next)),
             Changes::Gone => Err(EngineError::ChangesGone),
         }
+    }
+
+    /// The position behind the last note of a changed cluster; `None` while the clusters are not
+    /// known, and if none are kept.
+    pub fn last_cluster_note(&self) -> Option<ClusterPosition> {
+        self.require(Capability::StoredClusters).ok()?.last_cluster_note()
+    }
+
+    /// At most `max` notes of changed clusters after a position and up to another, and the position
+    /// behind them. Every document whose cluster gets another name is in a note after the change.
+    /// All documents are noted for a reader without a position, with a position from before the
+    /// collection was opened, or that missed notes.
+    ///
+    /// # Errors
+    /// `UnsupportedByBackend`.
+    pub fn cluster_notes(
+        &self,
+        after: Option<ClusterPosition>,
+        until: ClusterPosition,
+        max: usize,
+    ) -> Result<(Vec<ClusterNote>, ClusterPosition), EngineError> {
+        Ok(self.require(Capability::StoredClusters)?.cluster_notes(after, until, max))
+    }
+
+    /// The documents of a note that are stored, and the present name of their cluster.
+    pub fn noted(&self, note: ClusterNote) -> Option<(Vec<DocumentId>, String)> {
+        let noted = self.require(Capability::StoredClusters).ok()?.noted(note);
+        let name = self.cluster_name_at(noted.first()?.ordinal)?;
+        Some((noted.into_iter().map(|version| version.id).collect(), name))
     }
 }

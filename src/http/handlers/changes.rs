@@ -9,12 +9,13 @@ use serde::{Deserialize, Deserializer, Serialize, de};
 use utoipa::{IntoParams, ToSchema};
 
 use crate::document::DocumentId;
-use crate::engine::{Change, Collection, Position};
+use crate::engine::{Change, ClusterPosition, Collection, Engine, EngineError, Position};
 use crate::http::bulk::ndjson;
 use crate::http::connection::admission::Admission;
 use crate::http::problem::Problem;
 use crate::http::problem::of_calls::Following;
 use crate::http::request::extract::{Ready, SMALL_BYTES_MAX, SmallAnswerMemory};
+use crate::http::request::lookup::WrongOption;
 use crate::http::request::query::Query;
 use crate::http::response::pieces::{self, Broken, Pieces};
 use akin_model::time::Time;
@@ -39,7 +40,7 @@ pub struct ChangesParameters {
     /// The `position` of an earlier answer. Without it the answer has the position of now alone.
     #[param(value_type = Option<String>, example = "1763856000000-42")]
     since: Option<Since>,
-    /// The most operations that are read for an answer.
+    /// The most operations that are read for an answer; and as many changes of clusters.
     #[serde(default = "limit_default", deserialize_with = "limit")]
     #[param(minimum = 1, maximum = 10_000, default = 1_000)]
     limit: u32,
@@ -47,6 +48,10 @@ pub struct ChangesParameters {
     #[serde(default, deserialize_with = "wait_s")]
     #[param(minimum = 0, maximum = 60, default = 0)]
     wait_s: u32,
+    /// Also tell the documents whose cluster changed, in a collection with `clusters.threshold`.
+    #[serde(default)]
+    #[param(default = false)]
+    clusters: bool,
 }
 
 fn limit_default() -> u32 {
@@ -69,14 +74,49 @@ fn within<E: de::Error>(value: u32, min: u32, max: u32) -> Result<u32, E> {
 }
 
 /// A position as clients keep it.
-struct Since(Position);
+#[derive(Clone, Copy)]
+struct Since {
+    documents: Position,
+    clusters: Option<ClusterPosition>,
+}
 
 impl<'de> Deserialize<'de> for Since {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
-        parse_position(&text)
-            .map(Self)
-            .ok_or_else(|| de::Error::custom("must be the `position` of an answer"))
+        Self::parse(&text).ok_or_else(|| de::Error::custom("must be the `position` of an answer"))
+    }
+}
+
+impl Since {
+    fn text(self) -> String {
+        let documents = position_text(self.documents);
+        let Some(ClusterPosition { start, notes, documents_from }) = self.clusters else {
+            return documents;
+        };
+        let from = documents_from.map(|from| format!(".{from}")).unwrap_or_default();
+        format!("{documents}-{start}.{notes}{from}")
+    }
+
+    /// `None` if it is none.
+    fn parse(text: &str) -> Option<Self> {
+        let (documents, clusters) = match text.match_indices('-').nth(1) {
+            Some((at, _)) => (&text[..at], Some(&text[at + 1..])),
+            None => (text, None),
+        };
+        let documents = parse_position(documents)?;
+        let Some(clusters) = clusters else { return Some(Self { documents, clusters: None }) };
+        let mut numbers = clusters.splitn(3, '.').map(str::parse);
+        let (start, notes) = (numbers.next()?.ok()?, numbers.next()?.ok()?);
+        let documents_from = numbers.next().transpose().ok()?;
+        let clusters = Some(ClusterPosition { start, notes, documents_from });
+        Some(Self { documents, clusters })
+    }
+
+    /// Whether anything changed after it, also in clusters if these are read.
+    fn is_past(self, engine: &Engine, reads_clusters: bool) -> Result<bool, EngineError> {
+        let last = reads_clusters.then(|| engine.last_cluster_note()).flatten();
+        let has_notes = last.is_some() && self.clusters != last;
+        Ok(has_notes || engine.has_changed_since(self.documents)?)
     }
 }
 
@@ -106,7 +146,7 @@ pub enum ChangesLine {
     End(ChangesEnd),
 }
 
-/// A document was stored or removed.
+/// A document was stored, removed, or has another cluster.
 #[derive(Serialize, ToSchema)]
 #[serde(tag = "change", rename_all = "snake_case")]
 pub enum DocumentChanged {
@@ -118,6 +158,20 @@ pub enum DocumentChanged {
     Removed {
         id: DocumentId,
     },
+    /// The document is in the cluster of this name now. It may have been before.
+    Clustered {
+        id: DocumentId,
+        #[schema(example = "a9738ed41e992d80")]
+        cluster: String,
+    },
+}
+
+impl DocumentChanged {
+    fn id(&self) -> &DocumentId {
+        match self {
+            Self::Stored { id, .. } | Self::Removed { id } | Self::Clustered { id, .. } => id,
+        }
+    }
 }
 
 /// Where the next call goes on.
@@ -186,7 +240,9 @@ pub struct Webhooks;
 /// /export`), then follow the changes from that position. Of a document that was stored several
 /// times only the last change is certain to be reported; each reported change is on disk. A
 /// position that is too old, or was taken before a reindex, is answered 410 `changes_gone`: read
-/// all documents again.
+/// all documents again. With `clusters=true` a line `clustered` for each document whose cluster
+/// changed follows the lines of documents, and for every document once after a position without
+/// clusters and after each start of the server.
 #[utoipa::path(
     get, path = "/changes", operation_id = "changes", tag = "Documents",
     params(ChangesParameters),
@@ -199,17 +255,21 @@ pub async fn changes(
     Ready(engine): Ready,
     SmallAnswerMemory(memory): SmallAnswerMemory,
 ) -> Result<Response, Problem> {
-    let ChangesParameters { since, limit, wait_s } = parameters;
-    let since = since.map(|since| since.0);
+    let ChangesParameters { since, limit, wait_s, clusters } = parameters;
+    if clusters && engine.clusters_threshold().is_none() {
+        let detail = "needs a collection with clusters.threshold".to_owned();
+        return Err(WrongOption { name: "clusters", detail }.into());
+    }
     if let Some(after) = since
         && wait_s > 0
-        && !engine.has_changed_since(after)?
+        && !after.is_past(&engine, clusters)?
     {
         admission.wait()?;
-        engine.await_change(after, Duration::from_secs(wait_s.into())).await?;
+        let wait = Duration::from_secs(wait_s.into());
+        engine.await_change(|engine| after.is_past(engine, clusters), wait).await?;
         admission.work_soon().await?;
     }
-    let write = |pieces| write(engine, since, limit as usize, pieces);
+    let write = |pieces| write(engine, since, limit as usize, clusters, pieces);
     pieces::answer(ndjson::MEDIA, memory, write).await
 }
 
@@ -217,29 +277,67 @@ pub async fn changes(
 /// has read the blocks before it.
 async fn write(
     engine: Arc<Collection>,
-    mut since: Option<Position>,
+    since: Option<Since>,
     limit: usize,
+    clusters: bool,
     mut pieces: Pieces,
 ) -> Result<Pieces, Broken> {
+    // Before the documents are read: so each document of these notes was told as stored before.
+    let noted_until = since.and_then(|_| clusters.then(|| engine.last_cluster_note())).flatten();
+    let mut after = since.map(|since| since.documents);
     let mut left = limit;
     loop {
         let at_once = left.min(OPERATIONS_AT_ONCE);
-        let (changes, next) = engine.changes(since, at_once).await?;
-        let is_last = left == at_once || !engine.has_changed_since(next)?;
-        let memory = pieces.memory().beside(0)?.with_allowance(SMALL_BYTES_MAX);
-        memory.grow(changes.iter().map(|change| CHANGE_BYTES + change.id.as_str().len()).sum())?;
-        let memory = Arc::new(memory);
-        for change in changes {
-            pieces.hold(&memory);
-            pieces.write(&DocumentChanged::from(change));
-            pieces.push(b"\n");
-            pieces.flush_if_full().await?;
+        let (changes, next) = engine.changes(after, at_once).await?;
+        let is_behind = engine.has_changed_since(next)?;
+        write_lines(changes.into_iter().map(DocumentChanged::from).collect(), &mut pieces).await?;
+        (left, after) = (left - at_once, Some(next));
+        if is_behind && left > 0 {
+            continue;
         }
-        if is_last {
-            pieces.write(&ChangesEnd { position: position_text(next) });
-            pieces.push(b"\n");
-            return Ok(pieces);
+        let mut end = Since { documents: next, clusters: since.and_then(|since| since.clusters) };
+        if let Some(until) = noted_until.filter(|_| !is_behind) {
+            end.clusters = Some(write_noted(&engine, end.clusters, until, limit, &mut pieces).await?);
         }
-        (left, since) = (left - at_once, Some(next));
+        pieces.write(&ChangesEnd { position: end.text() });
+        pieces.push(b"\n");
+        return Ok(pieces);
     }
+}
+
+/// Writes the clusters of at most `limit` noted documents and clusters; returns the position behind
+/// these notes.
+async fn write_noted(
+    engine: &Collection,
+    after: Option<ClusterPosition>,
+    until: ClusterPosition,
+    limit: usize,
+    pieces: &mut Pieces,
+) -> Result<ClusterPosition, Broken> {
+    let (notes, next) = engine.cluster_notes(after, until, limit)?;
+    let mut lines = Vec::new();
+    for note in notes {
+        let Some((ids, cluster)) = engine.noted(note) else { continue };
+        let clustered = |id| DocumentChanged::Clustered { id, cluster: cluster.clone() };
+        lines.extend(ids.into_iter().map(clustered));
+        if lines.len() >= OPERATIONS_AT_ONCE {
+            write_lines(std::mem::take(&mut lines), pieces).await?;
+            tokio::task::yield_now().await;
+        }
+    }
+    write_lines(lines, pieces).await?;
+    Ok(next)
+}
+
+async fn write_lines(lines: Vec<DocumentChanged>, pieces: &mut Pieces) -> Result<(), Broken> {
+    let memory = pieces.memory().beside(0)?.with_allowance(SMALL_BYTES_MAX);
+    memory.grow(lines.iter().map(|line| CHANGE_BYTES + line.id().as_str().len()).sum())?;
+    let memory = Arc::new(memory);
+    for line in lines {
+        pieces.hold(&memory);
+        pieces.write(&line);
+        pieces.push(b"\n");
+        pieces.flush_if_full().await?;
+    }
+    Ok(())
 }

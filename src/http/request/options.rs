@@ -16,7 +16,8 @@ pub struct AddParameters {
     /// Look for near-duplicates of each document.
     #[param(default = true)]
     pub check: Option<bool>,
-    /// `skip`: do not store a document that has a near-duplicate. By default `keep`.
+    /// `skip`: do not store a new document that has a near-duplicate. A document whose id is stored
+    /// is replaced. By default `keep`.
     pub on_duplicate: Option<OnDuplicate>,
     /// The lowest Jaccard similarity of a near-duplicate; by default the collection's threshold.
     pub threshold: Option<Threshold>,
@@ -28,8 +29,8 @@ pub struct AddParameters {
     /// `passages.words`.
     #[param(default = false)]
     pub passages: Option<bool>,
-    /// `skip`: do not store a document that shares passages as `containment_min` says. By default
-    /// `keep`.
+    /// `skip`: do not store a new document that shares passages as `containment_min` says. By
+    /// default `keep`.
     pub on_contained: Option<OnDuplicate>,
     /// The least share of words in passages: of the document's words, or of the stored document's
     /// (`of`).

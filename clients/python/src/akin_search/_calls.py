@@ -39,8 +39,8 @@ def insert(
 
     Give exactly one of `text`, `tokens` (a ready-made set), `fields` (a record) and `signature`.
     The answer lists the near-duplicates that were there before; with `on_duplicate="skip"` a
-    document that has one is not stored. In a collection with `passages.words`, `passages=True`
-    tells which documents share passages with it, and `on_contained="skip"` does not store a document of
+    new document that has one is not stored (a stored id is replaced). In a collection with `passages.words`, `passages=True`
+    tells which documents share passages with it, and `on_contained="skip"` does not store a new document of
     which at least `containment_min` is in one of them. Without an id it gets a random one.
     """
     document = {

@@ -282,6 +282,20 @@ impl Catalog {
         chunk.map_or_else(Vec::new, |of| of.iter().map(|listing| listing.ordinal).collect())
     }
 
+    /// The ordinals in use from a number on, ascending: at least `count` of them (whole chunks),
+    /// unless there are no more, and the number from which the next follow, if there are more. Each
+    /// document that is listed throughout is among the ordinals of successive calls.
+    pub fn ordinals_from(&self, from: u64, count: usize) -> (Vec<Ordinal>, Option<u64>) {
+        let mut ordinals = Vec::new();
+        for chunk in self.chunks_in(from.div_ceil(ORDINALS)..u64::MAX) {
+            if ordinals.len() >= count {
+                return (ordinals, Some(chunk * ORDINALS));
+            }
+            ordinals.extend(self.ordinals_in(chunk));
+        }
+        (ordinals, None)
+    }
+
     /// The numbers of the chunks that exist in a range, ascending.
     fn chunks_in(&self, range: Range<u64>) -> Vec<u64> {
         let numbers = self.chunks.iter().map(|chunk| *chunk.key());

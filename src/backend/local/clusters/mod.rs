@@ -11,6 +11,7 @@
 
 mod counts;
 mod forest;
+mod notes;
 mod split;
 mod state;
 #[cfg(test)]
@@ -25,6 +26,7 @@ use crate::backend::{BackendError, Candidates, Sketched, Version};
 use crate::document::{DocumentId, Ordinal};
 use akin_core::index::{ExactSearch, Search};
 pub use counts::{ClusterCounts, ClustersState};
+pub use notes::{ClusterNote, ClusterPosition};
 use state::State;
 
 /// Documents that are linked as one unit of work.
@@ -92,8 +94,10 @@ impl Linking<'_> {
 impl Drop for Linking<'_> {
     fn drop(&mut self) {
         self.clusters.change(|state| {
-            if state.linking.remove(&self.ordinal) && !self.is_done {
-                state.pending.insert(self.ordinal);
+            match (state.linking.remove(&self.ordinal), self.is_done) {
+                (true, true) => state.note(ClusterNote::Document(self.ordinal)),
+                (true, false) => drop(state.pending.insert(self.ordinal)),
+                (false, _) => {}
             }
         });
     }
@@ -101,8 +105,8 @@ impl Drop for Linking<'_> {
 
 impl Clusters {
     /// `unvisited`: the chunks of the catalog with documents to be linked.
-    pub fn new(bytes_max: u64, unvisited: Vec<u64>) -> Self {
-        let state = Mutex::new(Some(State::new(unvisited)));
+    pub fn new(bytes_max: u64, notes_max: usize, unvisited: Vec<u64>) -> Self {
+        let state = Mutex::new(Some(State::new(unvisited, notes_max)));
         Self {
             state,
             bytes_max,

@@ -12,9 +12,10 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::forest::{self, Forest};
+use super::notes::{ClusterNote, Notes};
 use super::split::Split;
 use crate::backend::Version;
-use crate::document::Ordinal;
+use crate::document::{DocumentId, Ordinal};
 
 /// A node of a B-tree with room for eleven members.
 const NODE_BYTES: usize = 11 * (size_of::<Version>() + size_of::<u32>()) + 16;
@@ -39,7 +40,7 @@ pub(super) struct Cluster {
     pub split: Option<Box<Split>>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct State {
     /// The node of each document that is in a cluster. A document alone is in no cluster.
     nodes: HashMap<Ordinal, u32>,
@@ -68,6 +69,8 @@ pub(super) struct State {
     pub unvisited: Vec<u64>,
     /// Documents were copied from another collection, and not all of them are linked yet.
     pub has_copied: bool,
+    /// Of documents whose cluster changed.
+    pub notes: Notes,
 }
 
 impl Cluster {
@@ -77,8 +80,43 @@ impl Cluster {
 }
 
 impl State {
-    pub fn new(unvisited: Vec<u64>) -> Self {
-        Self { unvisited, ..Self::default() }
+    pub fn new(unvisited: Vec<u64>, notes_max: usize) -> Self {
+        Self {
+            nodes: HashMap::new(),
+            listed: Vec::new(),
+            forest: Forest::default(),
+            clusters: Vec::new(),
+            free_clusters: Vec::new(),
+            by_representative: BTreeMap::new(),
+            stale: BTreeSet::new(),
+            last_taken: 0,
+            looked_up: 0,
+            pending: BTreeSet::new(),
+            linking: BTreeSet::new(),
+            cut: BTreeMap::new(),
+            changes: 0,
+            unvisited,
+            has_copied: false,
+            notes: Notes::new(notes_max),
+        }
+    }
+
+    pub fn note(&mut self, note: ClusterNote) {
+        if !self.is_building() {
+            self.notes.push(note);
+        }
+    }
+
+    /// Notes a cluster unless its representative still has this id.
+    fn note_renamed(&mut self, cluster: u32, before: Option<&DocumentId>) {
+        let now = self.representative_id(cluster);
+        if now.is_some() && now.as_ref() != before {
+            self.note(ClusterNote::Cluster(cluster));
+        }
+    }
+
+    fn representative_id(&self, cluster: u32) -> Option<DocumentId> {
+        self.cluster(cluster)?.representative().map(|of| of.id.clone())
     }
 
     pub fn node(&self, ordinal: Ordinal) -> Option<u32> {
@@ -145,7 +183,8 @@ impl State {
         let waiting = (ordinals + self.stale.len()) * in_tree(size_of::<Ordinal>());
         let looked_up = self.looked_up * 2 * size_of::<Ordinal>();
         let unvisited = self.unvisited.capacity() * size_of::<u64>();
-        (nodes + clusters + self.forest.bytes() + waiting + looked_up + unvisited) as u64
+        let others = waiting + looked_up + unvisited + self.notes.bytes();
+        (nodes + clusters + self.forest.bytes() + others) as u64
     }
 
     /// Two documents are near-duplicates.
@@ -182,6 +221,7 @@ impl State {
         if !is_linked || !self.unvisited.is_empty() {
             self.pending.insert(new);
         }
+        self.note(ClusterNote::Document(new));
         if let Some(of_crowd) = self.cut.remove(&old) {
             self.cut.insert(new, of_crowd);
         }
@@ -223,7 +263,9 @@ impl State {
         self.linking.remove(&ordinal);
         self.cut.remove(&ordinal);
         let Some(node) = self.node(ordinal) else { return };
+        let before = self.representative_id(self.listed[node as usize].cluster);
         let cluster = self.unlist(node);
+        self.note_renamed(cluster, before.as_ref());
         let neighbours = self.forest.remove(node);
         match self.cluster(cluster).map_or(0, |cluster| cluster.members.len()) {
             0 | 1 => {
@@ -245,7 +287,12 @@ impl State {
             None => forest::push(&mut self.listed, listed),
         }
         self.nodes.insert(document.ordinal, node);
+        let before = self.representative_id(cluster);
         self.add_member(cluster, document.clone(), node);
+        self.note(ClusterNote::Document(document.ordinal));
+        if before.is_some() {
+            self.note_renamed(cluster, before.as_ref());
+        }
         node
     }
 
@@ -315,21 +362,34 @@ impl State {
         if let Some(representative) = merged.representative() {
             self.by_representative.remove(representative);
         }
+        let before = self.representative_id(large);
+        let keeps_name = merged.representative().map(|of| &of.id) > before.as_ref();
         for (document, node) in merged.members {
             self.listed[node as usize].cluster = large;
+            if keeps_name {
+                self.note(ClusterNote::Document(document.ordinal));
+            }
             self.add_member(large, document, node);
         }
+        self.note_renamed(large, before.as_ref());
     }
 
     /// Makes a part of a cluster a new cluster, or no cluster if the part is a single document.
     pub fn take_out(&mut self, cluster: u32, nodes: Vec<u32>) {
         let new = self.new_cluster();
+        let before = self.representative_id(cluster);
         for node in nodes {
             let document = self.listed[node as usize].document.clone();
+            self.note(ClusterNote::Document(document.ordinal));
             self.remove_member(cluster, &document);
             self.listed[node as usize].cluster = new;
             self.add_member(new, document, node);
         }
+        if let Some(first) = self.members(cluster).next().map(|of| of.ordinal) {
+            // Noted, too, as the cluster may be dissolved.
+            self.note(ClusterNote::Document(first));
+        }
+        self.note_renamed(cluster, before.as_ref());
         for of in [new, cluster] {
             if self.cluster(of).is_some_and(|of| of.members.len() < 2) {
                 self.dissolve(of);

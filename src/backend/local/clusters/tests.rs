@@ -134,7 +134,7 @@ proptest! {
     fn clusters_are_the_components_of_the_pairs(
         steps in proptest::collection::vec((0_u8..10, any::<u32>(), any::<u32>()), 1..120),
     ) {
-        let clusters = Clusters::new(1 << 20, Vec::new());
+        let clusters = Clusters::new(1 << 20, 1_000, Vec::new());
         let mut plain = Plain::default();
         let mut next = 0;
         for (kind, random, other) in steps {
@@ -190,7 +190,7 @@ proptest! {
 
 #[test]
 fn over_the_limit_they_are_dropped() {
-    let clusters = Clusters::new(1_000, Vec::new());
+    let clusters = Clusters::new(1_000, 1_000, Vec::new());
     for at in 0..100 {
         connect(&clusters, 2 * at, 2 * at + 1);
     }
@@ -206,7 +206,7 @@ fn over_the_limit_they_are_dropped() {
 #[test]
 fn removing_hubs_costs_few_lookups() {
     for size in [500_u32, 4_000] {
-        let clusters = Clusters::new(1 << 30, Vec::new());
+        let clusters = Clusters::new(1 << 30, 1_000, Vec::new());
         let random = |of: u32| (of.wrapping_mul(0x9e37_79b1) >> 7) as usize;
         let mut left: Vec<u32> = (0..size).collect();
         for of in 1..size {
@@ -246,7 +246,7 @@ fn removing_hubs_costs_few_lookups() {
 /// Two crowds that one document alone connects.
 #[test]
 fn a_part_without_other_pairs_becomes_a_cluster() {
-    let clusters = Clusters::new(1 << 20, Vec::new());
+    let clusters = Clusters::new(1 << 20, 1_000, Vec::new());
     let of = Ordinal::from;
     for (from, to) in [(0, 1), (1, 2), (2, 3), (4, 5), (5, 6), (7, 3), (7, 4)] {
         connect(&clusters, from, to);
@@ -270,7 +270,7 @@ fn a_part_without_other_pairs_becomes_a_cluster() {
 
 #[test]
 fn a_replaced_document_keeps_its_place() {
-    let clusters = Clusters::new(1 << 20, Vec::new());
+    let clusters = Clusters::new(1 << 20, 1_000, Vec::new());
     let of = Ordinal::from;
     connect(&clusters, 0, 1);
     clusters.replaced(of(0), of(9));
@@ -291,7 +291,7 @@ fn a_replaced_document_keeps_its_place() {
 
 #[test]
 fn a_limit_is_forgotten_with_its_document() {
-    let clusters = Clusters::new(1 << 20, Vec::new());
+    let clusters = Clusters::new(1 << 20, 1_000, Vec::new());
     let of = Ordinal::from;
     assert!(clusters.note_cut(of(1), Some(of(7))));
     assert!(!clusters.note_cut(of(2), Some(of(7))), "the first is logged");
@@ -307,7 +307,7 @@ fn a_limit_is_forgotten_with_its_document() {
 /// Documents that were cut off by a limit are looked up again once as many documents came or went.
 #[test]
 fn documents_at_a_limit_are_looked_up_again() {
-    let clusters = Clusters::new(1 << 20, Vec::new());
+    let clusters = Clusters::new(1 << 20, 1_000, Vec::new());
     let of = Ordinal::from;
     for document in [1, 2, 3] {
         clusters.note_cut(of(document), Some(of(9)));
@@ -328,7 +328,7 @@ fn documents_at_a_limit_are_looked_up_again() {
 
 #[test]
 fn a_clustered_document_takes_some_bytes() {
-    let clusters = Clusters::new(1 << 30, Vec::new());
+    let clusters = Clusters::new(1 << 30, 1_000, Vec::new());
     let mut each = Vec::new();
     for of in 1..=40_000_u32 {
         let other = of.wrapping_mul(0x9e37_79b1) % of;
@@ -339,4 +339,32 @@ fn a_clustered_document_takes_some_bytes() {
     }
     let mean = each.iter().sum::<f64>() / each.len() as f64;
     assert!((90.0..150.0).contains(&mean), "{mean} bytes");
+}
+
+/// Whichever of two clusters has the lower id, the notes of their merger are no more than the
+/// smaller cluster has documents; and of a document with the lowest id there is a note of the whole.
+#[test]
+fn the_notes_of_a_merger_are_no_more_than_the_smaller_cluster() {
+    for (small, large) in [(0, 100), (1_000, 100)] {
+        let clusters = Clusters::new(1 << 20, 10_000, Vec::new());
+        for (first, size) in [(small, 5), (large, 500)] {
+            (first + 1..first + size).for_each(|of| connect(&clusters, of, of - 1));
+        }
+        let notes = |clusters: &Clusters| clusters.read(|state| state.notes.end().notes).unwrap();
+        let before = notes(&clusters);
+        connect(&clusters, small, large);
+        assert!(notes(&clusters) - before <= 5, "{}", notes(&clusters) - before);
+        let noted = clusters.notes_after(before, u64::MAX, 100).unwrap().0;
+        let is_whole = matches!(noted[..], [ClusterNote::Cluster(_)]);
+        assert_eq!(is_whole, small < large, "{noted:?}");
+    }
+}
+
+#[test]
+fn a_reader_that_missed_notes_is_told_so() {
+    let clusters = Clusters::new(1 << 20, 10, Vec::new());
+    (1..20).for_each(|of| connect(&clusters, of, of - 1));
+    let end = clusters.read(|state| state.notes.end().notes).unwrap();
+    assert_eq!(clusters.notes_after(end - 10, end, 100).unwrap().1, end);
+    assert_eq!(clusters.notes_after(end - 11, end, 100), None);
 }

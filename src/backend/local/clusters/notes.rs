@@ -1,0 +1,139 @@
+//! Notes of the documents whose cluster changed, for readers of the feed of changes.
+//!
+//! A document that joins or leaves a cluster is a note, and so is a cluster that gets another name,
+//! however many documents it has. A note only says which documents are concerned: a reader is told
+//! the names of their clusters as they are when the note is read. So the notes may be read late,
+//! and twice. Nothing is noted while the clusters are being built after a start: then, and if a
+//! reader missed notes, it is told the cluster of every document.
+
+use std::collections::{HashSet, VecDeque};
+use std::hash::{BuildHasher, RandomState};
+
+use super::{Clusters, State};
+use crate::backend::Version;
+use crate::backend::local::Local;
+use crate::document::Ordinal;
+
+/// Documents that may have another cluster than before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ClusterNote {
+    Document(Ordinal),
+    /// The documents of the cluster with this number.
+    Cluster(u32),
+}
+
+/// How far a reader has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ClusterPosition {
+    /// Of the start of the collection since which the notes are counted.
+    pub start: u64,
+    /// The number of notes read.
+    pub notes: u64,
+    /// The documents from this ordinal on are told before the next notes; `None` if all were told.
+    pub documents_from: Option<u64>,
+}
+
+#[derive(Debug)]
+pub(super) struct Notes {
+    start: u64,
+    kept: VecDeque<ClusterNote>,
+    kept_max: usize,
+    /// Notes that are no longer kept.
+    dropped: u64,
+}
+
+impl Notes {
+    pub fn new(kept_max: usize) -> Self {
+        let start = RandomState::new().hash_one(kept_max);
+        Self { start, kept: VecDeque::new(), kept_max, dropped: 0 }
+    }
+
+    pub fn push(&mut self, note: ClusterNote) {
+        self.kept.push_back(note);
+        if self.kept.len() > self.kept_max {
+            self.kept.pop_front();
+            self.dropped += 1;
+        }
+    }
+
+    pub fn bytes(&self) -> usize {
+        self.kept.capacity() * size_of::<ClusterNote>()
+    }
+
+    pub fn end(&self) -> ClusterPosition {
+        let notes = self.dropped + self.kept.len() as u64;
+        ClusterPosition { start: self.start, notes, documents_from: None }
+    }
+
+    /// The notes after a position, at most `max` and none after `until`, each once; `None` if some
+    /// are no longer kept.
+    fn after(&self, after: u64, until: u64, max: usize) -> Option<(Vec<ClusterNote>, u64)> {
+        let skipped = usize::try_from(after.checked_sub(self.dropped)?).ok()?;
+        let count = max.min(usize::try_from(until.saturating_sub(after)).ok()?);
+        let mut seen = HashSet::new();
+        let notes = self.kept.iter().skip(skipped).take(count);
+        Some((notes.filter(|note| seen.insert(**note)).copied().collect(), after + count as u64))
+    }
+}
+
+impl Clusters {
+    pub(super) fn notes_after(&self, after: u64, until: u64, max: usize) -> Option<(Vec<ClusterNote>, u64)> {
+        self.read(|state| state.notes.after(after, until, max)).flatten()
+    }
+
+    fn members_of(&self, cluster: u32) -> Vec<Version> {
+        self.read(|state| state.members(cluster).cloned().collect()).unwrap_or_default()
+    }
+}
+
+impl Local {
+    /// The position behind the last note; `None` while the clusters are not known.
+    pub fn last_cluster_note(&self) -> Option<ClusterPosition> {
+        let end = |state: &State| (!state.is_building()).then(|| state.notes.end());
+        self.clusters()?.read(end).flatten()
+    }
+
+    /// At most `max` notes after a position, and the position behind them. A reader without a
+    /// position, of an earlier start, or that missed notes gets all documents first.
+    pub fn cluster_notes(
+        &self,
+        after: Option<ClusterPosition>,
+        until: ClusterPosition,
+        max: usize,
+    ) -> (Vec<ClusterNote>, ClusterPosition) {
+        let all = ClusterPosition { documents_from: Some(0), ..until };
+        let after = after.filter(|after| after.start == until.start).unwrap_or(all);
+        let clusters = self.clusters();
+        let noted =
+            clusters.and_then(|clusters| clusters.notes_after(after.notes, until.notes, max));
+        let Some((notes, read)) = noted else { return self.documents_noted(all, 0, max) };
+        match after.documents_from {
+            Some(from) => self.documents_noted(after, from, max),
+            None => (notes, ClusterPosition { notes: read, ..after }),
+        }
+    }
+
+    fn documents_noted(
+        &self,
+        position: ClusterPosition,
+        from: u64,
+        max: usize,
+    ) -> (Vec<ClusterNote>, ClusterPosition) {
+        let (ordinals, documents_from) = self.memory.catalog.ordinals_from(from, max);
+        let notes = ordinals.into_iter().map(ClusterNote::Document).collect();
+        (notes, ClusterPosition { documents_from, ..position })
+    }
+
+    /// The documents that a note is about, and that are stored.
+    pub fn noted(&self, note: ClusterNote) -> Vec<Version> {
+        match note {
+            ClusterNote::Document(ordinal) => {
+                let id = self.id(ordinal);
+                id.map(|id| Version { id, ordinal }).into_iter().collect()
+            }
+            ClusterNote::Cluster(cluster) => {
+                self.clusters().map_or_else(Vec::new, |clusters| clusters.members_of(cluster))
+            }
+        }
+    }
+}
