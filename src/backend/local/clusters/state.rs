@@ -385,10 +385,9 @@ impl State {
             self.listed[node as usize].cluster = new;
             self.add_member(new, document, node);
         }
-        if let Some(first) = self.members(cluster).next().map(|of| of.ordinal) {
-            // Noted, too, as the cluster may be dissolved.
-            self.note(ClusterNote::Document(first));
-        }
+        // Noted as well, as the cluster may be dissolved.
+        let first = self.cluster(cluster).and_then(Cluster::representative).map(|of| of.ordinal);
+        first.into_iter().for_each(|first| self.note(ClusterNote::Document(first)));
         self.note_renamed(cluster, before.as_ref());
         for of in [new, cluster] {
             if self.cluster(of).is_some_and(|of| of.members.len() < 2) {
