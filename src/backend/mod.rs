@@ -45,9 +45,9 @@ pub use error::BackendError;
 #[cfg(test)]
 pub(crate) use local::WriteGate;
 pub use local::{
-    ClusterCounts, ClusterNote, ClusterPosition, ClusterWork, Clusters, ClustersState, FoundPassages, Local, LocalSettings,
-    LocalView, LocatedPassages, PassageRequest, PausedWrites, SetCache, SharedPassages,
-    SketchSearch, Unfinished,
+    ClusterCounts, ClusterNote, ClusterPosition, ClusterWork, Clusters, ClustersState,
+    FoundPassages, Local, LocalSettings, LocalView, LocatedPassages, PassageRequest, PausedWrites,
+    SetCache, SharedPassages, SketchSearch, Unfinished,
 };
 pub use rival::{Registered, Rival, RivalSearch, Rivals};
 pub use statistics::{BackendStats, Progress, Recovery, RecoverySource};

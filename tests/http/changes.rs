@@ -5,6 +5,7 @@ use akin::storage::StorageSettings;
 use serde_json::{Value, json};
 
 use crate::app::{App, text};
+use crate::numbers::Numbers;
 
 /// The changes of an answer, each as its kind and id, and the position behind them.
 fn read(mut lines: Vec<Value>) -> (Vec<(String, String)>, String) {
@@ -237,9 +238,8 @@ async fn a_reader_that_waits_hears_of_a_cluster() {
         app.put_json(&format!("{KEPT}/documents/{id}"), json!({"text": link(0)})).await;
     }
     index.check(&app).await;
-    let query = format!("since={}&clusters=true&wait_s=60", index.since);
-    let heard = app.get(&format!("{KEPT}/changes?{query}"));
-    let (heard, _) = tokio::join!(heard, async {
+    let path = format!("{KEPT}/changes?since={}&clusters=true&wait_s=60", index.since);
+    let (heard, _) = tokio::join!(app.get(&path), async {
         app.patch_json(&format!("{KEPT}/documents/c"), json!({"metadata": {}})).await
     });
     assert_eq!(heard.lines()[0]["id"], "c");

@@ -297,7 +297,8 @@ async fn write(
         }
         let mut end = Since { documents: next, clusters: since.and_then(|since| since.clusters) };
         if let Some(until) = noted_until.filter(|_| !is_behind) {
-            end.clusters = Some(write_noted(&engine, end.clusters, until, limit, &mut pieces).await?);
+            end.clusters =
+                Some(write_noted(&engine, end.clusters, until, limit, &mut pieces).await?);
         }
         pieces.write(&ChangesEnd { position: end.text() });
         pieces.push(b"\n");

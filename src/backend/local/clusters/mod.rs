@@ -93,12 +93,10 @@ impl Linking<'_> {
 
 impl Drop for Linking<'_> {
     fn drop(&mut self) {
-        self.clusters.change(|state| {
-            match (state.linking.remove(&self.ordinal), self.is_done) {
-                (true, true) => state.note(ClusterNote::Document(self.ordinal)),
-                (true, false) => drop(state.pending.insert(self.ordinal)),
-                (false, _) => {}
-            }
+        self.clusters.change(|state| match (state.linking.remove(&self.ordinal), self.is_done) {
+            (true, true) => state.note(ClusterNote::Document(self.ordinal)),
+            (true, false) => drop(state.pending.insert(self.ordinal)),
+            (false, _) => {}
         });
     }
 }

@@ -77,7 +77,12 @@ impl Notes {
 }
 
 impl Clusters {
-    pub(super) fn notes_after(&self, after: u64, until: u64, max: usize) -> Option<(Vec<ClusterNote>, u64)> {
+    pub(super) fn notes_after(
+        &self,
+        after: u64,
+        until: u64,
+        max: usize,
+    ) -> Option<(Vec<ClusterNote>, u64)> {
         self.read(|state| state.notes.after(after, until, max)).flatten()
     }
 
