@@ -229,7 +229,6 @@ fn prepared(number: u32) -> PreparedDocument {
         sketch,
         whole_document: false,
         only_over: None,
-        times: None,
         blocks: None,
     }
 }
