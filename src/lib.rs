@@ -8,7 +8,6 @@
 //! - [`budget`]: the memory that requests may take together.
 //! - `trusted_file`: files with keys and certificates.
 //! - `background`: threads of lower priority, for long work.
-//! - [`connector`]: HTTP and HTTPS connections to other servers.
 //! - [`storage`]: documents, operation log and snapshots on disk.
 //! - [`backend`]: the seam between the product and its data.
 //! - [`engine`]: the product: documents, lookups, discoveries, clusters.
@@ -21,7 +20,6 @@ mod background;
 pub mod budget;
 pub mod cli;
 mod config;
-pub mod connector;
 pub use akin_model::document;
 pub mod engine;
 #[cfg(any(test, fuzzing))]

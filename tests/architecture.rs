@@ -7,12 +7,11 @@ use std::path::{Path, PathBuf};
 
 /// The layers of the server, bottom up: each may use only those before it. That the core uses none
 /// of them is held by the compiler: it is a crate of its own.
-const LAYERS: [&str; 13] = [
+const LAYERS: [&str; 12] = [
     "document",
     "budget",
     "background",
     "trusted_file",
-    "connector",
     "storage",
     "backend",
     "engine",

@@ -2,7 +2,6 @@ use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use crate::app::WebhookError;
 use crate::engine::EngineError;
 use crate::http::TlsError;
 use crate::http::key_file::KeyFileError;
@@ -21,8 +20,6 @@ pub enum AppError {
     Keys(#[from] KeyFileError),
     #[error(transparent)]
     Tls(#[from] TlsError),
-    #[error(transparent)]
-    Webhooks(#[from] WebhookError),
     #[error("cannot open the store in {}: {source}", .dir.display())]
     Open { dir: PathBuf, source: EngineError },
     #[error("the store went out of service: {reason}")]

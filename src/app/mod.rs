@@ -1,8 +1,6 @@
 //! Composition: the listener, the collections and the periodic tasks, from start to shutdown.
 
 mod access;
-mod backups;
-mod clock;
 mod clusters;
 mod descriptors;
 mod error;
@@ -10,13 +8,11 @@ mod expiry;
 mod memory;
 mod signals;
 mod snapshots;
-mod webhooks;
 
 pub use descriptors::fit_connections;
 pub use error::AppError;
 pub use memory::available_memory;
 pub use signals::{reload_signal, stop_signal};
-pub use webhooks::WebhookError;
 
 use std::convert::Infallible;
 use std::path::{Path, PathBuf};
@@ -31,12 +27,10 @@ use tokio::task::spawn_blocking;
 use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at};
 
 use crate::background;
-use crate::config::{Settings, StorageSection, TraceSettings};
-use crate::engine::{Clock, Collection, Collections, EngineError, Sample};
+use crate::config::{Settings, TraceSettings};
+use crate::engine::{Collection, Collections, EngineError, Sample};
 use crate::http::{self, ServerSettings};
 use crate::telemetry;
-use clock::ClockCheck;
-use webhooks::Webhooks;
 
 /// The collections' directory within the data directory.
 const COLLECTIONS: &str = "collections";
@@ -124,35 +118,20 @@ async fn work(settings: Settings, state: http::AppState) -> Result<Infallible, A
     let every = Duration::from_secs(settings.storage.snapshot_interval_s);
     let operations = settings.storage.snapshot_operations;
     let expiry_every = Duration::from_secs(settings.storage.expiry_interval_s);
-    let clock = Clock::system();
-    let storage = settings.storage.clone();
-    let backup = settings.backup.clone();
     let measured_every = Duration::from_secs(settings.storage.recall_interval_s);
     let sample = settings.storage.recall_sample;
     let measure_recall = |collection| measure_recall(collection, sample);
-    let (data_dir, webhooks) = (settings.storage.data_dir.clone(), settings.webhooks.clone());
     let collections = open(settings, &state).await?;
-    let webhooks = Webhooks::open(&webhooks, data_dir, &collections).await?;
     let collections = state.collections.get_or_init(|| collections);
-    let check = clock_check(storage, clock.now_ms()).await;
     tokio::select! {
         never = for_each(collections, every, snapshots::take) => match never {},
         never = snapshots::take_due(collections, operations) => match never {},
-        never = expiry::remove_expired(collections, expiry_every, &clock, check) => match never {},
-        never = backups::make(collections, &backup) => match never {},
-        never = webhooks.deliver(collections) => match never {},
+        never = for_each(collections, expiry_every, expiry::remove_expired) => match never {},
         never = for_each(collections, measured_every, measure_recall) => match never {},
         never = clusters::update(collections) => match never {},
         never = keep_metrics(metrics) => match never {},
         reason = collections.failed() => Err(AppError::OutOfService { reason }),
     }
-}
-
-async fn clock_check(storage: StorageSection, now_ms: i64) -> ClockCheck {
-    let StorageSection { data_dir, clock_jump_max_s, clock_jump_confirm_s, .. } = storage;
-    let start =
-        move || ClockCheck::start(&data_dir, clock_jump_max_s, clock_jump_confirm_s, now_ms);
-    spawn_blocking(start).await.expect("it does not panic")
 }
 
 async fn open(settings: Settings, state: &http::AppState) -> Result<Arc<Collections>, AppError> {
@@ -250,17 +229,9 @@ mod tests {
     }
 
     pub(super) async fn add(collection: &Collection, id: &str) {
-        post(collection, id, None).await;
-    }
-
-    pub(super) async fn add_expiring(collection: &Collection, id: &str, expires_at_ms: i64) {
-        post(collection, id, Some(expires_at_ms)).await;
-    }
-
-    async fn post(collection: &Collection, id: &str, expires_at_ms: Option<i64>) {
         let id = DocumentId::new(id).unwrap();
         let content = Content::Text("one two three four".to_owned());
-        let document = Document { id, content, metadata: None, expires_at_ms };
+        let document = Document { id, content, metadata: None, expires_at_ms: None };
         collection.add(document, AddOptions::default()).await.unwrap();
     }
 

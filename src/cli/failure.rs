@@ -5,7 +5,6 @@ use std::process::ExitCode;
 
 use super::client::Problem;
 use crate::app::AppError;
-use crate::app::WebhookError;
 use crate::config::ConfigError;
 use crate::engine::{EngineError, NotOpened};
 use crate::http::TlsError;
@@ -105,14 +104,7 @@ impl From<AppError> for Failure {
             AppError::OpenFiles { .. } => {
                 Self::with_hint(what, "raise the hard limit of open files (ulimit -Hn)")
             }
-            AppError::Webhooks(WebhookError::Trust(_)) => Self::with_hint(
-                what,
-                "webhooks.ca_file names a PEM file with the certificates of authorities to trust",
-            ),
-            AppError::Serve(_)
-            | AppError::Close(_)
-            | AppError::Start(_)
-            | AppError::Webhooks(_) => Self::new(what),
+            AppError::Serve(_) | AppError::Close(_) | AppError::Start(_) => Self::new(what),
         }
     }
 }

@@ -309,7 +309,7 @@ mod tests {
         let schema = Schema::new();
         let pointers = ["", "/server", "/collection", "/collection/shingles", "/collection/sketch"];
         let more = ["/collection/scheme", "/collection/store", "/collection/limits"];
-        for pointer in pointers.iter().chain(&more).chain(&["/log", "/traces", "/webhooks"]) {
+        for pointer in pointers.iter().chain(&more).chain(&["/log", "/traces"]) {
             let mut values = schema.valid.clone();
             let section = values.pointer_mut(pointer).unwrap().as_object_mut().unwrap();
             section.insert("unheard_of".to_owned(), Value::Null);

@@ -4,9 +4,7 @@ mod layers;
 mod settings;
 
 pub use layers::{Fault, Flag, Sources};
-pub use settings::{
-    BackupSection, LogFormat, LogSettings, Settings, StorageSection, TraceSettings, WebhookSettings,
-};
+pub use settings::{LogFormat, LogSettings, Settings, TraceSettings};
 
 use std::fmt;
 use std::path::PathBuf;

@@ -15,8 +15,6 @@ use crate::storage::StorageSettings;
 pub struct Settings {
     pub server: ServerSettings,
     pub storage: StorageSection,
-    pub backup: BackupSection,
-    pub webhooks: WebhookSettings,
     pub collection: CollectionSettings,
     pub log: LogSettings,
     pub traces: TraceSettings,
@@ -34,9 +32,6 @@ impl Default for ServerSettings {
     }
 }
 
-/// Each keeps a message in memory and a file of positions.
-const WEBHOOKS_MAX: usize = 16;
-
 /// Where and how documents are stored.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StorageSection {
@@ -48,11 +43,6 @@ pub struct StorageSection {
     pub snapshot_operations: u64,
     /// Seconds between removals of expired documents.
     pub expiry_interval_s: u64,
-    /// A system clock that is this many seconds ahead of the time that has passed has jumped; 0: it
-    /// is always believed.
-    pub clock_jump_max_s: u64,
-    /// Seconds for which a jumped clock must stay so until expired documents are removed.
-    pub clock_jump_confirm_s: u64,
     /// Seconds between measurements of recall; 0: only on request.
     pub recall_interval_s: u64,
     /// Documents drawn for each measurement.
@@ -65,38 +55,6 @@ pub struct StorageSection {
     pub limits_factor_max: u32,
     #[serde(flatten)]
     pub store: StorageSettings,
-}
-
-/// Scheduled backups.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct BackupSection {
-    /// The directory of the backups; without it there are none.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub dir: Option<PathBuf>,
-    /// Seconds between two backups.
-    pub interval_s: u64,
-    /// Number of backups kept, the newest included.
-    pub keep: usize,
-}
-
-/// The receivers to which changes are posted.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct WebhookSettings {
-    /// The addresses of the receivers.
-    pub urls: Vec<String>,
-    /// The file with the secret that messages are signed with; without it they are not signed.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub secret_file: Option<PathBuf>,
-    /// The authorities of receivers' certificates; by default the machine's.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub ca_file: Option<PathBuf>,
-    pub batch_changes_max: usize,
-    pub batch_bytes_max: usize,
-    pub timeout_ms: u64,
-    pub retry_min_ms: u64,
-    pub retry_max_ms: u64,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -153,8 +111,6 @@ impl Settings {
         let sections = [
             ("server", self.server.faults()),
             ("storage", self.storage.faults()),
-            ("backup", self.backup.faults()),
-            ("webhooks", self.webhooks.faults()),
             ("log", self.log.faults()),
             ("traces", self.traces.faults()),
         ];
@@ -191,54 +147,6 @@ impl StorageSection {
         }
         faults
     }
-}
-
-impl BackupSection {
-    fn faults(&self) -> Vec<String> {
-        let mut faults = Vec::new();
-        if !(60..=31_536_000).contains(&self.interval_s) {
-            faults.push(format!("interval_s must be 60..=31536000, not {}", self.interval_s));
-        }
-        if !(1..=10_000).contains(&self.keep) {
-            faults.push(format!("keep must be 1..=10000, not {}", self.keep));
-        }
-        faults
-    }
-}
-
-impl WebhookSettings {
-    fn faults(&self) -> Vec<String> {
-        const DAY_MS: u64 = 86_400_000;
-        let mut faults = Vec::new();
-        if let Some(url) = self.urls.iter().find(|url| !is_address(url)) {
-            faults.push(format!("urls must look like https://example.org/hook, not '{url}'"));
-        }
-        if self.urls.len() > WEBHOOKS_MAX {
-            faults.push(format!("urls must be at most {WEBHOOKS_MAX}, not {}", self.urls.len()));
-        }
-        if (1..self.urls.len()).any(|at| self.urls[..at].contains(&self.urls[at])) {
-            faults.push("urls must not name an address twice".to_owned());
-        }
-        let min_ms = self.retry_min_ms;
-        for (key, value, allowed) in [
-            ("batch_changes_max", self.batch_changes_max as u64, 1..=10_000),
-            ("batch_bytes_max", self.batch_bytes_max as u64, 1_024..=16 << 20),
-            ("timeout_ms", self.timeout_ms, 1..=600_000),
-            ("retry_min_ms", min_ms, 1..=DAY_MS),
-            ("retry_max_ms", self.retry_max_ms, min_ms.min(DAY_MS)..=DAY_MS),
-        ] {
-            if !allowed.contains(&value) {
-                let (min, max) = allowed.into_inner();
-                faults.push(format!("{key} must be {min}..={max}, not {value}"));
-            }
-        }
-        faults
-    }
-}
-
-fn is_address(url: &str) -> bool {
-    let Ok(uri) = url.parse::<Uri>() else { return false };
-    matches!(uri.scheme_str(), Some("http" | "https")) && uri.host().is_some()
 }
 
 impl TraceSettings {

@@ -67,7 +67,9 @@ pub use offline::{
     Sorter, StateError,
 };
 pub use operations::ListedIds;
-pub use operations::backup::{Restored, Restoring, check_backup, restore};
+#[cfg(any(test, fuzzing))]
+pub use operations::backup::check_backup;
+pub use operations::backup::{Restored, Restoring, restore};
 pub use passages::{
     AddedPassages, Chance, ContainedOf, ContainmentCheck, Guarantee, PassageAnswer, PassageMatch,
     PassagePlace, PassageProbe, PassageQuery, PassageShares, SharedPassage,

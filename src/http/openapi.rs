@@ -11,7 +11,6 @@ use utoipa::openapi::{RefOr, Required};
 use crate::engine::{Linkage, OnDuplicate, Order};
 use crate::http::access::routes::SCHEME;
 use crate::http::bulk::ndjson;
-use crate::http::handlers::changes::Webhooks;
 use crate::http::problem::ProblemReply;
 use crate::http::problem::code::Code;
 use crate::http::problem::of_calls;
@@ -68,17 +67,9 @@ fn complete(mut document: utoipa::openapi::OpenApi) -> utoipa::openapi::OpenApi 
         paths.into_iter().map(|(path, item)| (path.replace("{*", "{"), item)).collect();
     describe_paths_of_collections(&mut document);
     document.paths.paths.values_mut().flat_map(operations_of).for_each(describe_lines);
-    add_webhooks(&mut document);
     let components = document.components.get_or_insert_default();
     components.add_security_scheme(SCHEME, key_scheme());
     document
-}
-
-fn add_webhooks(document: &mut utoipa::openapi::OpenApi) {
-    let webhooks = Webhooks::openapi();
-    document.webhooks = Some(webhooks.paths);
-    let schemas = webhooks.components.unwrap_or_default().schemas;
-    document.components.get_or_insert_default().schemas.extend(schemas);
 }
 
 /// The same handlers serve `default` and named collections. Under a collection's name each

@@ -65,14 +65,6 @@ impl Store {
         let store = self.readers.read(schema::created_at_ms).await?;
         Ok(Position { store, sequence })
     }
-
-    /// The position before the oldest change that is kept.
-    ///
-    /// # Errors
-    /// [`StorageError::Database`].
-    pub async fn oldest_change(&self) -> Result<Position, StorageError> {
-        self.readers.read(oldest).await
-    }
 }
 
 pub(super) fn insert(connection: &Connection, sequence: u64, id: &str) -> Result<(), StorageError> {
@@ -96,7 +88,7 @@ fn last(connection: &Connection) -> Result<Position, StorageError> {
 }
 
 /// The position before the oldest change that is kept.
-pub(super) fn oldest(connection: &Connection) -> Result<Position, StorageError> {
+fn oldest(connection: &Connection) -> Result<Position, StorageError> {
     let end = last(connection)?;
     let sequence = log::kept_after(connection, end.sequence)?;
     Ok(Position { sequence, ..end })
@@ -104,7 +96,7 @@ pub(super) fn oldest(connection: &Connection) -> Result<Position, StorageError> 
 
 /// The changes after a position, from at most `operations_max` operations, and none after `until`,
 /// which is not on disk for certain. The caller has a transaction open.
-pub(super) fn after(
+fn after(
     connection: &Connection,
     position: Position,
     until: u64,

@@ -44,7 +44,6 @@ mod spans;
 mod state;
 mod tls;
 mod traces;
-mod webhooks;
 mod whole;
 
 use std::io::Write;

@@ -88,7 +88,6 @@ async fn the_openapi_document_is_served_as_json_as_well() {
         assert!(text(&yaml).contains(&format!("\n  {path}:\n")), "{path}");
     }
     let served = text(&yaml).matches("operationId:").count();
-    let calls = ["paths", "webhooks"].map(|kind| json[kind].as_object().unwrap());
-    let operations = calls.into_iter().flat_map(|calls| calls.values());
+    let operations = json["paths"].as_object().unwrap().values();
     assert_eq!(operations.map(|item| item.as_object().unwrap().len()).sum::<usize>(), served);
 }

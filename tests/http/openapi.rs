@@ -38,17 +38,6 @@ fn every_schema_that_is_named_is_there() {
     }
 }
 
-#[test]
-fn what_receivers_of_webhooks_are_sent_is_documented() {
-    let document: serde_json::Value = serde_json::from_str(&akin::http::openapi_json()).unwrap();
-    let post = &document["webhooks"]["changes"]["post"];
-    let schema = &post["requestBody"]["content"]["application/json"]["schema"]["$ref"];
-    assert_eq!(schema, "#/components/schemas/WebhookMessage", "{post}");
-    let headers = post["parameters"].as_array().unwrap().iter().map(|header| &header["name"]);
-    let headers: Vec<_> = headers.collect();
-    assert_eq!(headers, ["webhook-id", "webhook-timestamp", "webhook-signature"]);
-}
-
 /// Generators of clients fail at `prefixItems` and `items: false`, and at a body of two JSON media.
 /// They always send the default of a parameter.
 #[test]

@@ -184,25 +184,8 @@ fn named(text: &str) -> BTreeSet<String> {
 /// Registers what the recorder has only once something happened, by its description.
 fn described(handle: &PrometheusHandle) {
     akin::http::describe_metrics();
-    for gauge in [
-        "akin_clock_jump_seconds",
-        "akin_backup_last_success_timestamp_seconds",
-        "akin_backup_last_duration_seconds",
-        "akin_backup_last_bytes",
-        "akin_webhook_lag_changes",
-        "akin_reload_stale",
-    ] {
-        metrics::gauge!(gauge).set(1.0);
-    }
-    for counter in [
-        "akin_backup_failures_total",
-        "akin_reload_failures_total",
-        "akin_webhook_changes_delivered_total",
-        "akin_webhook_failures_total",
-        "akin_webhook_changes_gone_total",
-    ] {
-        metrics::counter!(counter).absolute(0);
-    }
+    metrics::gauge!("akin_reload_stale").set(1.0);
+    metrics::counter!("akin_reload_failures_total").absolute(0);
     handle.run_upkeep();
 }
 

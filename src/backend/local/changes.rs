@@ -25,19 +25,6 @@ impl Local {
         Ok(self.store.last_change().await?)
     }
 
-    /// The position before the oldest change that is kept.
-    ///
-    /// # Errors
-    /// [`BackendError::Storage`]
-    pub async fn oldest_change(&self) -> Result<Position, BackendError> {
-        Ok(self.store.oldest_change().await?)
-    }
-
-    /// How many operations there were after a position of this store. Cheap.
-    pub fn changes_behind(&self, position: Position) -> u64 {
-        self.store.applied_sequence().saturating_sub(position.sequence)
-    }
-
     /// Whether anything changed after a position. Cheap.
     pub fn has_changed_since(&self, position: Position) -> bool {
         self.store.applied_sequence() != position.sequence

@@ -5,9 +5,11 @@
 //! not read.
 
 mod body;
+mod connector;
 mod problem;
 
 pub use body::{Body, read_json, read_whole};
+pub use connector::Trust;
 pub use problem::Problem;
 
 use std::error::Error as _;
@@ -24,9 +26,9 @@ use hyper_util::client::legacy;
 use tokio::runtime::{Builder, Runtime};
 use tokio::time::timeout;
 
+use self::connector::{HttpClient, Pem, TrustError, http_client, tls_error, tls_reason};
 use super::failure::Failure;
 use super::output::Inputs;
-use crate::connector::{HttpClient, Pem, Trust, TrustError, http_client, tls_error, tls_reason};
 use crate::engine::CollectionName;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);

@@ -18,7 +18,7 @@ use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
 use self::pairs::{Pair, Pairs};
-use super::client::{Client, query_value};
+use super::client::{Client, Trust, query_value};
 use super::failure::Failure;
 use super::import::{Import, Report, import};
 use super::input::{InputOptions, Selection};
@@ -27,7 +27,6 @@ use super::output::print_json;
 use super::serve::flags;
 use crate::app::{self, AppError};
 use crate::config::{Settings, Sources};
-use crate::connector::Trust;
 use crate::telemetry;
 
 const PAIRS_SHOWN: usize = 10;

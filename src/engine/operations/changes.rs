@@ -21,19 +21,6 @@ impl Engine {
         Ok(self.require(Capability::Changes)?.last_change().await?)
     }
 
-    /// The position before the oldest change that is kept.
-    ///
-    /// # Errors
-    /// `UnsupportedByBackend`, `Store`.
-    pub async fn oldest_change(&self) -> Result<Position, EngineError> {
-        Ok(self.require(Capability::Changes)?.oldest_change().await?)
-    }
-
-    /// How many operations there were after a position of this store. Cheap.
-    pub fn changes_behind(&self, position: Position) -> u64 {
-        self.require(Capability::Changes).map_or(0, |local| local.changes_behind(position))
-    }
-
     /// Whether something happened after a position. Cheap.
     ///
     /// # Errors

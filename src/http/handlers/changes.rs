@@ -192,46 +192,6 @@ impl From<Change> for DocumentChanged {
     }
 }
 
-/// The message that is posted to the receivers in `webhooks.urls`.
-#[derive(ToSchema)]
-#[schema(as = WebhookMessage)]
-#[expect(dead_code, reason = "it documents what app::webhooks writes piece by piece")]
-pub struct WebhookMessage {
-    #[schema(example = "default")]
-    collection: String,
-    /// As `GET /changes` has them.
-    #[schema(min_items = 1)]
-    changes: Vec<DocumentChanged>,
-    /// The `since` that follows them.
-    #[schema(example = "1763856000000-42")]
-    position: String,
-    /// Changes before these are no longer kept, so all documents must be read again.
-    changes_gone: Option<bool>,
-}
-
-/// Changes of a collection
-///
-/// Posted to each of the `urls` in the settings of `[webhooks]`, in order and at least once: until
-/// it is answered with 2xx, the same message is sent again, with the same `webhook-id`.
-#[utoipa::path(
-    post, path = "changes", operation_id = "webhook_changes", tag = "Documents",
-    request_body = WebhookMessage,
-    params(
-        ("webhook-id" = String, Header, description = "The same whenever the message is sent."),
-        ("webhook-timestamp" = i64, Header, description = "When it was sent, in Unix seconds."),
-        ("webhook-signature" = Option<String>, Header, description = "With a secret: `v1,` and the \
-            base64 of HMAC-SHA256 over the id, the timestamp and the body, with full stops \
-            between (Standard Webhooks).")
-    ),
-    security(()),
-    responses((status = "2XX", description = "The changes are taken.")))]
-#[expect(dead_code, reason = "it documents what receivers are sent")]
-fn webhook_changes() {}
-
-#[derive(utoipa::OpenApi)]
-#[openapi(paths(webhook_changes), components(schemas(WebhookMessage)))]
-pub struct Webhooks;
-
 /// Follow changes
 ///
 /// Returns the changes since a position, in order, as a line of NDJSON for each document that was

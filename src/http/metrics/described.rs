@@ -35,27 +35,6 @@ pub fn describe() {
     describe_counter!("akin_documents_added_total", "Documents posted, by outcome.");
     describe_histogram!("akin_lookup_duration_seconds", "Time of a lookup, without HTTP.");
     describe_histogram!("akin_lookup_candidates", "Candidates of a lookup.");
-    describe_gauge!(
-        "akin_clock_jump_seconds",
-        "Jump of the system clock for which the removal of expired documents waits; 0 for none."
-    );
-    describe_counter!("akin_backup_failures_total", "Scheduled backups that failed.");
-    describe_gauge!(
-        "akin_backup_last_success_timestamp_seconds",
-        "Start of the last scheduled backup that is complete and verified."
-    );
-    describe_gauge!("akin_backup_last_duration_seconds", "Time of the last complete backup.");
-    describe_gauge!("akin_backup_last_bytes", "Size of the last complete backup.");
-    describe_counter!(
-        "akin_webhook_changes_delivered_total",
-        "Changes that a receiver of webhooks has accepted."
-    );
-    describe_counter!("akin_webhook_failures_total", "Messages that a receiver did not accept.");
-    describe_counter!(
-        "akin_webhook_changes_gone_total",
-        "How often a receiver was away for longer than changes are kept."
-    );
-    describe_gauge!("akin_webhook_lag_changes", "Changes that a receiver has not accepted yet.");
 }
 
 /// The routes with a histogram of durations before their first request. All of them would be two

@@ -14,7 +14,9 @@
 mod restore;
 mod write;
 
-pub use restore::{Restored, Restoring, check_backup, restore};
+#[cfg(any(test, fuzzing))]
+pub use restore::check_backup;
+pub use restore::{Restored, Restoring, restore};
 
 use serde::{Deserialize, Serialize};
 

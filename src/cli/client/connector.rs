@@ -1,4 +1,4 @@
-//! Connections to other servers, over HTTP or HTTPS, and which certificates are trusted.
+//! Connections to servers, over HTTP or HTTPS, and which certificates are trusted.
 
 use std::error::Error;
 use std::fs::File;
@@ -21,11 +21,10 @@ use tokio_rustls::rustls::crypto::{
     CryptoProvider, WebPkiSupportedAlgorithms, ring, verify_tls12_signature, verify_tls13_signature,
 };
 use tokio_rustls::rustls::pki_types::pem::{self, PemObject};
-use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
+use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use tokio_rustls::rustls::server::ParsedCertificate;
 use tokio_rustls::rustls::{
-    self, CertificateError, ClientConfig, ConfigBuilder, DigitallySignedStruct, RootCertStore,
-    SignatureScheme, client::WantsClientCert,
+    self, CertificateError, ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme,
 };
 
 use crate::trusted_file::{self, FileError};
@@ -57,7 +56,7 @@ pub struct Pem {
 const PEM_BYTES_MAX: u64 = 1 << 20;
 
 impl Pem {
-    /// For commands: any readable file, also a pipe. Blocks.
+    /// Any readable file, also a pipe. Blocks.
     ///
     /// # Errors
     /// `Read`
@@ -65,17 +64,6 @@ impl Pem {
         let read = File::open(&path).map_err(FileError::Io);
         match read.and_then(|file| trusted_file::bounded(file, PEM_BYTES_MAX)) {
             Ok(bytes) => Ok(Self { path, bytes }),
-            Err(source) => Err(TrustError::Read { path, source }),
-        }
-    }
-
-    /// For servers: a regular file that not everyone may write. Blocks.
-    ///
-    /// # Errors
-    /// `Read`
-    pub fn read_trusted(path: PathBuf) -> Result<Self, TrustError> {
-        match trusted_file::read(&path, PEM_BYTES_MAX) {
-            Ok(content) => Ok(Self { path, bytes: content.bytes }),
             Err(source) => Err(TrustError::Read { path, source }),
         }
     }
@@ -104,65 +92,29 @@ pub fn http_client(trust: &Trust, connect_timeout: Duration) -> Result<HttpClien
     http.set_nodelay(true);
     http.enforce_http(false);
     let https = HttpsConnectorBuilder::new()
-        .with_tls_config(client_config(trust, None)?)
+        .with_tls_config(client_config(trust)?)
         .https_or_http()
         .enable_http1()
         .wrap_connector(http);
     Ok(legacy::Client::builder(TokioExecutor::new()).build(https))
 }
 
-/// The certificate by which a client shows who it is, and its key.
-#[derive(Debug)]
-pub struct Identity {
-    path: PathBuf,
-    chain: Vec<CertificateDer<'static>>,
-    key: PrivateKeyDer<'static>,
-}
-
-impl Identity {
-    /// # Errors
-    /// A file has no certificate or no key.
-    pub fn new(certificate: &Pem, key: &Pem) -> Result<Self, TrustError> {
-        let damaged = |source| TrustError::Damaged { path: key.path.clone(), source };
-        let (path, chain) = (certificate.path.clone(), certificates(certificate)?);
-        Ok(Self { path, chain, key: PrivateKeyDer::from_pem_slice(&key.bytes).map_err(damaged)? })
-    }
-}
-
 /// TLS for a client.
-///
-/// # Errors
-/// The certificates to trust cannot be read, or the key is not that of the certificate.
-pub fn client_config(
-    trust: &Trust,
-    identity: Option<Identity>,
-) -> Result<ClientConfig, TrustError> {
+fn client_config(trust: &Trust) -> Result<ClientConfig, TrustError> {
     let provider = Arc::new(ring::default_provider());
     let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
         .with_safe_default_protocol_versions()
         .expect("ring has ciphers for the versions of TLS");
-    let roots = match trust {
-        Trust::Nobody => RootCertStore::empty(),
-        Trust::Platform => platform()?,
+    let builder = match trust {
+        Trust::Nobody => builder.with_root_certificates(RootCertStore::empty()),
+        Trust::Platform => builder.with_root_certificates(platform()?),
         Trust::Authorities(pem) | Trust::Certificate(pem) => {
             let is_any_issuer = matches!(trust, Trust::Certificate(_));
             let verifier = Arc::new(PemVerifier::new(pem, is_any_issuer, provider)?);
-            let builder = builder.dangerous().with_custom_certificate_verifier(verifier);
-            return with_identity(builder, identity);
+            builder.dangerous().with_custom_certificate_verifier(verifier)
         }
     };
-    with_identity(builder.with_root_certificates(roots), identity)
-}
-
-fn with_identity(
-    builder: ConfigBuilder<ClientConfig, WantsClientCert>,
-    identity: Option<Identity>,
-) -> Result<ClientConfig, TrustError> {
-    let Some(Identity { path, chain, key }) = identity else {
-        return Ok(builder.with_no_client_auth());
-    };
-    let unusable = |source| TrustError::Unusable { path, source };
-    builder.with_client_auth_cert(chain, key).map_err(unusable)
+    Ok(builder.with_no_client_auth())
 }
 
 fn platform() -> Result<RootCertStore, TrustError> {
