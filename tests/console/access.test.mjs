@@ -21,6 +21,8 @@ const PAGES = {
   clusters: ["#/clusters", ".columns mark"],
   tuning: ["#/tuning", ".chart .column"],
   corpus: ["#/corpus", ".rate .sparkline polyline[points*=' ']"],
+  withoutIndex: ["#/passages", "main pre"],
+  empty: ["#/lookup?collection=empty", ".first form"],
   records: ["#/compare?collection=people&a=p1&b=p2", "main table"],
   problem: ["#/lookup?collection=none", ".problem"],
   docs: ["docs", ".operation"],
@@ -36,6 +38,7 @@ before(async () => {
   ]);
   [key, readOnly] = server.keys;
   await fill(server);
+  await server.call("PUT", "/collections/empty", {});
 });
 after(async () => {
   await browser?.close();
@@ -214,6 +217,19 @@ test("no page is wider than a phone", async () => {
     }
     await session.context.close();
   }
+});
+
+test("on a phone the pages are one row, which scrolls to the page that is shown", async () => {
+  const session = await withKey({ viewport: { width: 400, height: 700 } });
+  await whole(session, "corpus");
+  const boxes = await session.page
+    .locator("#nav a")
+    .evaluateAll((all) => all.map((link) => link.getBoundingClientRect().toJSON()));
+  assert.equal(new Set(boxes.map(({ top }) => top)).size, 1);
+  assert.ok(boxes.at(-1).right <= 400, "the last page is shown, and seen");
+  const { height } = await session.page.locator("header").boundingBox();
+  assert.ok(height <= 100, `the header has ${height} pixels`);
+  await session.context.close();
 });
 
 test("pictures of the pages", { skip: !process.env.AKIN_PICTURES }, async () => {

@@ -1,6 +1,7 @@
 // Each page does its job, on a small corpus in a server of the tests' own.
 
 import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
 import { after, afterEach, before, test } from "node:test";
 import { corpus, essays, HOSTILE } from "./corpus.mjs";
 import { fill, launch, open, serve } from "./server.mjs";
@@ -25,7 +26,9 @@ afterEach(async () => {
 const three = (x) => (x > 0.9995 && x < 1 ? "> 0.999" : x === 1 ? "1" : x.toFixed(3));
 const textsOf = (selector) => page.locator(selector).allTextContents();
 const figure = (term) =>
-  page.locator(".figure", { has: page.locator(`dt:text-is("${term}")`) }).locator("dd");
+  page.locator(".figure", { has: page.locator(`dt:text-is("${term}")`) }).locator("dd").first();
+const explanation = (term) =>
+  page.locator(".figure", { has: page.locator(`dt:text-is("${term}")`) }).locator("dd.hint");
 
 /** The shared parts of two texts, cut from them by the byte ranges of the API. */
 async function shared(a, b) {
@@ -290,8 +293,6 @@ test("a text is pasted, and its passages are found with the options", async () =
   await page.getByLabel("Words, at least").evaluate((input) => (input.min = 0));
   await page.getByRole("button", { name: "Find passages" }).click();
   assert.match(await page.getByRole("alert").textContent(), /words_min/);
-  await go("#/passages");
-  await page.getByText("has no index of passages").waitFor();
 });
 
 test("clusters are counted and drawn, and any two members compared", async () => {
@@ -443,6 +444,7 @@ test("records have fields, and where no text is kept no passages are shown", asy
   await page.getByLabel("phone").fill("555-1234");
   await page.getByRole("button", { name: "Look up" }).click();
   await page.locator('.match:has-text("p2")').waitFor();
+  await page.getByText("a record with an edit in every field is not found").waitFor();
   await page.locator('.match:has-text("p2") summary').click();
   await page.getByRole("cell", { name: "wiliam smith" }).waitFor();
   await page.getByLabel("Collection").selectOption("textless");
@@ -450,6 +452,63 @@ test("records have fields, and where no text is kept no passages are shown", asy
   await page.keyboard.press("Control+Enter");
   await page.locator(".match summary").first().click();
   await page.getByText("keeps no texts").waitFor();
+});
+
+test("an empty collection gets its first document by the form or by the shown command", async () => {
+  const settings = { scheme: { kind: "fields", fields: ["name", "it's"] }, shingles: { unit: "field" } };
+  await server.call("PUT", "/collections/new", {});
+  await server.call("PUT", "/collections/new-records", settings);
+  const run = (command) => execFileSync("bash", ["-c", `${command} -s`]).toString();
+  for (const collection of ["new", "new-records"]) {
+    await go(`#/tuning?collection=${collection}`);
+    const [curl] = (await page.locator(".first pre").textContent()).split("\n");
+    assert.equal(JSON.parse(run(curl)).status, "created", curl);
+    await go(`#/lookup?collection=${collection}`);
+    await page.getByText("or a stored document").waitFor();
+    assert.equal(await page.locator(".first").count(), 0, "it is empty no more");
+    await server.call("DELETE", `/collections/${collection}/documents/news/1`);
+  }
+
+  await go("#/clusters?collection=new");
+  await page.locator(".first").getByLabel("Id").fill("first/of all");
+  await page.locator(".first").getByLabel("Text").fill("");
+  await page.getByRole("button", { name: "Add the document" }).click();
+  await page.locator(".first").getByRole("alert").waitFor();
+  await page.locator(".first").getByLabel("Text").fill("The zoo is open every day.");
+  await page.getByRole("button", { name: "Add the document" }).click();
+  await page.locator('.text:text-is("The zoo is open every day.")').waitFor();
+  assert.equal(await page.locator("h2.id").textContent(), "first/of all");
+  for (const collection of ["new", "new-records"])
+    await server.call("DELETE", `/collections/${collection}`);
+});
+
+test("a collection without an index of passages gets one by the shown command", async () => {
+  await server.call("PUT", "/collections/plain", {});
+  await server.call("POST", "/collections/plain/documents", essays());
+  await go("#/passages?collection=plain");
+  const command = await page.locator("main pre").textContent();
+  execFileSync("bash", ["-c", `${command} -s`]);
+  while ((await server.call("GET", "/collections/plain/reindex")).state !== "done");
+  await go("#/passages?collection=plain&id=thesis");
+  await page.locator(".columns mark").first().waitFor();
+  await server.call("DELETE", "/collections/plain");
+  for (const [collection, why] of [
+    ["people", "Records have fields"],
+    ["textless", "keeps no texts"],
+    ["default", "[collection.passages]"],
+  ]) {
+    await go(`#/passages?collection=${collection}`);
+    await page.locator("main").getByText(why).waitFor();
+  }
+});
+
+test("figures that need an explanation have one that is seen", async () => {
+  await go("#/corpus");
+  for (const term of ["Skew", "Fullest key", "Distinct sets"])
+    await explanation(term).waitFor();
+  await go("#/tuning");
+  for (const which of ["computed", "measured"])
+    await explanation(`Memory a document, ${which}`).waitFor();
 });
 
 test("documents that are markup are shown as text, on every page", async () => {

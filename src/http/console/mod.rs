@@ -75,7 +75,7 @@ static PAGES: LazyLock<Vec<Page>> = LazyLock::new(|| {
         "api.js" "app.js" "charts.js" "clusters.js" "compare.js" "comparison.js" "corpus.js"
         "docs.js" "documents.js" "dom.js" "format.js" "graph.js" "histogram.js" "interval.js"
         "lookup.js" "markdown.js" "metrics.js" "passages.js" "pieces.js" "probe.js" "problem.js"
-        "route.js" "schema.js" "snippet.js" "tryout.js" "tuning.js"
+        "route.js" "schema.js" "snippet.js" "start.js" "tryout.js" "tuning.js"
     );
     let scripts = scripts.map(|(path, text)| Page::new(path, SCRIPT, text));
     pages.into_iter().chain(scripts).collect()

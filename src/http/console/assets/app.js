@@ -4,6 +4,7 @@ import { call, key, onKeyNeeded, within } from "./api.js";
 import { el, replace } from "./dom.js";
 import { current, link } from "./route.js";
 import { problem } from "./problem.js";
+import { firstStep } from "./start.js";
 import * as documents from "./documents.js";
 import * as lookup from "./lookup.js";
 import * as compare from "./compare.js";
@@ -43,8 +44,11 @@ async function show() {
     await checkOrigin(collection, signal);
     if (signal.aborted) return;
     const body = el("div", { class: "page" });
-    replace(main, el("h1", {}, title), body);
-    await module.show(body, { collection, settings, documents, parameters, signal });
+    const context = { collection, settings, documents, parameters, signal };
+    const added = (id) => (location.hash = link("documents", { collection, id }));
+    const first = documents === 0 ? firstStep(context, added) : null;
+    replace(main, el("h1", {}, title), first, body);
+    await module.show(body, context);
   } catch (error) {
     if (error.name !== "AbortError" && !signal.aborted) main.append(problem(error));
     main.querySelector(":scope > .hint")?.remove();
@@ -62,6 +66,8 @@ function drawNavigation(page, collection) {
       title,
     );
   replace(at("nav"), Object.entries(PAGES).map(entry));
+  // On a narrow screen the pages are a row that scrolls.
+  at("nav").querySelector("[aria-current]").scrollIntoView({ block: "nearest", inline: "center" });
 }
 
 /** The collection of the address if there is one, and the list of all. */

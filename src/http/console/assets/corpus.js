@@ -128,9 +128,13 @@ function figures(stats, described, samples) {
     figure(
       "Skew",
       described.postings_skew === undefined ? "–" : `${described.postings_skew.toFixed(1)} ×`,
-      "Documents under the fullest key, divided by the average",
+      "The fullest key, divided by the average: high if many documents come from a template",
     ),
-    figure("Fullest key", count(stats.postings_longest)),
+    figure(
+      "Fullest key",
+      counted(stats.postings_longest, "set"),
+      "Sets that share one key of their sketches: a lookup by this key may read them all",
+    ),
     samples
       ? figure("Memory of the process", bytes(metric("process_resident_memory_bytes")))
       : null,

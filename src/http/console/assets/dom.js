@@ -30,9 +30,10 @@ export function replace(node, ...children) {
   );
 }
 
-/** A term and its value, for `<dl>`. */
+/** A term, its value and what it means, for `<dl>`. */
 export function figure(term, value, hint) {
-  return el("div", { class: "figure", title: hint }, el("dt", {}, term), el("dd", {}, value));
+  const explained = hint ? el("dd", { class: "hint" }, hint) : null;
+  return el("div", { class: "figure" }, el("dt", {}, term), el("dd", {}, value), explained);
 }
 
 export function table(caption, heads, rows) {

@@ -43,6 +43,11 @@ export function time(text) {
   return text ? text.replace("T", " ").replace(/\.\d+Z$/, "Z") : "–";
 }
 
+/** The text as a word of a shell. */
+export function quoted(text) {
+  return `'${text.replaceAll("'", "'\\''")}'`;
+}
+
 /** The text up to `max` characters. */
 export function cut(text, max) {
   return text.length > max ? `${text.slice(0, max)}…` : text;

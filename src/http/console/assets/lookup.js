@@ -99,12 +99,18 @@ function summary(answer) {
       : `at least ${answer.points} points`,
     counted(answer.candidates, "candidate"),
     answer.mode,
-    // Records have a recall in the worst case, an edit in every field, which may be 0.
-    `${answer.points === undefined ? "expected recall" : "recall in the worst case"} ${share(answer.expected_recall)}`,
+    recall(answer),
     answer.truncated ? "truncated: a work limit was reached" : null,
     duration(answer.took_us / 1e6),
   ];
   return el("p", { class: "summary" }, parts.filter(Boolean).join(" · "));
+}
+
+/** The worst case of a record is an edit in every field. */
+function recall({ points, expected_recall: expected }) {
+  if (points === undefined) return `expected recall ${share(expected)}`;
+  if (expected > 0) return `expected recall, even with an edit in every field, ${share(expected)}`;
+  return "a record with an edit in every field is not found";
 }
 
 /** A match: opened, it shows what it shares with the probe. */

@@ -2,7 +2,7 @@
 
 import { call, within } from "./api.js";
 import { el, replace, select } from "./dom.js";
-import { count, counted, cut, duration } from "./format.js";
+import { count, counted, cut, duration, quoted } from "./format.js";
 import { pieces, units } from "./pieces.js";
 import { probeForm, probeInput } from "./probe.js";
 import { problem } from "./problem.js";
@@ -22,7 +22,7 @@ const colour = (at) => `source-${at < COLOURS ? at : "other"}`;
 export function show(page, context) {
   const { parameters, settings } = context;
   const results = el("section", { "aria-label": "Documents", "aria-live": "polite" });
-  if (!settings.passages?.words) return replace(page, withoutIndex());
+  if (!settings.passages?.words) return replace(page, withoutIndex(context));
   const probe = probeInput("What to look for", context, { id: parameters.get("id") ?? "" });
   const options = optionsOf(context);
   const find = () => findInto(results, context, probe.read(), options.read());
@@ -31,14 +31,29 @@ export function show(page, context) {
   if (parameters.get("id")) find();
 }
 
-function withoutIndex() {
-  return el(
-    "p",
-    { class: "hint" },
-    "The collection has no index of passages. A collection has one by its setting ",
-    el("code", {}, "passages.words"),
-    ": choose another collection, or reindex this one with it.",
-  );
+/** Why there are no passages, and how the collection gets them. */
+function withoutIndex({ collection, settings }) {
+  if ((settings.scheme.fields ?? []).length > 0)
+    return el("p", {}, "Records have fields, and no passages. Choose a collection of texts.");
+  if (!settings.store.text)
+    return el("p", {}, "The collection keeps no texts, so it has no passages. Choose another one.");
+  const [how, what] = collection === "default" ? ofDefault() : ofNamed(collection);
+  return [
+    el("p", {}, "The collection has no index of passages yet. ", how),
+    el("pre", { class: "command", tabindex: 0 }, what),
+    el("p", { class: "hint" }, "Then every run of 32 words that two documents share is found."),
+  ];
+}
+
+function ofDefault() {
+  const how = "Add these lines to the server's configuration, and start it again:";
+  return [how, "[collection.passages]\nwords = 32"];
+}
+
+function ofNamed(collection) {
+  const how = "A reindex gives it one, while it is served (with a key, add its header):";
+  const { href } = new URL(within(collection, "/reindex"), document.baseURI);
+  return [how, `curl ${quoted(href)} --json '{"passages": {"words": 32}}'`];
 }
 
 function optionsOf({ settings, parameters }) {

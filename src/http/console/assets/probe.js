@@ -10,8 +10,7 @@ let made = 0;
 
 /** `onchange` is called when the probe has changed; `read()` returns it, or null. */
 export function probeInput(legend, context, { onchange = () => {}, id = "", text = "" } = {}) {
-  const fields = context.settings.scheme.fields ?? [];
-  const content = fields.length > 0 ? fieldsInput(fields) : textInput(text);
+  const content = contentInput(context.settings, text);
   const stored = idInput(context, id);
   content.node.addEventListener("input", () => {
     stored.input.value = "";
@@ -32,6 +31,12 @@ export function probeInput(legend, context, { onchange = () => {}, id = "", text
     node,
     read: () => (stored.input.value ? { id: stored.input.value } : content.read()),
   };
+}
+
+/** What a document or a probe contains: fields in a collection of records, else a text. */
+export function contentInput({ scheme }, text = "") {
+  const fields = scheme.fields ?? [];
+  return fields.length > 0 ? fieldsInput(fields) : textInput(text);
 }
 
 /** A form of a probe with options; `find` is called by its button and by Ctrl+Enter. */

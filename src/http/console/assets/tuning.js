@@ -281,15 +281,17 @@ function figuresOf({ shown, pairs }, { documents }) {
     figure("Expected recall at the threshold", share(shown.expected_recall)),
     pairs ? ofPairs() : null,
     figure(
-      "Bytes a document",
-      [
-        bytes(shown.bytes_per_document),
-        shown.measured_bytes_per_document
-          ? el("small", {}, ` measured ${bytes(shown.measured_bytes_per_document)}`)
-          : null,
-      ],
-      "Memory of the index, computed from its layout",
+      "Memory a document, computed",
+      bytes(shown.bytes_per_document),
+      "Sketch and keys of a document of a large collection, without its id",
     ),
+    shown.measured_bytes_per_document
+      ? figure(
+          "Memory a document, measured",
+          bytes(shown.measured_bytes_per_document),
+          "This collection's index with ids and passages, divided by its documents: more in a small collection",
+        )
+      : null,
   ];
 }
 
