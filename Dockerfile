@@ -13,11 +13,11 @@ ARG AKIN_REVISION
 # benches are not in the context.
 RUN --mount=type=cache,target=/usr/local/cargo/registry \
     --mount=type=cache,target=/src/target,sharing=locked \
-    mkdir -p bench/src && echo 'fn main() {}' > bench/src/main.rs \
+    echo 'fn main() {}' > /tmp/main.rs \
     && for package in . crates/akin-core crates/akin-model; do \
         mkdir -p "$package/benches"; \
         sed -n '/^\[\[bench/{n;s|^name = "\(.*\)"|\1|p}' "$package/Cargo.toml" \
-            | xargs -I NAME cp bench/src/main.rs "$package/benches/NAME.rs"; \
+            | xargs -I NAME cp /tmp/main.rs "$package/benches/NAME.rs"; \
     done \
     && touch src/main.rs src/lib.rs crates/akin-core/src/lib.rs crates/akin-model/src/lib.rs && cargo build --release --locked --features full --bin akin \
     && bash packaging/image-root.sh target/release/akin /image

@@ -235,11 +235,8 @@ test("on a phone the pages are one row, which scrolls to the page that is shown"
 test("pictures of the pages", { skip: !process.env.AKIN_PICTURES }, async () => {
   mkdirSync(IMAGES, { recursive: true });
   const session = await withKey({ viewport: { width: 1180, height: 860 } });
-  for (const name of ["lookup", "documents", "compare", "passages", "clusters", "tuning", "corpus"]) {
+  for (const name of ["lookup", "passages"]) {
     await whole(session, name);
     await session.page.screenshot({ path: `${IMAGES}${name}.png` });
   }
-  const dark = await withKey({ viewport: { width: 1180, height: 860 }, colorScheme: "dark" });
-  await whole(dark, "lookup");
-  await dark.page.screenshot({ path: `${IMAGES}lookup-dark.png` });
 });

@@ -1,5 +1,5 @@
 //! Passages: how often edited passages are found, beside the prediction, and what the index of
-//! passages takes on a server. `cargo run --release -p akin-bench -- passages`.
+//! passages takes on a server. `cargo run --release --manifest-path bench/Cargo.toml -- passages`.
 
 mod chance;
 mod server;

@@ -1,5 +1,5 @@
 //! `akin dedup --spans` and `akin decontaminate` beside a suffix array over the same words: what
-//! each finds, and what it takes. `cargo run --release -p akin-bench -- spans [CORPUS.jsonl.gz]`.
+//! each finds, and what it takes. `cargo run --release --manifest-path bench/Cargo.toml -- spans [CORPUS.jsonl.gz]`.
 
 mod corpora;
 mod suffix_array;
