@@ -39,7 +39,7 @@ impl FileError {
 /// Distinguishes contents of a path: replacing the file, writing to it and changing its mode each
 /// give a new version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Version {
+pub struct FileVersion {
     file: (u64, u64),
     bytes: u64,
     modified: (i64, i64),
@@ -48,17 +48,17 @@ pub struct Version {
 
 /// The content of a file.
 #[derive(Debug)]
-pub struct Content {
+pub struct FileContent {
     pub bytes: Vec<u8>,
     /// The version of the file when reading began.
-    pub version: Version,
+    pub version: FileVersion,
 }
 
 /// Reads a file of at most `bytes_max` bytes. Blocks for the disk alone.
 ///
 /// # Errors
 /// [`FileError`]
-pub fn read(path: &Path, bytes_max: u64) -> Result<Content, FileError> {
+pub fn read(path: &Path, bytes_max: u64) -> Result<FileContent, FileError> {
     let waits_for_nobody = OFlags::NONBLOCK | OFlags::NOCTTY;
     let flags = i32::try_from(waits_for_nobody.bits()).expect("flags of open(2) are an int");
     let file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
@@ -69,8 +69,8 @@ pub fn read(path: &Path, bytes_max: u64) -> Result<Content, FileError> {
     if metadata.mode() & WRITABLE_BY_ALL != 0 {
         return Err(FileError::WritableByAll { mode: metadata.mode() & 0o777 });
     }
-    let version = Version::of(&metadata);
-    Ok(Content { bytes: bounded(file, bytes_max)?, version })
+    let version = FileVersion::of(&metadata);
+    Ok(FileContent { bytes: bounded(file, bytes_max)?, version })
 }
 
 /// Reads everything from a reader, at most `bytes_max` bytes.
@@ -90,9 +90,9 @@ pub fn bounded(reader: impl Read, bytes_max: u64) -> Result<Vec<u8>, FileError> 
 ///
 /// # Errors
 /// The path cannot be looked up.
-pub fn version(path: &Path) -> io::Result<Option<Version>> {
+pub fn version(path: &Path) -> io::Result<Option<FileVersion>> {
     match fs::metadata(path) {
-        Ok(metadata) => Ok(Some(Version::of(&metadata))),
+        Ok(metadata) => Ok(Some(FileVersion::of(&metadata))),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(error),
     }
@@ -111,7 +111,7 @@ pub fn replaceable_in(path: &Path) -> Option<PathBuf> {
     directories.filter(|directory| !directory.as_os_str().is_empty()).find(is_open).map(Into::into)
 }
 
-impl Version {
+impl FileVersion {
     fn of(metadata: &fs::Metadata) -> Self {
         Self {
             file: (metadata.dev(), metadata.ino()),

@@ -27,18 +27,18 @@ pub async fn on_behalf_of<F: Future>(client: ClientId, work: F) -> F::Output {
 /// A number of permits, with a queue for each client that waits for one.
 #[derive(Debug)]
 pub struct Turns {
-    state: Mutex<State>,
+    state: Mutex<TurnState>,
 }
 
 #[derive(Debug)]
-struct State {
+struct TurnState {
     free: usize,
     /// The client with the next turn first. None is empty.
-    queues: VecDeque<Queue>,
+    queues: VecDeque<TurnQueue>,
 }
 
 #[derive(Debug)]
-struct Queue {
+struct TurnQueue {
     client: ClientId,
     waiting: VecDeque<oneshot::Sender<Turn>>,
 }
@@ -53,7 +53,7 @@ pub struct Turn {
 impl Turns {
     #[must_use]
     pub fn new(permits: usize) -> Arc<Self> {
-        let state = State { free: permits, queues: VecDeque::new() };
+        let state = TurnState { free: permits, queues: VecDeque::new() };
         Arc::new(Self { state: Mutex::new(state) })
     }
 
@@ -85,16 +85,16 @@ impl Turns {
     }
 
     /// No panic happens under the lock.
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, TurnState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl State {
+impl TurnState {
     fn enqueue(&mut self, client: ClientId) -> oneshot::Receiver<Turn> {
         let (sender, queued) = oneshot::channel();
         let Some(queue) = self.queues.iter_mut().find(|queue| queue.client == client) else {
-            self.queues.push_back(Queue { client, waiting: VecDeque::from([sender]) });
+            self.queues.push_back(TurnQueue { client, waiting: VecDeque::from([sender]) });
             return queued;
         };
         // Requests that have timed out take no memory.

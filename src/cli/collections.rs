@@ -19,17 +19,17 @@ use crate::engine::CollectionName;
 #[derive(Args)]
 pub struct Arguments {
     #[command(subcommand)]
-    command: Command,
+    command: CollectionCommand,
 }
 
 #[derive(Subcommand)]
-enum Command {
+enum CollectionCommand {
     /// Write the names of all collections, a name on each line
     List(Listed),
     /// Show a collection's size and settings
     Show(One),
     /// Create a collection; does nothing where it exists with these settings
-    Create(Create),
+    Create(CreateCollection),
     /// Remove a collection with all its documents
     Drop(One),
 }
@@ -52,7 +52,7 @@ struct One {
 }
 
 #[derive(Args)]
-struct Create {
+struct CreateCollection {
     #[command(flatten)]
     one: One,
     /// The settings, a JSON file as `akin export --settings` writes it [default: the defaults]
@@ -84,10 +84,10 @@ struct Described {
 
 pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     match arguments.command {
-        Command::List(listed) => list(&listed)?,
-        Command::Show(one) => show(&one)?,
-        Command::Create(create) => make(&create)?,
-        Command::Drop(one) => remove(&one)?,
+        CollectionCommand::List(listed) => list(&listed)?,
+        CollectionCommand::Show(one) => show(&one)?,
+        CollectionCommand::Create(create) => make(&create)?,
+        CollectionCommand::Drop(one) => remove(&one)?,
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -137,7 +137,7 @@ fn show(one: &One) -> Result<(), Failure> {
     Ok(write!(out, "\n{settings}")?)
 }
 
-fn make(create: &Create) -> Result<(), Failure> {
+fn make(create: &CreateCollection) -> Result<(), Failure> {
     let client = create.one.client()?;
     let settings = match &create.settings {
         Some(path) => read_text_file(path)?,

@@ -14,7 +14,7 @@ use super::feature::PARQUET;
 use super::input::{Screening, name_of, read_documents};
 use super::meter::{Meter, Quantity};
 use super::output::{self, Destination, Output};
-use super::sketch::{self, SketchOptions, Source};
+use super::sketch::{self, SketchOptions, SketchSource};
 use crate::engine::{CollectionSettings, Order};
 
 /// Write every document of a collection, in the form that `akin import` reads, or its sketches
@@ -35,7 +35,7 @@ pub struct Arguments {
     settings: Option<PathBuf>,
     /// The format of the output [default: parquet if the output is called .parquet, else jsonl]
     #[arg(long, value_name = "FORMAT")]
-    format: Option<Format>,
+    format: Option<ExportFormat>,
     #[command(flatten)]
     sketches: SketchOptions,
     /// The order of the documents
@@ -50,7 +50,7 @@ pub struct Arguments {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Format {
+enum ExportFormat {
     /// The documents, a line of JSON each
     Jsonl,
     /// Their sketches and keys
@@ -61,12 +61,13 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let destination = &arguments.destination;
     destination.check_beside(arguments.settings.as_deref(), &arguments.server.inputs())?;
     destination.check_summary(arguments.json)?;
-    let by_name = if destination.is_parquet() { Format::Parquet } else { Format::Jsonl };
+    let by_name =
+        if destination.is_parquet() { ExportFormat::Parquet } else { ExportFormat::Jsonl };
     let format = arguments.format.unwrap_or(by_name);
-    if format == Format::Jsonl && arguments.sketches.is_given() {
+    if format == ExportFormat::Jsonl && arguments.sketches.is_given() {
         return Err(Failure::new("--threshold and --sets are for --format parquet"));
     }
-    if format == Format::Parquet {
+    if format == ExportFormat::Parquet {
         PARQUET.require()?;
     }
     let collection = Exportable::new(arguments.server.client()?, arguments.within.clone())?;
@@ -76,8 +77,8 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let order = [("order", Some(name_of(&arguments.order)))];
     let body = collection.export(&order)?;
     match format {
-        Format::Jsonl => write_documents(arguments, body, collection.documents),
-        Format::Parquet => write_sketches(arguments, body, collection.collection()?),
+        ExportFormat::Jsonl => write_documents(arguments, body, collection.documents),
+        ExportFormat::Parquet => write_sketches(arguments, body, collection.collection()?),
     }
 }
 
@@ -109,7 +110,7 @@ fn write_sketches(
     mut settings: CollectionSettings,
 ) -> Result<ExitCode, Failure> {
     settings.scheme.threshold = arguments.sketches.threshold.unwrap_or(settings.scheme.threshold);
-    let source = Source {
+    let source = SketchSource {
         bytes: 0,
         threads: cores(),
         quiet: arguments.quiet,

@@ -20,21 +20,21 @@ use crate::http::key_file;
 #[derive(Args)]
 pub struct Arguments {
     #[command(subcommand)]
-    command: Command,
+    command: KeyCommand,
 }
 
 #[derive(Subcommand)]
-enum Command {
+enum KeyCommand {
     /// Create a key, and write it to stdout: it is not shown again
-    Create(Create),
+    Create(CreateKey),
     /// Show all keys, without the keys themselves
-    List(List),
+    List(ListKeys),
     /// Remove a key: requests with it are refused
     Revoke(Revoke),
 }
 
 #[derive(Args)]
-struct Create {
+struct CreateKey {
     /// The key's name, for the log: letters, digits and .-_@
     #[arg(long, value_name = "NAME")]
     name: String,
@@ -55,7 +55,7 @@ struct Create {
 }
 
 #[derive(Args)]
-struct List {
+struct ListKeys {
     /// Write JSON
     #[arg(long)]
     json: bool,
@@ -103,13 +103,13 @@ impl Location {
 
 pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     match arguments.command {
-        Command::Create(arguments) => create(arguments),
-        Command::List(arguments) => list(arguments),
-        Command::Revoke(arguments) => revoke(arguments),
+        KeyCommand::Create(arguments) => create(arguments),
+        KeyCommand::List(arguments) => list(arguments),
+        KeyCommand::Revoke(arguments) => revoke(arguments),
     }
 }
 
-fn create(arguments: Create) -> Result<ExitCode, Failure> {
+fn create(arguments: CreateKey) -> Result<ExitCode, Failure> {
     let path = arguments.file.path()?;
     let key = generate()
         .map_err(|error| Failure::new(format!("the system gives no random bits: {error}")))?;
@@ -142,7 +142,7 @@ fn create(arguments: Create) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn list(arguments: List) -> Result<ExitCode, Failure> {
+fn list(arguments: ListKeys) -> Result<ExitCode, Failure> {
     let stored = key_file::read(&arguments.file.path()?)?;
     let keys = stored.map(|stored| stored.keys).unwrap_or_default();
     if arguments.json {

@@ -11,8 +11,8 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::corpus::{
-    self, CorpusOptions, Exportable, FromServer, Gathered, Gathering, Keep, Listing, Score,
-    UncomparedCounts, disk_failed, incomplete_line, recall_line, with_progress,
+    self, CorpusOptions, Exportable, FromServer, GatheredCorpus, Gathering, Keep, PairListing,
+    Score, UncomparedCounts, disk_failed, incomplete_line, recall_line, with_progress,
 };
 use super::failure::Failure;
 use super::input::{self, Selection};
@@ -59,7 +59,7 @@ pub struct Arguments {
 pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     let Arguments { paths, server, destination, threshold, mode, distinct, json, corpus: options } =
         arguments;
-    let source = Source::open(&server, &options, paths, threshold)?;
+    let source = PairSource::open(&server, &options, paths, threshold)?;
     destination.check(&source.inputs(&server, &options))?;
     let settings = source.settings();
     let threshold = threshold.unwrap_or(settings.scheme.threshold);
@@ -71,11 +71,11 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
         keep: &Keep::LowestId,
         output: destination.file(),
         state: None,
-        listing: Some(Listing { mode, threshold }),
+        listing: Some(PairListing { mode, threshold }),
     };
-    let Gathered { mut corpus, uncompared, .. } = source.gather(&gathering)?;
+    let GatheredCorpus { mut corpus, uncompared, .. } = source.gather(&gathering)?;
     let ids = corpus.ids().map_err(|error| disk_failed(&error))?;
-    let mut writer = Writer { out: destination.create()?, ids, json, pairs: 0 };
+    let mut writer = PairWriter { out: destination.create()?, ids, json, pairs: 0 };
     if !distinct {
         writer.write_equal(&corpus, threshold)?;
     }
@@ -95,7 +95,7 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     written?;
     let incomplete = corpus.incomplete(&joined?).map_err(|error| disk_failed(&error))?;
     let is_approximate = !are_records && mode != Mode::Exact;
-    let summary = Summary {
+    let summary = PairsSummary {
         pairs: writer.pairs,
         threshold: threshold.get(),
         expected_recall: is_approximate.then(|| corpus.expected_recall(mode, threshold)),
@@ -111,12 +111,12 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
 }
 
 /// The documents, and the settings that they are compared with.
-enum Source {
+enum PairSource {
     Files(Selection, CollectionSettings),
     Server(Exportable, CollectionSettings),
 }
 
-impl Source {
+impl PairSource {
     fn open(
         server: &FromServer,
         options: &CorpusOptions,
@@ -145,7 +145,7 @@ impl Source {
         }
     }
 
-    fn gather(&self, gathering: &Gathering<'_>) -> Result<Gathered, Failure> {
+    fn gather(&self, gathering: &Gathering<'_>) -> Result<GatheredCorpus, Failure> {
         match self {
             Self::Files(selection, _) => gathering.gather(None, selection),
             Self::Server(exportable, _) => {
@@ -158,7 +158,7 @@ impl Source {
 
 /// The number of pairs, and the chance to find a pair.
 #[derive(Serialize)]
-struct Summary {
+struct PairsSummary {
     pairs: u64,
     threshold: f64,
     /// The chance to find a pair at the threshold, if it is not 1; not known of records.
@@ -170,7 +170,7 @@ struct Summary {
     uncompared: UncomparedCounts,
 }
 
-impl Summary {
+impl PairsSummary {
     /// Lines about pairs that may be missing.
     fn missing(&self) -> Vec<String> {
         let recall = self.expected_recall.map(|recall| recall_line(self.threshold, recall));
@@ -187,7 +187,7 @@ struct ScoredPair<'d> {
     score: Score,
 }
 
-struct Writer<W> {
+struct PairWriter<W> {
     out: W,
     /// The ids of documents, by number.
     ids: Vec<DocumentId>,
@@ -195,7 +195,7 @@ struct Writer<W> {
     pairs: u64,
 }
 
-impl<W: Write> Writer<W> {
+impl<W: Write> PairWriter<W> {
     /// The pairs of documents with equal sets.
     fn write_equal(&mut self, corpus: &OfflineCorpus, threshold: Threshold) -> io::Result<()> {
         for set in 0..corpus.sets() {
@@ -220,7 +220,7 @@ impl<W: Write> Writer<W> {
     }
 
     /// After the pairs, writes a summary of pairs that may be missing.
-    fn write_missing(&mut self, summary: &Summary) -> io::Result<()> {
+    fn write_missing(&mut self, summary: &PairsSummary) -> io::Result<()> {
         let missing = summary.missing();
         if self.json && !missing.is_empty() {
             return writeln!(self.out, "{}", json!({ "summary": summary }));

@@ -37,11 +37,11 @@ pub struct Fault {
     pub key: String,
     pub problem: String,
     /// `None` for a default.
-    pub origin: Option<Origin>,
+    pub origin: Option<SettingOrigin>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Origin {
+pub enum SettingOrigin {
     File(PathBuf),
     /// The variable's name.
     Environment(String),
@@ -59,7 +59,7 @@ impl fmt::Display for Fault {
     }
 }
 
-impl fmt::Display for Origin {
+impl fmt::Display for SettingOrigin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::File(path) => write!(f, "in {}", path.display()),
@@ -70,17 +70,17 @@ impl fmt::Display for Origin {
 }
 
 /// A key with its value in a layer.
-struct Entry {
+struct LayerEntry {
     key: String,
     value: Value,
-    origin: Origin,
+    origin: SettingOrigin,
 }
 
 /// All layers, merged.
 struct Merged {
     values: Value,
     /// Where the keys that are not defaults come from.
-    origins: BTreeMap<String, Origin>,
+    origins: BTreeMap<String, SettingOrigin>,
     /// Unknown keys and values of another type.
     faults: Vec<Fault>,
 }
@@ -114,7 +114,7 @@ impl Sources {
         let schema = Schema::new();
         let values = toml::from_str(DEFAULT_TOML).expect("the compiled-in defaults are valid TOML");
         let mut merged = Merged { values, origins: BTreeMap::new(), faults: Vec::new() };
-        for Entry { key, value, origin } in self.entries()? {
+        for LayerEntry { key, value, origin } in self.entries()? {
             if schema.is_empty_section(&key, &value) {
                 continue;
             }
@@ -130,41 +130,41 @@ impl Sources {
     }
 
     /// The entries of all layers, the weakest layer first.
-    fn entries(&self) -> Result<Vec<Entry>, ConfigError> {
+    fn entries(&self) -> Result<Vec<LayerEntry>, ConfigError> {
         let mut entries = self.file_entries()?;
         entries.extend(self.environment_entries());
-        entries.extend(self.flags.iter().map(|flag| Entry {
+        entries.extend(self.flags.iter().map(|flag| LayerEntry {
             key: flag.key.into(),
             value: Value::String(flag.value.clone()),
-            origin: Origin::Flag(flag.name),
+            origin: SettingOrigin::Flag(flag.name),
         }));
         Ok(entries)
     }
 
-    fn file_entries(&self) -> Result<Vec<Entry>, ConfigError> {
+    fn file_entries(&self) -> Result<Vec<LayerEntry>, ConfigError> {
         let Some(path) = &self.file else { return Ok(vec![]) };
         let unreadable = |reason: String| ConfigError::File { path: path.clone(), reason };
         let text = std::fs::read_to_string(path).map_err(|error| unreadable(error.to_string()))?;
         let values = toml::from_str(&text).map_err(|error| unreadable(error.to_string()))?;
         let mut leaves = Vec::new();
         flatten("", values, &mut leaves);
-        let origin = Origin::File(path.clone());
+        let origin = SettingOrigin::File(path.clone());
         Ok(leaves
             .into_iter()
-            .map(|(key, value)| Entry { key, value, origin: origin.clone() })
+            .map(|(key, value)| LayerEntry { key, value, origin: origin.clone() })
             .collect())
     }
 
-    fn environment_entries(&self) -> Vec<Entry> {
+    fn environment_entries(&self) -> Vec<LayerEntry> {
         let entry = |(variable, value): (&String, &String)| {
             let key = variable.strip_prefix(ENVIRONMENT_PREFIX).filter(|_| !value.is_empty())?;
-            Some(Entry {
+            Some(LayerEntry {
                 key: key.to_lowercase().replace("__", "."),
                 value: Value::String(value.clone()),
-                origin: Origin::Environment(variable.clone()),
+                origin: SettingOrigin::Environment(variable.clone()),
             })
         };
-        let mut entries: Vec<Entry> = self.environment.iter().filter_map(entry).collect();
+        let mut entries: Vec<LayerEntry> = self.environment.iter().filter_map(entry).collect();
         entries.sort_by(|a, b| a.key.cmp(&b.key));
         entries
     }

@@ -63,7 +63,7 @@ pub use lookup::collapse::{Collapsed, Group, GroupMember};
 pub use lookup::conditions::Conditions;
 pub use lookup::filter::{Filter, FilterError};
 pub use offline::{
-    DOCUMENT_BYTES, Documents, OfflineCorpus, OfflineGathering, OfflineState, Room, SetPair,
+    DOCUMENT_BYTES, OfflineCorpus, OfflineDocuments, OfflineGathering, OfflineState, Room, SetPair,
     Sorter, StateError,
 };
 pub use operations::ListedIds;

@@ -52,7 +52,7 @@ impl Write {
 type Done<T> = oneshot::Sender<Result<T, StorageError>>;
 
 /// A request to the committer.
-pub(super) enum Command {
+pub(super) enum StoreCommand {
     /// The writes are sent back, so that the caller frees them instead of the committer.
     Write {
         writes: Vec<Write>,
@@ -68,7 +68,7 @@ pub(super) enum Command {
     },
 }
 
-impl Command {
+impl StoreCommand {
     pub fn writes(&self) -> &[Write] {
         match self {
             Self::Write { writes, .. } => writes,

@@ -22,7 +22,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, timeout_at};
 
 use super::acknowledged::Mark;
-use super::command::Command;
+use super::command::StoreCommand;
 use super::counters::Counters;
 use super::log::Logged;
 use super::store::Files;
@@ -45,7 +45,7 @@ pub(super) struct Committer {
 /// The first stage: commits groups to the database.
 struct Writing {
     connection: Connection,
-    queue: mpsc::Receiver<Command>,
+    queue: mpsc::Receiver<StoreCommand>,
     counters: Counters,
     group_writes_max: usize,
     group_bytes_max: u64,
@@ -69,8 +69,8 @@ struct Concluding {
 type ConcludingGuard<'a> = MutexGuard<'a, Option<Concluding>>;
 
 /// Commands that are committed in a single transaction.
-struct Group {
-    commands: Vec<Command>,
+struct CommandGroup {
+    commands: Vec<StoreCommand>,
     bytes: u64,
     /// The result of each command, once they are committed.
     outcomes: Vec<u64>,
@@ -81,7 +81,7 @@ struct Group {
 impl Committer {
     pub fn new(
         connection: Connection,
-        queue: mpsc::Receiver<Command>,
+        queue: mpsc::Receiver<StoreCommand>,
         files: &Files,
         settings: &StorageSettings,
     ) -> Result<Self, StorageError> {
@@ -167,7 +167,7 @@ impl Committer {
     fn write_on(
         &self,
         turn: &mut Option<Writing>,
-    ) -> Result<Option<(Group, ConcludingGuard<'_>)>, StorageError> {
+    ) -> Result<Option<(CommandGroup, ConcludingGuard<'_>)>, StorageError> {
         while let Some(mut writing) = turn.take() {
             let first = writing.next()?;
             if self.poison.borrow().is_some() {
@@ -193,7 +193,7 @@ impl Committer {
 
 impl Writing {
     /// Waits for a command, and syncs when a sync is due; `None` once the queue is closed.
-    fn next(&mut self) -> Result<Option<Command>, StorageError> {
+    fn next(&mut self) -> Result<Option<StoreCommand>, StorageError> {
         loop {
             let Some(due) = self.wal_sync.as_ref().and_then(WalSync::due) else {
                 return Ok(self.runtime.block_on(self.queue.recv()));
@@ -210,7 +210,7 @@ impl Writing {
     }
 
     /// Takes the first command and the commands queued after it, up to the limits of a group.
-    fn gather(&mut self, first: Command) -> Group {
+    fn gather(&mut self, first: StoreCommand) -> CommandGroup {
         let (mut writes, mut bytes) = (first.writes().len(), first.bytes());
         let mut commands = vec![first];
         while writes < self.group_writes_max && bytes < self.group_bytes_max {
@@ -220,11 +220,11 @@ impl Writing {
             commands.push(command);
         }
         let outcomes = Vec::with_capacity(commands.len());
-        Group { outcomes, commands, bytes, last_sequence: 0 }
+        CommandGroup { outcomes, commands, bytes, last_sequence: 0 }
     }
 
     /// Returns the group without the refused commands; `None` if no command remains.
-    fn commit(&mut self, group: Group) -> Result<Option<Group>, StorageError> {
+    fn commit(&mut self, group: CommandGroup) -> Result<Option<CommandGroup>, StorageError> {
         let Some(mut group) = self.turn_away(group) else { return Ok(None) };
         match self.write(&mut group) {
             Ok(()) => Ok(Some(group)),
@@ -238,14 +238,14 @@ impl Writing {
     }
 
     /// Refuses records if the disk has less than the least room.
-    fn turn_away(&mut self, mut group: Group) -> Option<Group> {
+    fn turn_away(&mut self, mut group: CommandGroup) -> Option<CommandGroup> {
         let min = self.disk_free_min_bytes;
-        if min == 0 || !group.commands.iter().any(Command::needs_room) {
+        if min == 0 || !group.commands.iter().any(StoreCommand::needs_room) {
             return Some(group);
         }
         // If this cannot be read, the write itself will tell.
         if disk::free_bytes(&self.dir).is_ok_and(|free| free < min) {
-            let (needing, others) = group.commands.into_iter().partition(Command::needs_room);
+            let (needing, others) = group.commands.into_iter().partition(StoreCommand::needs_room);
             self.refuse(needing, &format!("storage.disk_free_min_bytes is {min}"));
             group.commands = others;
         } else if std::mem::take(&mut self.is_full) {
@@ -254,7 +254,7 @@ impl Writing {
         (!group.commands.is_empty()).then_some(group)
     }
 
-    fn refuse(&mut self, commands: Vec<Command>, why: &str) {
+    fn refuse(&mut self, commands: Vec<StoreCommand>, why: &str) {
         let free_bytes = disk::free_bytes(&self.dir).unwrap_or(0);
         if !std::mem::replace(&mut self.is_full, true) {
             let dir = self.dir.display();
@@ -274,7 +274,7 @@ impl Writing {
         Err(StorageError::corrupt("a failed transaction was not rolled back"))
     }
 
-    fn write(&mut self, group: &mut Group) -> Result<(), StorageError> {
+    fn write(&mut self, group: &mut CommandGroup) -> Result<(), StorageError> {
         let (mut counters, mut logged) = (self.counters, Logged::default());
         let transaction =
             self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
@@ -289,7 +289,7 @@ impl Writing {
         if let Some(wal_sync) = &mut self.wal_sync {
             wal_sync.committed();
         }
-        if group.commands.iter().any(|command| matches!(command, Command::Sync { .. })) {
+        if group.commands.iter().any(|command| matches!(command, StoreCommand::Sync { .. })) {
             self.sync()?;
         }
         Ok(())
@@ -310,7 +310,7 @@ impl Writing {
 }
 
 /// Syncs, applies and answers a committed group. A failure leaves `None`, which ends the pipeline.
-fn conclude(concluding: &mut Option<Concluding>, group: Group) -> Result<(), StorageError> {
+fn conclude(concluding: &mut Option<Concluding>, group: CommandGroup) -> Result<(), StorageError> {
     let Some(mut present) = concluding.take() else { return Ok(()) };
     if let Some(wal) = &mut present.wal {
         wal.sync(group.last_sequence)?;

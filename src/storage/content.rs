@@ -17,14 +17,14 @@ use crate::document::{Content, Token};
 
 /// Which of the above encodings a frame holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Form {
+pub(crate) enum FrameForm {
     Text,
     Tokens,
     Fields,
     Signature,
 }
 
-impl Form {
+impl FrameForm {
     pub(crate) fn of(content: &Content) -> Self {
         match content {
             Content::Text(_) => Self::Text,
@@ -62,13 +62,13 @@ pub(super) fn encoded_bytes(plain: &[u8]) -> Vec<u8> {
 }
 
 /// `None` for bytes that [`encode`] cannot have made.
-pub(crate) fn decode(bytes: &[u8], form: Form) -> Option<Content> {
+pub(crate) fn decode(bytes: &[u8], form: FrameForm) -> Option<Content> {
     let plain = decompress(bytes, plain_bytes(bytes)?).ok()?;
     match form {
-        Form::Text => String::from_utf8(plain).ok().map(Content::Text),
-        Form::Tokens => tokens_of(&plain).map(Content::Tokens),
-        Form::Fields => fields_of(&plain).map(Content::Fields),
-        Form::Signature => signature_of(&plain).map(Content::Signature),
+        FrameForm::Text => String::from_utf8(plain).ok().map(Content::Text),
+        FrameForm::Tokens => tokens_of(&plain).map(Content::Tokens),
+        FrameForm::Fields => fields_of(&plain).map(Content::Fields),
+        FrameForm::Signature => signature_of(&plain).map(Content::Signature),
     }
 }
 
@@ -228,7 +228,7 @@ mod tests {
         for length in (0..300).chain(1_020..1_030) {
             let content = Content::Text("a".repeat(length));
             let bytes = encode(&content, 1);
-            assert_eq!(decode(&bytes, Form::Text).as_ref(), Some(&content));
+            assert_eq!(decode(&bytes, FrameForm::Text).as_ref(), Some(&content));
             let is_compressed = bytes.len() < length;
             assert_eq!(is_compressed, length >= COMPRESSED_FROM_BYTES, "{length}");
         }
@@ -249,7 +249,7 @@ mod tests {
         ];
         for level in [-7, 1, 19] {
             for content in &contents {
-                let decoded = decode(&encode(content, level), Form::of(content));
+                let decoded = decode(&encode(content, level), FrameForm::of(content));
                 assert_eq!(decoded.as_ref(), Some(content));
             }
         }
@@ -281,8 +281,8 @@ mod tests {
     #[test]
     fn what_is_cut_short_is_refused() {
         let bytes = encode(&Content::Text("a text".repeat(9)), 1);
-        assert_eq!(decode(&bytes[..bytes.len() - 1], Form::Text), None);
-        assert_eq!(decode(&[], Form::Text), None);
+        assert_eq!(decode(&bytes[..bytes.len() - 1], FrameForm::Text), None);
+        assert_eq!(decode(&[], FrameForm::Text), None);
         assert_eq!(tokens_of(&token_bytes(&[token("ab", 1)])[..9]), None);
         assert_eq!(signature_bytes(&[7, 8]).len(), 9, "four bytes a value are enough");
         for values in [&[7, 8], &[7, 1 << 40]] {

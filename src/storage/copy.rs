@@ -74,7 +74,7 @@ impl Store {
         let _one_at_a_time = self.copying.lock().unwrap_or_else(PoisonError::into_inner);
         let path = self.dir().join(NAME);
         remove_if_exists(&path)?;
-        let unfinished = Unfinished(path.clone());
+        let unfinished = UnfinishedCopy(path.clone());
         let connection = schema::open_reader(&self.files.database, PAGE_CACHE_KIB)?;
         stop.set(connection.get_interrupt_handle())?;
         let target = path.to_str().ok_or_else(|| {
@@ -99,9 +99,9 @@ impl Store {
 }
 
 /// Unlinks a copy when dropped, whether it is complete or not.
-struct Unfinished(PathBuf);
+struct UnfinishedCopy(PathBuf);
 
-impl Drop for Unfinished {
+impl Drop for UnfinishedCopy {
     fn drop(&mut self) {
         if let Err(error) = remove_if_exists(&self.0) {
             tracing::warn!(%error, "could not delete copy.sqlite; the next start deletes it");

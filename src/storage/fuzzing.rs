@@ -5,10 +5,10 @@ use rusqlite::{Connection, Row, params};
 use tempfile::{NamedTempFile, TempDir};
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::content::{self, Form};
+use super::content::{self, FrameForm};
 use super::row::{ALL_COLUMNS, DetailsPart, RowPart, SketchRow, content_digest, seal};
 use super::snapshot_file::{Footer, Section, SnapshotHeader};
-use super::snapshot_reader::{Opened, SnapshotReader, checksum};
+use super::snapshot_reader::{OpenedSnapshot, SnapshotReader, checksum};
 use super::{Detail, Record, Snapshots, StorageError, elements, log, schema};
 use crate::document::Ordinal;
 use akin_core::text::{ShingleSettings, Shingler};
@@ -24,7 +24,7 @@ pub fn snapshot(input: &[u8]) {
 fn read_snapshot(bytes: &[u8]) {
     let file = NamedTempFile::new().expect("a temporary file can be made");
     std::fs::write(file.path(), bytes).expect("it can be written");
-    let Ok(Opened::Sound(reader)) = SnapshotReader::open(file.path()) else { return };
+    let Ok(OpenedSnapshot::Sound(reader)) = SnapshotReader::open(file.path()) else { return };
     let Ok(records) = records(&reader) else { return };
     let dir = TempDir::new().expect("a temporary directory can be made");
     let snapshots = Snapshots::open(dir.path().to_owned(), 1).expect("it can be opened");
@@ -34,7 +34,7 @@ fn read_snapshot(bytes: &[u8]) {
     let info = writer.finish().expect("the snapshot can be finished");
     assert_eq!(info.documents, reader.documents());
     let path = snapshots.path(reader.header().sequence);
-    let Ok(Opened::Sound(again)) = SnapshotReader::open(&path) else {
+    let Ok(OpenedSnapshot::Sound(again)) = SnapshotReader::open(&path) else {
         panic!("the file written from {:?} cannot be opened", reader.header());
     };
     assert_eq!((again.header(), again.entries()), (reader.header(), reader.entries()));
@@ -91,8 +91,8 @@ pub fn record(input: &[u8]) {
     }
 }
 
-fn form(byte: u8) -> Form {
-    [Form::Text, Form::Tokens, Form::Fields][usize::from(byte % 3)]
+fn form(byte: u8) -> FrameForm {
+    [FrameForm::Text, FrameForm::Tokens, FrameForm::Fields][usize::from(byte % 3)]
 }
 
 fn read_content(bytes: &[u8]) {

@@ -9,7 +9,7 @@ use super::counters::Counters;
 use super::record::{Detail, Record};
 use super::row::{ALL_COLUMNS, flags};
 use super::snapshot::Snapshots;
-use super::snapshot_reader::{Opened, SnapshotReader};
+use super::snapshot_reader::{OpenedSnapshot, SnapshotReader};
 use super::store::Files;
 use super::{StorageError, acknowledged, expiries, schema, verify};
 use akin_core::text::Shingler;
@@ -248,8 +248,10 @@ impl Inspection {
 
 fn check_snapshot(path: &Path, expected: &Expected<'_>, last_sequence: u64) -> Result<(), String> {
     let reader = match SnapshotReader::open(path).map_err(|broken| broken.to_string())? {
-        Opened::Sound(reader) => reader,
-        Opened::OtherFormat(found) => return Err(format!("it has the unknown format {found}")),
+        OpenedSnapshot::Sound(reader) => reader,
+        OpenedSnapshot::OtherFormat(found) => {
+            return Err(format!("it has the unknown format {found}"));
+        }
     };
     let header = reader.header();
     if header.identity != expected.identity || header.sketch_bytes as usize != expected.sketch_bytes

@@ -5,7 +5,7 @@ use rusqlite::{Connection, Row, params};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::content::{self, Form};
+use super::content::{self, FrameForm};
 use super::row::{
     ALL_COLUMNS, Columns, DetailsPart, RowPart, SketchRow, content_digest, derive, flags,
     read_content, seal, set_of,
@@ -77,10 +77,10 @@ impl Record {
 
     fn flags(&self) -> i64 {
         let set_if = |flag, condition| if condition { flag } else { 0 };
-        let form = self.content.as_ref().map(Form::of);
-        set_if(flags::TOKENS, form == Some(Form::Tokens))
-            | set_if(flags::FIELDS, form == Some(Form::Fields))
-            | set_if(flags::SIGNATURE, form == Some(Form::Signature))
+        let form = self.content.as_ref().map(FrameForm::of);
+        set_if(flags::TOKENS, form == Some(FrameForm::Tokens))
+            | set_if(flags::FIELDS, form == Some(FrameForm::Fields))
+            | set_if(flags::SIGNATURE, form == Some(FrameForm::Signature))
             | set_if(flags::WHOLE_DOCUMENT, self.whole_document)
             | set_if(flags::CONTENT, self.content.is_some())
             | set_if(flags::METADATA, self.metadata.is_some())

@@ -4,7 +4,7 @@ use rusqlite::types::{FromSqlResult, ValueRef};
 use rusqlite::{Connection, Row};
 
 use super::checksum::{Digest, of_numbers};
-use super::content::{self, Form};
+use super::content::{self, FrameForm};
 use super::{StorageError, elements, expiries};
 use crate::document::{Content, DocumentId, Metadata, Ordinal};
 use akin_core::text::{ShingleSet, Shingler};
@@ -133,12 +133,12 @@ impl<'a> SketchRow<'a> {
         Ok(self.expires_at_ms(connection)?.is_none_or(|at| at > now_ms))
     }
 
-    fn form(&self) -> Form {
+    fn form(&self) -> FrameForm {
         match () {
-            () if self.has(flags::TOKENS) => Form::Tokens,
-            () if self.has(flags::FIELDS) => Form::Fields,
-            () if self.has(flags::SIGNATURE) => Form::Signature,
-            () => Form::Text,
+            () if self.has(flags::TOKENS) => FrameForm::Tokens,
+            () if self.has(flags::FIELDS) => FrameForm::Fields,
+            () if self.has(flags::SIGNATURE) => FrameForm::Signature,
+            () => FrameForm::Text,
         }
     }
 }

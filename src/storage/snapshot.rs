@@ -4,8 +4,8 @@ use std::fs::{self, DirEntry};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::snapshot_file::{Broken, FORMAT, SnapshotHeader, SnapshotInfo};
-use super::snapshot_reader::{self, Opened, SnapshotReader};
+use super::snapshot_file::{BrokenSnapshot, FORMAT, SnapshotHeader, SnapshotInfo};
+use super::snapshot_reader::{self, OpenedSnapshot, SnapshotReader};
 use super::{SnapshotWriter, StorageError, directory};
 
 const EXTENSION: &str = "snapshot";
@@ -126,14 +126,16 @@ impl Snapshots {
 }
 
 fn check_identity(
-    opened: Opened,
+    opened: OpenedSnapshot,
     path: PathBuf,
     identity: &str,
 ) -> Result<SnapshotReader, StorageError> {
     match opened {
-        Opened::OtherFormat(found) => Err(StorageError::OtherFormat { path, found, known: FORMAT }),
-        Opened::Sound(reader) if reader.header().identity == identity => Ok(*reader),
-        Opened::Sound(reader) => {
+        OpenedSnapshot::OtherFormat(found) => {
+            Err(StorageError::OtherFormat { path, found, known: FORMAT })
+        }
+        OpenedSnapshot::Sound(reader) if reader.header().identity == identity => Ok(*reader),
+        OpenedSnapshot::Sound(reader) => {
             let stored = reader.header().identity.clone();
             Err(StorageError::OtherSettings { path, stored, given: identity.to_owned() })
         }
@@ -146,6 +148,6 @@ fn sequence_of(path: &Path) -> Option<u64> {
     digits.parse().ok().filter(|_| named)
 }
 
-fn skip(path: &Path, broken: &Broken) {
+fn skip(path: &Path, broken: &BrokenSnapshot) {
     tracing::warn!(path = %path.display(), reason = %broken, "skipping a broken snapshot");
 }

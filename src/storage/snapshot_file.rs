@@ -148,7 +148,7 @@ impl SnapshotHeader {
     pub(super) fn read(
         input: &mut impl Read,
         bytes_max: u64,
-    ) -> Result<(u32, Option<Self>), Broken> {
+    ) -> Result<(u32, Option<Self>), BrokenSnapshot> {
         let format = format(input)?;
         if format != FORMAT {
             return Ok((format, None));
@@ -159,25 +159,27 @@ impl SnapshotHeader {
         let created_at_ms = u64_of(input)?.cast_signed();
         let next_ordinal = u64_of(input)?;
         if u64::from(identity_bytes.max(sketch_bytes)) > bytes_max.min(IDENTITY_BYTES_MAX) {
-            return Err(Broken::Format("its header has an impossible length"));
+            return Err(BrokenSnapshot::Format("its header has an impossible length"));
         }
         let mut identity = vec![0; identity_bytes as usize];
         input.read_exact(&mut identity)?;
-        let identity =
-            String::from_utf8(identity).map_err(|_| Broken::Format("its identity is not UTF-8"))?;
+        let identity = String::from_utf8(identity)
+            .map_err(|_| BrokenSnapshot::Format("its identity is not UTF-8"))?;
         let header = Self { identity, sequence, next_ordinal, sketch_bytes, created_at_ms };
         Ok((format, Some(header)))
     }
 }
 
-fn format(input: &mut impl Read) -> Result<u32, Broken> {
+fn format(input: &mut impl Read) -> Result<u32, BrokenSnapshot> {
     let fixed: [u8; 12] = array(input)?;
     if !fixed.starts_with(MAGIC) {
-        return Err(Broken::Format("it does not begin with the magic number of a snapshot"));
+        return Err(BrokenSnapshot::Format(
+            "it does not begin with the magic number of a snapshot",
+        ));
     }
     let format = u32::from_le_bytes(*fixed.last_chunk().expect("it is longer than four bytes"));
     if u32_of(input)? != xxh3_64(&fixed) as u32 {
-        return Err(Broken::Format("its format does not match its checksum"));
+        return Err(BrokenSnapshot::Format("its format does not match its checksum"));
     }
     Ok(format)
 }
@@ -210,11 +212,11 @@ impl Section {
         bytes
     }
 
-    pub fn read(input: &mut impl Read) -> Result<Self, Broken> {
+    pub fn read(input: &mut impl Read) -> Result<Self, BrokenSnapshot> {
         let kind = match u32_of(input)? {
             1 => SectionKind::Entries,
             2 => SectionKind::Listings,
-            _ => return Err(Broken::Format("one of its sections is of an unknown kind")),
+            _ => return Err(BrokenSnapshot::Format("one of its sections is of an unknown kind")),
         };
         let (records, bytes, checksum) = (u32_of(input)?, u64_of(input)?, u64_of(input)?);
         Ok(Self { kind, records, bytes, checksum })
@@ -257,11 +259,13 @@ impl Footer {
         bytes
     }
 
-    pub fn read(input: &mut impl Read) -> Result<Self, Broken> {
+    pub fn read(input: &mut impl Read) -> Result<Self, BrokenSnapshot> {
         let (entries, documents) = (u64_of(input)?, u64_of(input)?);
         let (sections, checksum) = (u64_of(input)?, u64_of(input)?);
         if &array(input)? != MAGIC_DONE {
-            return Err(Broken::Format("it does not end with the magic number of a snapshot"));
+            return Err(BrokenSnapshot::Format(
+                "it does not end with the magic number of a snapshot",
+            ));
         }
         Ok(Self { entries, documents, sections, checksum })
     }
@@ -290,7 +294,7 @@ pub(super) fn visit_records(
     sketch_bytes: u32,
     mut bytes: &[u8],
     mut visit: impl FnMut(SnapshotRecord<'_>),
-) -> Result<(), Broken> {
+) -> Result<(), BrokenSnapshot> {
     let mut members = Vec::new();
     for _ in 0..section.records {
         visit(match section.kind {
@@ -301,7 +305,7 @@ pub(super) fn visit_records(
         });
     }
     if !bytes.is_empty() {
-        return Err(Broken::Format("one of its sections is longer than its records"));
+        return Err(BrokenSnapshot::Format("one of its sections is longer than its records"));
     }
     Ok(())
 }
@@ -310,7 +314,7 @@ fn read_entry<'a, 'b: 'a>(
     bytes: &mut &'b [u8],
     sketch_bytes: u32,
     members: &'a mut Vec<Ordinal>,
-) -> Result<SnapshotEntry<'a>, Broken> {
+) -> Result<SnapshotEntry<'a>, BrokenSnapshot> {
     let (fingerprint, shingles, count) = (u64_of(bytes)?, u32_of(bytes)?, u32_of(bytes)?);
     let sketch = take(bytes, sketch_bytes as usize)?;
     let ordinals = take(bytes, count as usize * Ordinal::BYTES)?;
@@ -319,22 +323,24 @@ fn read_entry<'a, 'b: 'a>(
     Ok(SnapshotEntry { fingerprint, shingles, sketch, members })
 }
 
-fn read_listing<'a>(bytes: &mut &'a [u8]) -> Result<SnapshotListing<'a>, Broken> {
+fn read_listing<'a>(bytes: &mut &'a [u8]) -> Result<SnapshotListing<'a>, BrokenSnapshot> {
     let (fingerprint, ordinal) = (u64_of(bytes)?, Ordinal::from_le_bytes(array(bytes)?));
     let marked = array(bytes).map(u16::from_le_bytes)?;
     let id = str::from_utf8(take(bytes, usize::from(marked & !HAS_METADATA))?).ok();
     let id = id.filter(|id| DocumentId::check(id).is_ok());
-    let id = id.ok_or(Broken::Format("it contains an invalid id"))?;
+    let id = id.ok_or(BrokenSnapshot::Format("it contains an invalid id"))?;
     Ok(SnapshotListing { ordinal, id, fingerprint, has_metadata: marked & HAS_METADATA != 0 })
 }
 
-fn take<'a>(bytes: &mut &'a [u8], count: usize) -> Result<&'a [u8], Broken> {
-    bytes.split_off(..count).ok_or(Broken::Format("one of its sections ends within a record"))
+fn take<'a>(bytes: &mut &'a [u8], count: usize) -> Result<&'a [u8], BrokenSnapshot> {
+    bytes
+        .split_off(..count)
+        .ok_or(BrokenSnapshot::Format("one of its sections ends within a record"))
 }
 
 /// Why a file is not an intact snapshot.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum Broken {
+pub(super) enum BrokenSnapshot {
     #[error("{0}")]
     Format(&'static str),
     #[error(transparent)]

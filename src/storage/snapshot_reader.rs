@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
 use super::snapshot_file::{
-    Broken, Footer, Section, SnapshotHeader, SnapshotInfo, SnapshotRecord, array, visit_records,
+    BrokenSnapshot, Footer, Section, SnapshotHeader, SnapshotInfo, SnapshotRecord, array,
+    visit_records,
 };
 use super::{StorageError, directory};
 
@@ -22,27 +23,27 @@ pub struct SnapshotReader {
 }
 
 /// A file that is an intact snapshot or has another format.
-pub(super) enum Opened {
+pub(super) enum OpenedSnapshot {
     Sound(Box<SnapshotReader>),
     OtherFormat(u32),
 }
 
 impl SnapshotReader {
-    pub(super) fn open(path: &Path) -> Result<Opened, Broken> {
+    pub(super) fn open(path: &Path) -> Result<OpenedSnapshot, BrokenSnapshot> {
         let file = opened(path)?;
         let bytes = file.metadata()?.len();
         let mut input = BufReader::new(file);
         let (format, header) = SnapshotHeader::read(&mut input, bytes)?;
-        let Some(header) = header else { return Ok(Opened::OtherFormat(format)) };
+        let Some(header) = header else { return Ok(OpenedSnapshot::OtherFormat(format)) };
         let footer = footer(&mut input, bytes)?;
         let head = header.encode();
         let sections = sections(&mut input, bytes, &head, &footer)?;
         let is_possible = |(_, section): &(u64, Section)| section.is_possible(header.sketch_bytes);
         if !sections.iter().all(is_possible) {
-            return Err(Broken::Format("one of its sections has an impossible length"));
+            return Err(BrokenSnapshot::Format("one of its sections has an impossible length"));
         }
         let path = path.to_owned();
-        Ok(Opened::Sound(Box::new(Self { path, header, footer, sections })))
+        Ok(OpenedSnapshot::Sound(Box::new(Self { path, header, footer, sections })))
     }
 
     pub fn path(&self) -> &Path {
@@ -80,7 +81,7 @@ impl SnapshotReader {
         visit: impl FnMut(SnapshotRecord<'_>),
     ) -> Result<(), StorageError> {
         let (start, section) = &self.sections[section];
-        let broken = |broken: Broken| StorageError::CorruptSnapshot {
+        let broken = |broken: BrokenSnapshot| StorageError::CorruptSnapshot {
             path: self.path.clone(),
             what: broken.to_string(),
         };
@@ -93,7 +94,7 @@ impl SnapshotReader {
         start: u64,
         section: &Section,
         bytes: &mut Vec<u8>,
-    ) -> Result<(), Broken> {
+    ) -> Result<(), BrokenSnapshot> {
         let mut file = opened(&self.path)?;
         file.seek(SeekFrom::Start(start))?;
         bytes.clear();
@@ -101,7 +102,7 @@ impl SnapshotReader {
         bytes.reserve(section.bytes as usize);
         file.take(section.bytes).read_to_end(bytes)?;
         if bytes.len() as u64 != section.bytes || xxh3_64(bytes) != section.checksum {
-            return Err(Broken::Format("one of its sections does not match its checksum"));
+            return Err(BrokenSnapshot::Format("one of its sections does not match its checksum"));
         }
         Ok(())
     }
@@ -118,8 +119,8 @@ fn sections(
     bytes: u64,
     head: &[u8],
     footer: &Footer,
-) -> Result<Vec<(u64, Section)>, Broken> {
-    let too_long = Broken::Format("its sections do not have the length of the file");
+) -> Result<Vec<(u64, Section)>, BrokenSnapshot> {
+    let too_long = BrokenSnapshot::Format("its sections do not have the length of the file");
     if !footer.is_possible(bytes) {
         return Err(too_long);
     }
@@ -132,7 +133,7 @@ fn sections(
     input.read_exact(&mut directory)?;
     let counts = Footer::encode_counts(footer.entries, footer.documents, footer.sections);
     if checksum(head, &directory, &counts) != footer.checksum {
-        return Err(Broken::Format("it does not match its checksum"));
+        return Err(BrokenSnapshot::Format("it does not match its checksum"));
     }
     let mut start = head.len() as u64;
     let mut sections = Vec::with_capacity(footer.sections as usize);
@@ -145,7 +146,9 @@ fn sections(
         return Err(too_long);
     }
     if !footer.counts_all(sections.iter().map(|(_, section)| section)) {
-        return Err(Broken::Format("its sections do not have the number of records in its footer"));
+        return Err(BrokenSnapshot::Format(
+            "its sections do not have the number of records in its footer",
+        ));
     }
     Ok(sections)
 }
@@ -159,16 +162,16 @@ pub(super) fn checksum(head: &[u8], directory: &[u8], counts: &[u8]) -> u64 {
     hasher.digest()
 }
 
-fn footer(input: &mut (impl Read + Seek), bytes: u64) -> Result<Footer, Broken> {
+fn footer(input: &mut (impl Read + Seek), bytes: u64) -> Result<Footer, BrokenSnapshot> {
     let Some(start) = bytes.checked_sub(Footer::BYTES) else {
-        return Err(Broken::Format("it is truncated"));
+        return Err(BrokenSnapshot::Format("it is truncated"));
     };
     input.seek(SeekFrom::Start(start))?;
     Footer::read(&mut array::<{ Footer::BYTES as usize }>(input)?.as_slice())
 }
 
 /// Reads header and footer without verifying the checksum; cheap.
-pub(super) fn info(path: &Path) -> Result<Option<SnapshotInfo>, Broken> {
+pub(super) fn info(path: &Path) -> Result<Option<SnapshotInfo>, BrokenSnapshot> {
     let file = opened(path)?;
     let bytes = file.metadata()?.len();
     let mut input = BufReader::new(file);

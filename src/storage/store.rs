@@ -10,7 +10,7 @@ use rusqlite::Connection;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::unconstrained;
 
-use super::command::{Command, Write};
+use super::command::{StoreCommand, Write};
 use super::committer::Committer;
 use super::details::{self, DocumentDetails};
 use super::readers::{self, Readers, StoreSizes};
@@ -59,7 +59,7 @@ pub struct Store {
     /// Only one copy is made at a time.
     pub(super) copying: Mutex<()>,
     /// `None` once closing.
-    queue: RwLock<Option<mpsc::Sender<Command>>>,
+    queue: RwLock<Option<mpsc::Sender<StoreCommand>>>,
     /// The threads that write, in turns.
     committers: Mutex<Vec<JoinHandle<()>>>,
     poisoned: watch::Receiver<Option<String>>,
@@ -200,7 +200,7 @@ impl Store {
         applied: impl FnOnce(u64) + Send + 'static,
     ) -> Result<(), StorageError> {
         let applied = Box::new(applied);
-        self.send(|done| Command::Write { writes, applied, done }).await.map(drop)
+        self.send(|done| StoreCommand::Write { writes, applied, done }).await.map(drop)
     }
 
     /// Removes the log up to a sequence, which no snapshot may need any more. Operations in the
@@ -212,7 +212,7 @@ impl Store {
     pub async fn trim_log(&self, up_to: u64) -> Result<u64, StorageError> {
         let mut total = 0;
         loop {
-            let removed = self.send(|done| Command::Trim { up_to, done }).await?;
+            let removed = self.send(|done| StoreCommand::Trim { up_to, done }).await?;
             total += removed;
             if removed == 0 {
                 return Ok(total);
@@ -225,12 +225,12 @@ impl Store {
     /// # Errors
     /// [`StorageError::Poisoned`].
     pub async fn sync(&self) -> Result<(), StorageError> {
-        self.send(|done| Command::Sync { done }).await
+        self.send(|done| StoreCommand::Sync { done }).await
     }
 
     async fn send<T>(
         &self,
-        command: impl FnOnce(oneshot::Sender<Result<T, StorageError>>) -> Command,
+        command: impl FnOnce(oneshot::Sender<Result<T, StorageError>>) -> StoreCommand,
     ) -> Result<T, StorageError> {
         let (done, outcome) = oneshot::channel();
         let queue = self.queue.read().unwrap_or_else(PoisonError::into_inner).clone();

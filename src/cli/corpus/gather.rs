@@ -8,8 +8,8 @@ use indicatif::{HumanBytes, HumanCount};
 use serde::Deserialize;
 
 use super::keep::{Keep, LAST};
-use super::memory::{Listing, Memory};
-use super::names::{Files, Names, Repeated};
+use super::memory::{Memory, PairListing};
+use super::names::{CorpusFiles, DocumentNames, Repeated};
 use super::pipeline::{Analysed, How, analyse};
 use super::uncompared::Uncompared;
 use super::{CorpusOptions, DuplicateIds};
@@ -26,11 +26,11 @@ use crate::engine::{
 };
 
 /// A corpus that was read.
-pub struct Gathered {
+pub struct GatheredCorpus {
     pub corpus: OfflineCorpus,
     /// The fate of each record, in the order of the input.
     pub fates: Vec<Fate>,
-    pub files: Files,
+    pub files: CorpusFiles,
     /// The documents that are left out because of their ids, and for each the first document with
     /// this id.
     pub repeated: Vec<(u32, u32)>,
@@ -59,7 +59,7 @@ pub struct Gathering<'g> {
     /// Has old documents.
     pub state: Option<&'g OfflineState>,
     /// How pairs are listed; `None` if they are not listed.
-    pub listing: Option<Listing>,
+    pub listing: Option<PairListing>,
 }
 
 impl Gathering<'_> {
@@ -70,7 +70,7 @@ impl Gathering<'_> {
         &self,
         old: Option<&Selection>,
         selection: &Selection,
-    ) -> Result<Gathered, Failure> {
+    ) -> Result<GatheredCorpus, Failure> {
         let sizes =
             [old, Some(selection)].into_iter().flatten().map(|s| s.bytes(|| true).unwrap_or(0));
         let total = sizes.sum();
@@ -89,7 +89,7 @@ impl Gathering<'_> {
     ///
     /// # Errors
     /// As [`Self::gather`]; and the export broke off.
-    pub fn gather_export(&self, export: impl Read + Send) -> Result<Gathered, Failure> {
+    pub fn gather_export(&self, export: impl Read + Send) -> Result<GatheredCorpus, Failure> {
         let meter = Meter::new(self.options.analysis.quiet, "reading", Quantity::Bytes, 0);
         let screening = Screening { on_invalid: OnInvalid::Skip, ..Screening::default() };
         let mut gatherer = self.gatherer(&meter, screening, false, 0)?;
@@ -115,7 +115,7 @@ impl Gathering<'_> {
         check_disk(&room, input_bytes)?;
         let mut memory = Memory::new(&room, self.listing);
         memory.take_saved(self.state.map_or(0, OfflineState::documents))?;
-        let names = Names::new(&room, has_old);
+        let names = DocumentNames::new(&room, has_old);
         let gathering = match self.state {
             Some(state) => OfflineGathering::continuing(self.settings, room, state),
             None => OfflineGathering::within(self.settings, room),
@@ -200,7 +200,7 @@ fn check_disk(room: &Room, input_bytes: u64) -> Result<(), Failure> {
 struct Gatherer<'a> {
     gathering: OfflineGathering,
     meter: &'a Meter,
-    names: Names,
+    names: DocumentNames,
     duplicate_ids: DuplicateIds,
     fates: Vec<Fate>,
     uncompared: Uncompared,
@@ -258,7 +258,7 @@ impl Gatherer<'_> {
         Ok(())
     }
 
-    fn finish(self) -> Result<Gathered, Failure> {
+    fn finish(self) -> Result<GatheredCorpus, Failure> {
         let Self { mut gathering, meter, names, duplicate_ids, fates, uncompared, .. } = self;
         let (keep, is_ranked) = (self.keep, self.is_ranked);
         if !self.may_be_empty && !fates.iter().any(|fate| *fate != Fate::LeftOut) {
@@ -286,7 +286,7 @@ impl Gatherer<'_> {
             meter.print(&format!("left out, with the id of an earlier document: {repeated}"));
         }
         let repeated = repeated.iter().map(|it| (it.number, it.first_number)).collect();
-        Ok(Gathered { corpus, fates, files, repeated, uncompared })
+        Ok(GatheredCorpus { corpus, fates, files, repeated, uncompared })
     }
 }
 

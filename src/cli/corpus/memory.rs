@@ -16,7 +16,7 @@ const SHINGLE_BYTES: usize = 24;
 
 /// How pairs are listed, with their keys in memory.
 #[derive(Clone, Copy)]
-pub struct Listing {
+pub struct PairListing {
     pub mode: Mode,
     pub threshold: Threshold,
 }
@@ -26,12 +26,12 @@ pub struct Memory {
     documents: u64,
     bytes: usize,
     bytes_max: usize,
-    listing: Option<Listing>,
+    listing: Option<PairListing>,
 }
 
 impl Memory {
     /// Half of the memory is left for reading and sorting.
-    pub fn new(room: &Room, listing: Option<Listing>) -> Self {
+    pub fn new(room: &Room, listing: Option<PairListing>) -> Self {
         Self { documents: 0, bytes: 0, bytes_max: room.memory / 2, listing }
     }
 
@@ -40,7 +40,7 @@ impl Memory {
     /// # Errors
     /// The corpus would not fit into memory.
     pub fn take(&mut self, id: &DocumentId, shingles: usize) -> Result<(), Failure> {
-        let listed = self.listing.map_or(0, |Listing { mode, threshold }| {
+        let listed = self.listing.map_or(0, |PairListing { mode, threshold }| {
             let by_shingles = mode == Mode::Exact && shingles > 0;
             let keys = if by_shingles { prefix_len(threshold, shingles) } else { 0 };
             LISTED_BYTES + id.as_str().len() + keys * SHINGLE_BYTES

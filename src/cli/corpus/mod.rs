@@ -9,10 +9,10 @@ mod remote;
 mod texts;
 mod uncompared;
 
-pub use gather::{Fate, Gathered, Gathering, disk_failed, read};
+pub use gather::{Fate, GatheredCorpus, Gathering, disk_failed, read};
 pub use keep::Keep;
-pub use memory::Listing;
-pub use names::Files;
+pub use memory::PairListing;
+pub use names::CorpusFiles;
 pub use pipeline::{Analysed, How, analyse, work_in_order};
 pub use remote::{Exportable, FromServer};
 pub use texts::{NoText, TextCutter, WordedText, each_text, text_of};

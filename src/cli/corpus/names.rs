@@ -10,9 +10,9 @@ use crate::document::DocumentId;
 use crate::engine::{Room, Sorter};
 
 /// Ids by their hashes of 128 bits, with the places where they stand; sorted through files.
-pub struct Names {
+pub struct DocumentNames {
     sorter: Sorter,
-    files: Files,
+    files: CorpusFiles,
     /// Whether the documents are old: a new document may have the id of an old document.
     are_old: bool,
 }
@@ -33,12 +33,12 @@ pub struct Repeated {
 
 /// The files of documents, by the documents' numbers.
 #[derive(Default)]
-pub struct Files {
+pub struct CorpusFiles {
     /// The number of the first of consecutive documents of a file, and the file.
     runs: Vec<(u32, Arc<str>)>,
 }
 
-impl Files {
+impl CorpusFiles {
     fn push(&mut self, number: u32, file: &Arc<str>) {
         if self.runs.last().is_none_or(|(_, last)| last != file) {
             self.runs.push((number, Arc::clone(file)));
@@ -52,9 +52,9 @@ impl Files {
     }
 }
 
-impl Names {
+impl DocumentNames {
     pub fn new(room: &Room, are_old: bool) -> Self {
-        Self { sorter: Sorter::new(room, room.share()), files: Files::default(), are_old }
+        Self { sorter: Sorter::new(room, room.share()), files: CorpusFiles::default(), are_old }
     }
 
     pub fn end_old(&mut self) {
@@ -77,7 +77,7 @@ impl Names {
     ///
     /// # Errors
     /// The disk is full.
-    pub fn finish(self) -> io::Result<(Vec<Repeated>, Files)> {
+    pub fn finish(self) -> io::Result<(Vec<Repeated>, CorpusFiles)> {
         let Self { sorter, files, .. } = self;
         let (mut sorted, mut first, mut repeated) = (sorter.finish()?, Vec::new(), Vec::new());
         while let Some(record) = sorted.next()? {
@@ -96,7 +96,7 @@ impl Names {
 }
 
 /// The number of a document, and where it stands.
-fn read(record: &[u8], files: &Files) -> (u32, Origin) {
+fn read(record: &[u8], files: &CorpusFiles) -> (u32, Origin) {
     let (number, line) = record[ID_BYTES..].split_at(NUMBER_BYTES);
     let number_in = |bytes: &[u8]| bytes.iter().fold(0, |all, byte| all << 8 | u64::from(*byte));
     let (number, line) = (number_in(number) as u32, Some(number_in(line)));

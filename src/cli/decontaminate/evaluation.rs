@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use indicatif::{HumanBytes, HumanCount};
 
-use super::options::Plan;
+use super::options::DecontaminationPlan;
 use crate::app::available_memory;
 use crate::cli::corpus::{TextCutter, Uncompared, each_text};
 use crate::cli::failure::Failure;
@@ -35,7 +35,7 @@ pub struct EvaluationDocument {
 impl Evaluation {
     /// # Errors
     /// The documents cannot be read, are too many for the memory, or have too few words.
-    pub fn read(plan: &Plan) -> Result<Self, Failure> {
+    pub fn read(plan: &DecontaminationPlan) -> Result<Self, Failure> {
         let builder = EvaluationSetBuilder::new(plan.words);
         let mut builder = builder.map_err(|error| Failure::new(error.to_string()))?;
         let total = plan.against.bytes(|| true).unwrap_or(0);

@@ -11,8 +11,8 @@ use std::process::ExitCode;
 
 use self::evaluation::Evaluation;
 pub use self::options::Arguments;
-use self::options::{Action, Plan};
-use self::report::{Report, Summary};
+use self::options::{ContaminationAction, DecontaminationPlan};
+use self::report::{ContaminationReport, ContaminationSummary};
 use self::training::{Rule, Scanner};
 use self::writing::Pass;
 use super::corpus::{TextCutter, read, work_in_order};
@@ -39,11 +39,11 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
         rule: Rule {
             share: plan.threshold,
             longest: plan.longest,
-            cuts: plan.action == Action::Cut,
+            cuts: plan.action == ContaminationAction::Cut,
         },
     };
     let meter = meter(&plan, "scanning");
-    let mut pass = Pass::new(&plan, &meter, writer, Report::new(&evaluation, report));
+    let mut pass = Pass::new(&plan, &meter, writer, ContaminationReport::new(&evaluation, report));
     work_in_order(
         read(&plan.training),
         plan.threads,
@@ -54,7 +54,8 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     let (found, uncompared) = pass.finish(&counts.seen(frequent.as_ref()))?;
     drop(meter);
     let grams_ignored = frequent.as_ref().map(FrequentGrams::count);
-    let summary = Summary::new(&plan, &evaluation, found, uncompared.counts, grams_ignored);
+    let summary =
+        ContaminationSummary::new(&plan, &evaluation, found, uncompared.counts, grams_ignored);
     match plan.json {
         true => print_json(&summary)?,
         false => {
@@ -69,7 +70,7 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
 /// The first of two passes over the training texts: finds the grams that more than `max` of the
 /// texts have.
 fn frequent(
-    plan: &Plan,
+    plan: &DecontaminationPlan,
     cutter: &TextCutter,
     counts: &DocumentCounts<'_>,
     max: u32,
@@ -85,6 +86,6 @@ fn frequent(
     Ok(counts.frequent(max))
 }
 
-fn meter(plan: &Plan, doing: &'static str) -> Meter {
+fn meter(plan: &DecontaminationPlan, doing: &'static str) -> Meter {
     Meter::new(plan.quiet, doing, Quantity::Bytes, plan.training.bytes(|| true).unwrap_or(0))
 }

@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum};
 use serde::Serialize;
 
 use crate::cli::corpus::cores;
-use crate::cli::dedup::{Place, Writer, refuse_mixing};
+use crate::cli::dedup::{KeptWriter, OutputPlace, refuse_mixing};
 use crate::cli::failure::Failure;
 use crate::cli::input::{InputOptions, Screening, Selection, refuse_stdin_twice, refuse_url};
 use crate::cli::output::{Destination, Inputs, Output};
@@ -45,7 +45,7 @@ pub struct Arguments {
     words: u8,
     /// What to do with contaminated documents
     #[arg(long, value_name = "WHAT", default_value = "drop")]
-    action: Action,
+    action: ContaminationAction,
     /// A document is contaminated if at least this share of its words is in the evaluation set
     /// [default: any]
     #[arg(long, value_name = "0..1", value_parser = share)]
@@ -83,7 +83,7 @@ pub struct Arguments {
 /// What to do with contaminated documents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Action {
+pub enum ContaminationAction {
     /// Leave them out
     Drop,
     /// Cut the words that are in the evaluation set out of their texts
@@ -99,11 +99,11 @@ fn share(text: &str) -> Result<f64, String> {
 }
 
 /// The checked options.
-pub struct Plan {
+pub struct DecontaminationPlan {
     pub training: Selection,
     pub against: Selection,
     pub words: usize,
-    pub action: Action,
+    pub action: ContaminationAction,
     pub threshold: Option<f64>,
     pub longest: Option<usize>,
     pub frequent: Option<u32>,
@@ -112,7 +112,7 @@ pub struct Plan {
     pub json: bool,
     pub quiet: bool,
     /// Where the documents are written.
-    place: Option<Place>,
+    place: Option<OutputPlace>,
     report: Option<PathBuf>,
     force: bool,
 }
@@ -121,7 +121,7 @@ impl Arguments {
     /// # Errors
     /// An input does not exist, or would be read twice; an output is an input, exists, or would be
     /// written twice.
-    pub fn plan(self) -> Result<Plan, Failure> {
+    pub fn plan(self) -> Result<DecontaminationPlan, Failure> {
         let mut training = self.input.texts_of(self.input.files(self.paths.clone())?)?;
         self.against.iter().try_for_each(|path| refuse_url(path))?;
         let mut against = self.input.texts_of(self.against.clone())?;
@@ -131,10 +131,10 @@ impl Arguments {
         // Rows are copied whole, so further columns need not be read; lines are made of the columns
         // read.
         let is_copied = self.output_dir.is_none() && self.destination.is_parquet();
-        training.reading.columns.prunes = is_copied || self.action == Action::Report;
+        training.reading.columns.prunes = is_copied || self.action == ContaminationAction::Report;
         let paths = training.paths.iter().chain(&against.paths).cloned();
         let inputs = paths.chain(self.input.list().map(Path::to_owned)).collect();
-        let mut plan = Plan {
+        let mut plan = DecontaminationPlan {
             training,
             against,
             words: self.words.into(),
@@ -170,11 +170,12 @@ impl Arguments {
     }
 
     /// Where the documents are written; `None` if they are only reported.
-    fn place(self, training: &Selection, inputs: &Inputs) -> Result<Option<Place>, Failure> {
+    fn place(self, training: &Selection, inputs: &Inputs) -> Result<Option<OutputPlace>, Failure> {
         let Self { action, destination, output_dir, json, .. } = self;
         let report = self.report.as_deref();
-        if action != Action::Report {
-            return Place::new(destination, output_dir, report, json, training, inputs).map(Some);
+        if action != ContaminationAction::Report {
+            return OutputPlace::new(destination, output_dir, report, json, training, inputs)
+                .map(Some);
         }
         refuse_mixing(report, json)?;
         if output_dir.is_some() || !destination.is_stdout() {
@@ -192,13 +193,13 @@ fn name(pipe: &Path) -> String {
     if pipe == Path::new("-") { "stdin".to_owned() } else { pipe.display().to_string() }
 }
 
-impl Plan {
+impl DecontaminationPlan {
     /// The writer of the documents, and the file of the report, if they are wanted.
     ///
     /// # Errors
     /// A file cannot be created.
-    pub fn outputs(&mut self) -> Result<(Option<Writer>, Option<Output>), Failure> {
-        let writer = self.place.take().map(|place| Writer::new(place, &self.training, false));
+    pub fn outputs(&mut self) -> Result<(Option<KeptWriter>, Option<Output>), Failure> {
+        let writer = self.place.take().map(|place| KeptWriter::new(place, &self.training, false));
         let report = self.report.as_deref().map(|path| Output::create(path, self.force));
         Ok((writer.transpose()?, report.transpose()?))
     }

@@ -7,7 +7,7 @@ use indicatif::HumanCount;
 use serde::Serialize;
 
 use super::evaluation::{Evaluation, EvaluationDocument};
-use super::options::{Action, Plan};
+use super::options::{ContaminationAction, DecontaminationPlan};
 use super::training::Contaminated;
 use crate::cli::corpus::UncomparedCounts;
 use crate::cli::dedup::{ReportedDocument, ReportedSpan};
@@ -20,7 +20,7 @@ const MOST_SEEN_MAX: usize = 10;
 
 /// Writes a line of JSON for each contaminated document, and for each evaluation document that was
 /// seen.
-pub struct Report<'r> {
+pub struct ContaminationReport<'r> {
     evaluation: &'r Evaluation,
     output: Option<Output>,
 }
@@ -52,7 +52,7 @@ pub struct SeenDocument {
     grams_seen: usize,
 }
 
-impl<'r> Report<'r> {
+impl<'r> ContaminationReport<'r> {
     pub fn new(evaluation: &'r Evaluation, output: Option<Output>) -> Self {
         Self { evaluation, output }
     }
@@ -129,7 +129,7 @@ pub struct SeenCounts {
 
 /// The counts of a pass over the training documents.
 #[derive(Default, Serialize)]
-pub struct Found {
+pub struct ContaminationCounts {
     pub documents: u64,
     pub contaminated: u64,
     /// Documents that were written, also without a part of their text.
@@ -141,7 +141,7 @@ pub struct Found {
     pub seen: SeenCounts,
 }
 
-impl Found {
+impl ContaminationCounts {
     /// Counts a contaminated document.
     pub fn add(&mut self, found: &Contamination) {
         self.documents += 1;
@@ -153,10 +153,10 @@ impl Found {
 
 /// The summary of the command.
 #[derive(Serialize)]
-pub struct Summary {
-    action: Action,
+pub struct ContaminationSummary {
+    action: ContaminationAction,
     #[serde(flatten)]
-    found: Found,
+    found: ContaminationCounts,
     #[serde(flatten)]
     uncompared: UncomparedCounts,
     evaluation: EvaluationSummary,
@@ -179,11 +179,11 @@ struct EvaluationSummary {
     seen: SeenCounts,
 }
 
-impl Summary {
+impl ContaminationSummary {
     pub fn new(
-        plan: &Plan,
+        plan: &DecontaminationPlan,
         evaluation: &Evaluation,
-        mut found: Found,
+        mut found: ContaminationCounts,
         uncompared: UncomparedCounts,
         grams_ignored: Option<usize>,
     ) -> Self {
@@ -203,9 +203,10 @@ impl Summary {
     /// Prints the summary on stderr.
     pub fn print(&self) {
         let count = |count: u64| HumanCount(count).to_string();
-        let Found { documents, contaminated, written, words, words_covered, .. } = self.found;
+        let ContaminationCounts { documents, contaminated, written, words, words_covered, .. } =
+            self.found;
         let written = match self.action {
-            Action::Report => String::new(),
+            ContaminationAction::Report => String::new(),
             _ => format!("; written: {}", count(written)),
         };
         eprintln!(

@@ -45,7 +45,7 @@ pub struct Scanner<'s> {
 }
 
 /// A scanned document.
-pub enum Scanned {
+pub enum ScannedDocument {
     Clean { words: usize },
     Contaminated(Box<Contaminated>),
 }
@@ -65,7 +65,7 @@ pub struct Contaminated {
 impl Scanner<'_> {
     /// # Errors
     /// The record has no text, or too short a text.
-    pub fn scan(&self, item: &Item) -> Result<Scanned, NoText> {
+    pub fn scan(&self, item: &Item) -> Result<ScannedDocument, NoText> {
         let text = self.cutter.cut(item)?;
         let words = text.words.hashes();
         let found = match self.frequent {
@@ -76,10 +76,10 @@ impl Scanner<'_> {
             counts.add(words);
         }
         if !self.rule.holds(&found) {
-            return Ok(Scanned::Clean { words: words.len() });
+            return Ok(ScannedDocument::Clean { words: words.len() });
         }
         let contaminated = self.contaminated(item, text, found).map_err(NoText::Invalid)?;
-        Ok(Scanned::Contaminated(Box::new(contaminated)))
+        Ok(ScannedDocument::Contaminated(Box::new(contaminated)))
     }
 
     fn contaminated(

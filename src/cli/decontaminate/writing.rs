@@ -1,10 +1,10 @@
 //! Takes scanned documents in the order of the input, and writes them.
 
-use super::options::{Action, Plan};
-use super::report::{Found, Report};
-use super::training::Scanned;
+use super::options::{ContaminationAction, DecontaminationPlan};
+use super::report::{ContaminationCounts, ContaminationReport};
+use super::training::ScannedDocument;
 use crate::cli::corpus::{Analysed, NoText, Uncompared};
-use crate::cli::dedup::Writer;
+use crate::cli::dedup::KeptWriter;
 use crate::cli::failure::Failure;
 use crate::cli::input::{Event, Item, OnInvalid, Origin};
 use crate::cli::meter::Meter;
@@ -12,24 +12,24 @@ use akin_core::passages::contamination::GramShare;
 
 /// The pass over the training documents that writes documents and the report.
 pub struct Pass<'p> {
-    plan: &'p Plan,
+    plan: &'p DecontaminationPlan,
     meter: &'p Meter,
     /// `None` if documents are only reported, or once a record is invalid and nothing is to be
     /// written.
-    writer: Option<Writer>,
-    report: Report<'p>,
-    found: Found,
+    writer: Option<KeptWriter>,
+    report: ContaminationReport<'p>,
+    found: ContaminationCounts,
     uncompared: Uncompared,
 }
 
 impl<'p> Pass<'p> {
     pub fn new(
-        plan: &'p Plan,
+        plan: &'p DecontaminationPlan,
         meter: &'p Meter,
-        writer: Option<Writer>,
-        report: Report<'p>,
+        writer: Option<KeptWriter>,
+        report: ContaminationReport<'p>,
     ) -> Self {
-        let (found, uncompared) = (Found::default(), Uncompared::default());
+        let (found, uncompared) = (ContaminationCounts::default(), Uncompared::default());
         Self { plan, meter, writer, report, found, uncompared }
     }
 
@@ -38,7 +38,7 @@ impl<'p> Pass<'p> {
     pub fn take(
         &mut self,
         event: Event,
-        scanned: Option<Result<Scanned, NoText>>,
+        scanned: Option<Result<ScannedDocument, NoText>>,
     ) -> Result<(), Failure> {
         match (event, scanned) {
             (Event::Item(item), Some(scanned)) => self.document(&item, scanned),
@@ -54,7 +54,11 @@ impl<'p> Pass<'p> {
         }
     }
 
-    fn document(&mut self, item: &Item, scanned: Result<Scanned, NoText>) -> Result<(), Failure> {
+    fn document(
+        &mut self,
+        item: &Item,
+        scanned: Result<ScannedDocument, NoText>,
+    ) -> Result<(), Failure> {
         if let Some(writer) = &mut self.writer {
             // A shard is written even if none of its documents is.
             writer.begin(&item.origin.file)?;
@@ -65,7 +69,7 @@ impl<'p> Pass<'p> {
                 self.left_out(Analysed::Short);
                 Ok(())
             }
-            Ok(Scanned::Clean { words }) => {
+            Ok(ScannedDocument::Clean { words }) => {
                 self.found.documents += 1;
                 self.found.words += words as u64;
                 self.uncompared.counts.empty += u64::from(words == 0);
@@ -76,12 +80,12 @@ impl<'p> Pass<'p> {
                 let writer = self.writer.as_mut();
                 writer.map_or(Ok(()), |writer| writer.copy(&item.origin, item.line()))
             }
-            Ok(Scanned::Contaminated(contaminated)) => {
+            Ok(ScannedDocument::Contaminated(contaminated)) => {
                 self.found.add(&contaminated.found);
                 self.report.training(&contaminated)?;
                 let is_left = contaminated.found.covered < contaminated.found.words;
                 let keeps = is_left || !self.plan.screening.drop_empty;
-                if self.plan.action != Action::Cut || !keeps {
+                if self.plan.action != ContaminationAction::Cut || !keeps {
                     return Ok(());
                 }
                 let (Some(writer), Some(line)) = (&mut self.writer, contaminated.line) else {
@@ -120,13 +124,16 @@ impl<'p> Pass<'p> {
     ///
     /// # Errors
     /// A record is invalid, there is no document, or an output cannot be written.
-    pub fn finish(mut self, seen: &[GramShare]) -> Result<(Found, Uncompared), Failure> {
+    pub fn finish(
+        mut self,
+        seen: &[GramShare],
+    ) -> Result<(ContaminationCounts, Uncompared), Failure> {
         self.uncompared.check(self.plan.screening, self.meter)?;
         if self.found.documents == 0 && self.uncompared.counts.failed == 0 {
             return Err(self.uncompared.nothing_else());
         }
         self.found.seen = self.report.finish(seen)?;
-        self.writer.map_or(Ok(()), Writer::finish)?;
+        self.writer.map_or(Ok(()), KeptWriter::finish)?;
         Ok((self.found, self.uncompared))
     }
 }

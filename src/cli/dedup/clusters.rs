@@ -11,13 +11,13 @@ use crate::document::DocumentId;
 use crate::engine::{Incomplete, OfflineCorpus, OfflineState};
 
 /// The representative of each document.
-pub struct Clusters<'c> {
+pub struct Representatives<'c> {
     corpus: &'c mut OfflineCorpus,
     /// For each set, the number of its representative.
     representatives: Vec<u32>,
 }
 
-impl<'c> Clusters<'c> {
+impl<'c> Representatives<'c> {
     pub fn new(corpus: &'c mut OfflineCorpus, representatives: Vec<u32>) -> Self {
         Self { corpus, representatives }
     }

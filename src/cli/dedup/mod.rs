@@ -10,7 +10,7 @@ mod state;
 mod write;
 
 pub use self::report::{ReportedDocument, ReportedSpan};
-pub use self::write::{Place, Writer, refuse_mixing, without};
+pub use self::write::{KeptWriter, OutputPlace, refuse_mixing, without};
 
 use std::iter;
 use std::path::PathBuf;
@@ -19,10 +19,12 @@ use std::sync::atomic::AtomicU64;
 
 use clap::Args;
 
-use self::clusters::{Clusters, Summary};
+use self::clusters::{Representatives, Summary};
 use self::removed::{Places, write_removed};
 use self::state::{add_to_state, open_state, refuse_for_state};
-use super::corpus::{CorpusOptions, Fate, Gathered, Gathering, Keep, disk_failed, with_progress};
+use super::corpus::{
+    CorpusOptions, Fate, GatheredCorpus, Gathering, Keep, disk_failed, with_progress,
+};
 use super::failure::Failure;
 use super::input::{self, Cancelled, Event, Selection, read_inputs, refuse_stdin_twice};
 use super::meter::{Meter, Quantity};
@@ -98,7 +100,7 @@ pub struct Arguments {
 
 pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     let spans = arguments.spans;
-    let plan = Plan::new(arguments)?;
+    let plan = DedupPlan::new(arguments)?;
     match spans {
         None => leave_out_near_duplicates(plan),
         Some(words) => spans::run(plan, words.into()),
@@ -110,11 +112,11 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
 const UNPACKED_TIMES: u64 = 16;
 
 /// The checked options.
-struct Plan {
+struct DedupPlan {
     selection: Selection,
     old: Option<Selection>,
     state: Option<PathBuf>,
-    place: Place,
+    place: OutputPlace,
     report: Option<PathBuf>,
     force: bool,
     keep: Keep,
@@ -126,7 +128,7 @@ struct Plan {
     options: CorpusOptions,
 }
 
-impl Plan {
+impl DedupPlan {
     /// # Errors
     /// An input does not exist; an output is an input, exists, or would be written twice; the
     /// settings are invalid.
@@ -152,7 +154,7 @@ impl Plan {
             refuse_for_state(&settings, arguments.linkage)?;
         }
         Ok(Self {
-            place: Place::new(
+            place: OutputPlace::new(
                 destination,
                 output_dir,
                 report.as_deref(),
@@ -176,8 +178,8 @@ impl Plan {
     }
 }
 
-fn leave_out_near_duplicates(plan: Plan) -> Result<ExitCode, Failure> {
-    let Plan { mut selection, old, place, keep, mode, settings, options, .. } = plan;
+fn leave_out_near_duplicates(plan: DedupPlan) -> Result<ExitCode, Failure> {
+    let DedupPlan { mut selection, old, place, keep, mode, settings, options, .. } = plan;
     let (threshold, quiet) = (settings.scheme.threshold, options.analysis.quiet);
     let output = place.path();
     let room = options.room(output.as_deref());
@@ -196,10 +198,10 @@ fn leave_out_near_duplicates(plan: Plan) -> Result<ExitCode, Failure> {
         listing: None,
     };
     let gathered = gathering.gather(old.as_ref(), &selection)?;
-    let Gathered { mut corpus, fates, files, repeated, uncompared } = gathered;
+    let GatheredCorpus { mut corpus, fates, files, repeated, uncompared } = gathered;
     let (representatives, left_out) =
         with_progress(quiet, |progress| corpus.clusters(mode, threshold, plan.linkage, progress))?;
-    let mut clusters = Clusters::new(&mut corpus, representatives);
+    let mut clusters = Representatives::new(&mut corpus, representatives);
     let mut report = None;
     if let Some(path) = &plan.report {
         let (documents, total) = (Quantity::Things("documents"), clusters.new_documents().len());
@@ -210,7 +212,7 @@ fn leave_out_near_duplicates(plan: Plan) -> Result<ExitCode, Failure> {
     }
     let total = fates.len() as u64;
     let meter = Meter::new(quiet, "writing", Quantity::Things("documents"), total);
-    let mut writer = Writer::new(place, &selection, plan.annotate)?;
+    let mut writer = KeptWriter::new(place, &selection, plan.annotate)?;
     let fates = numbered(&fates, clusters.new_documents().start);
     rewrite(&selection, fates, &clusters, &meter, &mut writer)?;
     drop(meter);
@@ -253,9 +255,9 @@ fn numbered(fates: &[Fate], first: u32) -> impl Iterator<Item = (Fate, u32)> {
 fn rewrite(
     selection: &Selection,
     mut fates: impl Iterator<Item = (Fate, u32)>,
-    clusters: &Clusters<'_>,
+    clusters: &Representatives<'_>,
     meter: &Meter,
-    writer: &mut Writer,
+    writer: &mut KeptWriter,
 ) -> Result<(), Failure> {
     let mut written = Ok(());
     let read = read_inputs(selection, &AtomicU64::new(0), &mut |event| {

@@ -2,9 +2,9 @@
 
 use serde::Serialize;
 
-use super::clusters::Clusters;
+use super::clusters::Representatives;
 use super::report::ReportedDocument;
-use crate::cli::corpus::{Files, Score, disk_failed};
+use crate::cli::corpus::{CorpusFiles, Score, disk_failed};
 use crate::cli::failure::Failure;
 use crate::cli::meter::Meter;
 use crate::cli::output::{Output, write_json};
@@ -32,7 +32,7 @@ struct KeptDocument<'d> {
 
 /// The places of documents, for a report.
 pub struct Places<'p> {
-    pub files: &'p Files,
+    pub files: &'p CorpusFiles,
     /// Documents that are left out because of their ids, each with the first document with this id.
     pub repeated: &'p [(u32, u32)],
     /// Has the documents that are in no file.
@@ -51,7 +51,7 @@ impl<'p> Places<'p> {
 /// The report cannot be written, or a temporary file cannot be read.
 pub fn write_removed(
     output: &mut Output,
-    clusters: &mut Clusters<'_>,
+    clusters: &mut Representatives<'_>,
     places: &Places<'_>,
     meter: &Meter,
 ) -> Result<(), Failure> {

@@ -53,7 +53,7 @@ impl ReportedSpan {
 }
 
 /// Writes a line of JSON for each document with cuts.
-pub struct Report {
+pub struct CutReport {
     output: Output,
     /// The documents with first occurrences, in the order of their numbers.
     documents: Vec<(DocumentId, Arc<str>)>,
@@ -61,7 +61,7 @@ pub struct Report {
     pub bytes: usize,
 }
 
-impl Report {
+impl CutReport {
     pub fn new(output: Output) -> Self {
         Self { output, documents: Vec::new(), bytes: 0 }
     }

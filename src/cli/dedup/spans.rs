@@ -6,9 +6,9 @@ use std::process::ExitCode;
 use indicatif::{HumanBytes, HumanCount};
 use serde::Serialize;
 
-use super::report::Report;
-use super::write::{Writer, without};
-use super::{Plan, changed};
+use super::report::CutReport;
+use super::write::{KeptWriter, without};
+use super::{DedupPlan, changed};
 use crate::cli::corpus::{
     NoText, TextCutter, Uncompared, UncomparedCounts, WordedText, each_text, read, work_in_order,
 };
@@ -22,13 +22,13 @@ use akin_core::passages::repeats::{RepeatedGrams, Repeats};
 ///
 /// # Errors
 /// A file cannot be read or written, a record is invalid, or the memory does not suffice.
-pub fn run(mut plan: Plan, span_words: usize) -> Result<ExitCode, Failure> {
+pub fn run(mut plan: DedupPlan, span_words: usize) -> Result<ExitCode, Failure> {
     let room = plan.options.room(plan.place.path().as_deref());
     for selection in plan.old.iter_mut().chain([&mut plan.selection]) {
         selection.copy_pipes(|| room.file())?;
     }
     let screening = plan.options.analysis.screening();
-    let passes = Passes {
+    let passes = SpanPasses {
         cutter: TextCutter::new(plan.settings.shingles.clone(), screening.min_words),
         memory_max: room.memory,
         plan: &plan,
@@ -39,7 +39,7 @@ pub fn run(mut plan: Plan, span_words: usize) -> Result<ExitCode, Failure> {
     let counts = passes.second(grams, size)?;
     uncompared.counts.short += counts.short;
     match plan.json {
-        true => print_json(&Summary { counts, span_words, uncompared: uncompared.counts })?,
+        true => print_json(&SpansSummary { counts, span_words, uncompared: uncompared.counts })?,
         false => {
             counts.print(span_words);
             let is_dropped = screening.drop_empty;
@@ -50,23 +50,24 @@ pub fn run(mut plan: Plan, span_words: usize) -> Result<ExitCode, Failure> {
 }
 
 /// The two passes over the corpus.
-struct Passes<'p> {
-    plan: &'p Plan,
+struct SpanPasses<'p> {
+    plan: &'p DedupPlan,
     cutter: TextCutter,
     memory_max: usize,
 }
 
-impl Passes<'_> {
+impl SpanPasses<'_> {
     /// Reads every text, and reports what cannot be compared.
     fn first(
         &self,
         mut grams: RepeatedGrams,
-    ) -> Result<(RepeatedGrams, Size, Uncompared), Failure> {
-        let Plan { selection, old, options, .. } = self.plan;
+    ) -> Result<(RepeatedGrams, PassSize, Uncompared), Failure> {
+        let DedupPlan { selection, old, options, .. } = self.plan;
         let (meter, screening) = (self.meter("reading"), options.analysis.screening());
         let cut = |item: &Item| self.cutter.cut(item).map(|text| text.words);
         let mut read = |selection| {
-            let (mut size, mut empty, mut uncompared) = (Size::default(), 0, Uncompared::default());
+            let (mut size, mut empty, mut uncompared) =
+                (PassSize::default(), 0, Uncompared::default());
             let threads = options.analysis.threads();
             each_text(selection, threads, &meter, &mut uncompared, cut, |_, words| {
                 size.add(words.len());
@@ -93,16 +94,16 @@ impl Passes<'_> {
     }
 
     /// Reads every text again, and writes what is left of the texts. `size`: of the first pass.
-    fn second(&self, grams: RepeatedGrams, size: Size) -> Result<Counts, Failure> {
-        let Plan { selection, old, place, report, options, force, .. } = self.plan;
+    fn second(&self, grams: RepeatedGrams, size: PassSize) -> Result<CutCounts, Failure> {
+        let DedupPlan { selection, old, place, report, options, force, .. } = self.plan;
         let report = report.as_ref().map(|path| Output::create(path, *force)).transpose()?;
         let (meter, threads) = (self.meter("writing"), options.analysis.threads());
         let cut = |item: &Item| self.cutter.cut(item);
-        let mut writing = Writing {
+        let mut writing = SpanWriting {
             passes: self,
             finder: Finder::new(grams, report),
-            writer: Writer::new(place.clone(), selection, false)?,
-            counts: Counts::default(),
+            writer: KeptWriter::new(place.clone(), selection, false)?,
+            counts: CutCounts::default(),
         };
         if let Some(old) = old {
             work_in_order(read(old), threads, &meter, cut, |event, text| match (event, text) {
@@ -142,14 +143,14 @@ impl Passes<'_> {
 /// Finds the spans that occur earlier, and reports them if there is a report.
 enum Finder {
     Plain(Repeats),
-    Reporting(Repeats<u32>, Box<Report>),
+    Reporting(Repeats<u32>, Box<CutReport>),
 }
 
 impl Finder {
     fn new(grams: RepeatedGrams, report: Option<Output>) -> Self {
         match report {
             None => Self::Plain(grams.into_repeats()),
-            Some(report) => Self::Reporting(grams.into_repeats(), Box::new(Report::new(report))),
+            Some(report) => Self::Reporting(grams.into_repeats(), Box::new(CutReport::new(report))),
         }
     }
 
@@ -195,14 +196,14 @@ impl Finder {
 }
 
 /// Writes documents while the input is read for the second time.
-struct Writing<'w> {
-    passes: &'w Passes<'w>,
+struct SpanWriting<'w> {
+    passes: &'w SpanPasses<'w>,
     finder: Finder,
-    writer: Writer,
-    counts: Counts,
+    writer: KeptWriter,
+    counts: CutCounts,
 }
 
-impl Writing<'_> {
+impl SpanWriting<'_> {
     fn take(
         &mut self,
         event: Event,
@@ -270,12 +271,12 @@ impl Writing<'_> {
 
 /// The documents and words of a pass.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Serialize)]
-struct Size {
+struct PassSize {
     documents: u64,
     words: u64,
 }
 
-impl Size {
+impl PassSize {
     fn add(&mut self, words: usize) {
         self.documents += 1;
         self.words += words as u64;
@@ -283,9 +284,9 @@ impl Size {
 }
 
 #[derive(Clone, Copy, Default, Serialize)]
-struct Counts {
+struct CutCounts {
     #[serde(flatten)]
-    size: Size,
+    size: PassSize,
     /// Documents that were written, also without a part of their text.
     written: u64,
     /// Documents with a cut.
@@ -299,7 +300,7 @@ struct Counts {
     words_cut: u64,
 }
 
-impl Counts {
+impl CutCounts {
     fn add(&mut self, words: usize, words_cut: usize, spans_cut: usize) {
         self.size.add(words);
         self.cut += u64::from(spans_cut > 0);
@@ -308,7 +309,7 @@ impl Counts {
     }
 
     fn print(&self, span_words: usize) {
-        let Self { size: Size { documents, words }, written, cut, emptied, .. } = *self;
+        let Self { size: PassSize { documents, words }, written, cut, emptied, .. } = *self;
         let [documents, cut, written] = [documents, cut, written].map(HumanCount);
         eprintln!("documents: {documents}; with cuts: {cut}; written: {written}");
         let [words, words_cut, spans_cut] = [words, self.words_cut, self.spans_cut].map(HumanCount);
@@ -323,9 +324,9 @@ impl Counts {
 
 /// The summary of the command.
 #[derive(Serialize)]
-struct Summary {
+struct SpansSummary {
     #[serde(flatten)]
-    counts: Counts,
+    counts: CutCounts,
     span_words: usize,
     #[serde(flatten)]
     uncompared: UncomparedCounts,

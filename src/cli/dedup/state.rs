@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde_json::{Map, Value, json};
 
-use super::clusters::{BatchInState, Clusters};
+use super::clusters::{BatchInState, Representatives};
 use crate::cli::corpus::Keep;
 use crate::cli::failure::Failure;
 use crate::engine::{CollectionSettings, Linkage, Mode, OfflineState, StateError};
@@ -62,7 +62,7 @@ fn failed(error: &StateError) -> Failure {
 /// The state cannot be written; it is then as it was.
 pub fn add_to_state(
     state: &mut OfflineState,
-    clusters: &mut Clusters<'_>,
+    clusters: &mut Representatives<'_>,
 ) -> Result<BatchInState, Failure> {
     let repeated = clusters.repeats_batch();
     let batch = clusters.add_to(state);

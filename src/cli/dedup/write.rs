@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::clusters::Clusters;
+use super::clusters::Representatives;
 use super::rows::RowsWriter;
 use crate::cli::corpus::disk_failed;
 use crate::cli::failure::Failure;
@@ -18,12 +18,12 @@ use akin_core::join::cluster_name;
 
 /// The requested output.
 #[derive(Clone)]
-pub enum Place {
+pub enum OutputPlace {
     One(Destination),
     Shards { directory: PathBuf, force: bool },
 }
 
-impl Place {
+impl OutputPlace {
     /// `report`: a further file that the command writes; `json`: whether stdout is for a summary.
     ///
     /// # Errors
@@ -103,8 +103,8 @@ pub fn refuse_mixing(report: Option<&Path>, is_stdout_taken: bool) -> Result<(),
 }
 
 /// Writes the kept documents of each input, in the order of the inputs.
-pub struct Writer {
-    place: Place,
+pub struct KeptWriter {
+    place: OutputPlace,
     annotate: bool,
     roots: Vec<PathBuf>,
     /// The name of the column, or member, with the texts.
@@ -171,14 +171,14 @@ fn join(left: &mut String, part: &str) {
     }
 }
 
-impl Writer {
+impl KeptWriter {
     /// # Errors
     /// The output cannot be created, or cannot be Parquet.
-    pub fn new(place: Place, selection: &Selection, annotate: bool) -> Result<Self, Failure> {
+    pub fn new(place: OutputPlace, selection: &Selection, annotate: bool) -> Result<Self, Failure> {
         let out = match &place {
-            Place::Shards { .. } => Out::None,
-            Place::One(destination) if destination.is_parquet() => Out::Rows(None),
-            Place::One(destination) => Out::Lines(destination.create()?),
+            OutputPlace::Shards { .. } => Out::None,
+            OutputPlace::One(destination) if destination.is_parquet() => Out::Rows(None),
+            OutputPlace::One(destination) => Out::Lines(destination.create()?),
         };
         if annotate && matches!(out, Out::Rows(_)) {
             return Err(no_annotations());
@@ -193,7 +193,7 @@ impl Writer {
         origin: &Origin,
         line: &[u8],
         number: u32,
-        of: &Clusters<'_>,
+        of: &Representatives<'_>,
     ) -> Result<(), Failure> {
         self.begin(&origin.file)?;
         match &mut self.out {
@@ -244,7 +244,7 @@ impl Writer {
         self.end()?;
         let cuts = Cuts { column: self.text.clone(), of_rows: Vec::new() };
         self.current = Some(Current { file: Arc::clone(file), rows: Vec::new(), cuts });
-        let Place::Shards { directory, force } = &self.place else { return Ok(()) };
+        let OutputPlace::Shards { directory, force } = &self.place else { return Ok(()) };
         let is_parquet = is_parquet_file(Path::new(&**file))?;
         if is_parquet && self.annotate {
             return Err(no_annotations());
@@ -265,14 +265,14 @@ impl Writer {
         let Some(Current { file, rows, cuts }) = self.current.take() else { return Ok(()) };
         if let Out::Rows(writer) = &mut self.out {
             let path = Path::new(&*file);
-            if let (None, Place::One(destination)) = (&writer, &self.place) {
+            if let (None, OutputPlace::One(destination)) = (&writer, &self.place) {
                 *writer = Some(RowsWriter::new(destination.create()?, path)?);
             }
             writer.as_mut().expect("it was just made").copy(path, &rows, &cuts)?;
         }
         match self.place {
-            Place::Shards { .. } => self.close(),
-            Place::One(_) => Ok(()),
+            OutputPlace::Shards { .. } => self.close(),
+            OutputPlace::One(_) => Ok(()),
         }
     }
 
@@ -328,7 +328,7 @@ fn shard(file: &Path, roots: &[PathBuf], is_parquet: bool) -> PathBuf {
 fn annotate(
     line: &[u8],
     number: u32,
-    clusters: &Clusters<'_>,
+    clusters: &Representatives<'_>,
     out: &mut Output,
 ) -> Result<(), Failure> {
     let representative = clusters.representative_id(number);

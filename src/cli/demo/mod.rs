@@ -17,10 +17,10 @@ use tokio::runtime::Runtime;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
-use self::pairs::{Pair, Pairs};
+use self::pairs::{DemoPair, Pairs};
 use super::client::{Client, Trust, query_value};
 use super::failure::Failure;
-use super::import::{Import, Report, import};
+use super::import::{Import, ImportReport, import};
 use super::input::{InputOptions, Selection};
 use super::meter::{Meter, Quantity};
 use super::output::print_json;
@@ -185,7 +185,7 @@ fn find_pairs(
     min_words: usize,
     url: &str,
     meter: &Meter,
-) -> Result<(Report, Pairs), Failure> {
+) -> Result<(ImportReport, Pairs), Failure> {
     let client = Client::new(url, Trust::Nobody)?;
     // If the server cannot become ready the process ends, and this thread with it.
     while !client.get("/readyz").is_ok_and(|response| response.status().is_success()) {
@@ -212,7 +212,7 @@ fn find_pairs(
     Ok((report, pairs))
 }
 
-fn print(report: &Report, pairs: &Pairs, url: &str, keep: bool) -> Result<(), Failure> {
+fn print(report: &ImportReport, pairs: &Pairs, url: &str, keep: bool) -> Result<(), Failure> {
     report.write_failures(&mut stderr().lock())?;
     let mut out = stdout().lock();
     report.write_text(&mut out)?;
@@ -234,7 +234,7 @@ fn print(report: &Report, pairs: &Pairs, url: &str, keep: bool) -> Result<(), Fa
     Ok(write_commands(&mut out, chosen.first(), url, keep)?)
 }
 
-fn print_as_json(report: &Report, pairs: &Pairs, url: &str) -> Result<(), Failure> {
+fn print_as_json(report: &ImportReport, pairs: &Pairs, url: &str) -> Result<(), Failure> {
     report.write_failures(&mut stderr().lock())?;
     print_json(&json!({
         "url": url,
@@ -247,7 +247,7 @@ fn print_as_json(report: &Report, pairs: &Pairs, url: &str) -> Result<(), Failur
 
 fn write_commands(
     out: &mut impl Write,
-    example: Option<&Pair>,
+    example: Option<&DemoPair>,
     url: &str,
     keep: bool,
 ) -> io::Result<()> {
@@ -260,7 +260,7 @@ fn write_commands(
             &url[7..]
         )?;
     }
-    if let Some(Pair { a, b, .. }) = example {
+    if let Some(DemoPair { a, b, .. }) = example {
         let (a, b) = (query_value(a), query_value(b));
         writeln!(out, "  curl '{url}/similar?id={a}'")?;
         writeln!(out, "  curl '{url}/resemblance?a={a}&b={b}&explain=true'")?;

@@ -10,7 +10,7 @@ const REMEMBERED_MAX: usize = 20_000;
 const LEVELS: f64 = 50.0;
 
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Pair {
+pub struct DemoPair {
     pub a: String,
     pub b: String,
     pub resemblance: f64,
@@ -23,7 +23,7 @@ pub struct Pairs {
     identical: u64,
     nearly_identical: u64,
     /// A pair for each directory and level.
-    remembered: BTreeMap<(String, u32), Pair>,
+    remembered: BTreeMap<(String, u32), DemoPair>,
 }
 
 impl Pairs {
@@ -52,15 +52,15 @@ impl Pairs {
         self.nearly_identical += 1;
         if self.remembered.len() < REMEMBERED_MAX {
             let key = (self.directory(id).to_owned(), level(resemblance));
-            let pair = Pair { a: id.into(), b: nearest.into(), resemblance };
+            let pair = DemoPair { a: id.into(), b: nearest.into(), resemblance };
             self.remembered.entry(key).or_insert(pair);
         }
     }
 
     /// Up to `count` pairs, the most resembling first. Each pair is the least like the
     /// pairs chosen before: by directory, then by file name, then by resemblance.
-    pub fn choose(&self, count: usize) -> Vec<Pair> {
-        let mut left: Vec<&Pair> = self.remembered.values().collect();
+    pub fn choose(&self, count: usize) -> Vec<DemoPair> {
+        let mut left: Vec<&DemoPair> = self.remembered.values().collect();
         let mut used: HashMap<String, u32> = HashMap::new();
         let mut chosen = Vec::new();
         while chosen.len() < count {
@@ -80,7 +80,7 @@ impl Pairs {
     }
 
     /// The traits by which a reader takes two pairs for similar, with their weights.
-    fn traits(&self, pair: &Pair) -> [(String, u32); 4] {
+    fn traits(&self, pair: &DemoPair) -> [(String, u32); 4] {
         let file_name = pair.a.rsplit('/').next().unwrap_or(&pair.a);
         [
             (format!("directory {}", self.directory(&pair.a)), 4),

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::io::BufRead;
 use std::path::Path;
 
-use super::score::{Counted, Scores};
+use super::score::{PairCounts, Scores};
 use crate::cli::failure::Failure;
 use crate::cli::input::open_file;
 use crate::document::DocumentId;
@@ -82,7 +82,7 @@ impl Gold {
             true => 1,
             false => self.ordered(pair.a, pair.b),
         };
-        scores.add(pair.resemblance, Counted { pairs, right });
+        scores.add(pair.resemblance, PairCounts { pairs, right });
     }
 
     /// Counts the pairs of documents with equal sets.
@@ -94,7 +94,7 @@ impl Gold {
             let right = self.by_sets.get(&(set, set)).copied().unwrap_or_default();
             let pairs = self.ordered(set, set) / 2;
             if pairs > 0 {
-                scores.add(corpus.resemblance_of_equal(set), Counted { pairs, right });
+                scores.add(corpus.resemblance_of_equal(set), PairCounts { pairs, right });
             }
         }
     }

@@ -15,7 +15,8 @@ use self::gold::Gold;
 use self::score::{Row, Scores};
 use self::table::thresholds;
 use super::corpus::{
-    CorpusOptions, Gathered, Gathering, Keep, Listing, UncomparedCounts, disk_failed, with_progress,
+    CorpusOptions, GatheredCorpus, Gathering, Keep, PairListing, UncomparedCounts, disk_failed,
+    with_progress,
 };
 use super::failure::Failure;
 use super::input;
@@ -63,7 +64,7 @@ pub struct Arguments {
 }
 
 #[derive(Serialize)]
-struct Evaluation {
+struct EvaluatedPairs {
     documents: usize,
     distinct_sets: u32,
     /// Known pairs that count.
@@ -93,9 +94,9 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
         keep: &Keep::LowestId,
         output: arguments.destination.file(),
         state: None,
-        listing: Some(Listing { mode: Mode::Exact, threshold: lowest }),
+        listing: Some(PairListing { mode: Mode::Exact, threshold: lowest }),
     };
-    let Gathered { mut corpus, uncompared, .. } = gathering.gather(None, &selection)?;
+    let GatheredCorpus { mut corpus, uncompared, .. } = gathering.gather(None, &selection)?;
     let ids = corpus.ids().map_err(|error| disk_failed(&error))?;
     let gold = Gold::read(&gold, (&corpus, &ids), &arguments.across, arguments.distinct)?;
     drop(ids);
@@ -109,7 +110,7 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     })?;
     let rows = thresholds(arguments.from, arguments.step, arguments.at);
     let scored = scores.finish(gold.pairs());
-    let evaluation = Evaluation {
+    let evaluation = EvaluatedPairs {
         documents: corpus.documents().count(),
         distinct_sets: corpus.sets(),
         gold: gold.pairs(),

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 /// A number of pairs, and of the known pairs among them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counted {
+pub struct PairCounts {
     pub pairs: u64,
     pub right: u64,
 }
@@ -15,13 +15,13 @@ pub struct Counted {
 #[derive(Debug, Default)]
 pub struct Scores {
     /// Resemblances are not negative, so their bits are in their order.
-    by_resemblance: BTreeMap<u64, Counted>,
+    by_resemblance: BTreeMap<u64, PairCounts>,
 }
 
 /// The counts at and over each resemblance, highest first.
 #[derive(Debug)]
-pub struct Scored {
-    reached: Vec<(f64, Counted)>,
+pub struct ScoredPairs {
+    reached: Vec<(f64, PairCounts)>,
     gold: u64,
 }
 
@@ -43,28 +43,29 @@ pub struct Row {
 }
 
 impl Scores {
-    pub fn add(&mut self, resemblance: f64, counted: Counted) {
+    pub fn add(&mut self, resemblance: f64, counted: PairCounts) {
         let sum = self.by_resemblance.entry(resemblance.to_bits()).or_default();
         sum.pairs += counted.pairs;
         sum.right += counted.right;
     }
 
     /// `gold`: the number of known pairs.
-    pub fn finish(self, gold: u64) -> Scored {
-        let mut sum = Counted::default();
-        let reached = |(bits, counted): (u64, Counted)| {
+    pub fn finish(self, gold: u64) -> ScoredPairs {
+        let mut sum = PairCounts::default();
+        let reached = |(bits, counted): (u64, PairCounts)| {
             sum.pairs += counted.pairs;
             sum.right += counted.right;
             (f64::from_bits(bits), sum)
         };
-        Scored { reached: self.by_resemblance.into_iter().rev().map(reached).collect(), gold }
+        ScoredPairs { reached: self.by_resemblance.into_iter().rev().map(reached).collect(), gold }
     }
 }
 
-impl Scored {
+impl ScoredPairs {
     pub fn at(&self, threshold: f64) -> Row {
         let reach = self.reached.partition_point(|(resemblance, _)| *resemblance >= threshold);
-        let counted = reach.checked_sub(1).map_or_else(Counted::default, |at| self.reached[at].1);
+        let counted =
+            reach.checked_sub(1).map_or_else(PairCounts::default, |at| self.reached[at].1);
         Row::new(threshold, counted, self.gold)
     }
 
@@ -76,7 +77,7 @@ impl Scored {
 }
 
 impl Row {
-    fn new(threshold: f64, Counted { pairs, right }: Counted, gold: u64) -> Self {
+    fn new(threshold: f64, PairCounts { pairs, right }: PairCounts, gold: u64) -> Self {
         let share =
             |part: u64, whole: u64| if whole == 0 { 0.0 } else { part as f64 / whole as f64 };
         Self {
@@ -96,10 +97,10 @@ impl Row {
 mod tests {
     use super::*;
 
-    fn scored() -> Scored {
+    fn scored() -> ScoredPairs {
         let mut scores = Scores::default();
         for (resemblance, pairs, right) in [(0.5, 10, 1), (1.0, 2, 2), (0.8, 2, 1)] {
-            scores.add(resemblance, Counted { pairs, right });
+            scores.add(resemblance, PairCounts { pairs, right });
         }
         scores.finish(5)
     }

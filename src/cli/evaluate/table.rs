@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use indicatif::HumanCount;
 
-use super::Evaluation;
+use super::EvaluatedPairs;
 use super::score::Row;
 use akin_core::scheme::Threshold;
 
@@ -22,7 +22,7 @@ pub fn thresholds(from: Threshold, step: Threshold, at: Option<Threshold>) -> Ve
     (0..=steps).map(|n| (nth(n) * FRACTION).round() / FRACTION).collect()
 }
 
-pub fn write(out: &mut impl Write, evaluation: &Evaluation) -> io::Result<()> {
+pub fn write(out: &mut impl Write, evaluation: &EvaluatedPairs) -> io::Result<()> {
     writeln!(
         out,
         "{} documents, {} distinct sets, {} known pairs\n",

@@ -4,7 +4,7 @@ mod report;
 mod run;
 mod send;
 
-pub use report::Report;
+pub use report::ImportReport;
 pub use run::{Import, import};
 
 use std::io::{stderr, stdout};
@@ -128,7 +128,7 @@ fn make_collection(client: &Client, within: &InCollection, settings: &Path) -> R
     read_whole(answer).map(drop)
 }
 
-fn write(report: &Report, json: bool) -> Result<(), Failure> {
+fn write(report: &ImportReport, json: bool) -> Result<(), Failure> {
     let mut out = stdout().lock();
     match json {
         true => write_json(&mut out, report),

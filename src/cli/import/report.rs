@@ -10,11 +10,11 @@ use crate::cli::failures::Failures;
 use crate::cli::input::{OnInvalid, Origin, Skip};
 
 #[derive(Clone, Debug, Default, Serialize)]
-pub struct Report {
+pub struct ImportReport {
     /// Files read to their end.
     pub files: u64,
     pub files_skipped: FilesSkipped,
-    pub documents: Documents,
+    pub documents: DocumentOutcomes,
     /// Documents that are near-duplicates of earlier documents.
     pub with_duplicates: u64,
     /// Bytes before decompression.
@@ -34,7 +34,7 @@ pub struct FilesSkipped {
 }
 
 #[derive(Clone, Debug, Default, Serialize)]
-pub struct Documents {
+pub struct DocumentOutcomes {
     pub created: u64,
     pub replaced: u64,
     pub unchanged: u64,
@@ -56,14 +56,14 @@ pub struct Failed {
     pub reason: String,
 }
 
-impl Documents {
+impl DocumentOutcomes {
     /// Documents that the server accepted.
     pub fn accepted(&self) -> u64 {
         self.created + self.replaced + self.unchanged + self.skipped
     }
 }
 
-impl Report {
+impl ImportReport {
     /// Counts an accepted document. The status is one of the API's.
     pub fn accept(&mut self, status: &str, has_duplicates: bool) {
         let documents = &mut self.documents;
@@ -93,7 +93,7 @@ impl Report {
 
     /// Whether the inputs had no records.
     pub fn is_empty(&self) -> bool {
-        let Documents { empty, short, failed, .. } = self.documents;
+        let DocumentOutcomes { empty, short, failed, .. } = self.documents;
         self.documents.accepted() + empty + short + failed == 0
     }
 
@@ -123,7 +123,7 @@ impl Report {
     }
 
     pub fn write_text(&self, out: &mut impl Write) -> io::Result<()> {
-        let Documents { created, replaced, unchanged, skipped, empty, short, failed } =
+        let DocumentOutcomes { created, replaced, unchanged, skipped, empty, short, failed } =
             self.documents;
         let rate = self.bytes as f64 / self.seconds.max(1e-3);
         let files = HumanCount(self.files);

@@ -6,7 +6,7 @@ use std::sync::{Mutex, MutexGuard};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::report::Report;
+use super::report::ImportReport;
 use super::send::{Answer, SendError, Sender};
 use crate::cli::client::{CallError, Client};
 use crate::cli::failure::{Failure, hint_for_problem};
@@ -43,9 +43,9 @@ pub struct Import<'a> {
 }
 
 /// The state shared by the threads.
-struct Shared<'a> {
+struct ImportState<'a> {
     task: &'a Import<'a>,
-    report: Mutex<Report>,
+    report: Mutex<ImportReport>,
     bytes_read: AtomicU64,
     /// Reading has ended, or sending has failed.
     over: AtomicBool,
@@ -55,9 +55,9 @@ struct Shared<'a> {
 }
 
 /// Reads and sends everything. After an error the report counts the documents sent before it.
-pub fn import(task: &Import<'_>) -> (Report, Result<(), Failure>) {
+pub fn import(task: &Import<'_>) -> (ImportReport, Result<(), Failure>) {
     let started = Instant::now();
-    let shared = Shared {
+    let shared = ImportState {
         task,
         report: Mutex::default(),
         bytes_read: AtomicU64::new(0),
@@ -99,7 +99,7 @@ impl From<SendError> for Failure {
     }
 }
 
-impl Shared<'_> {
+impl ImportState<'_> {
     fn read_and_send(&self) {
         let (batches, to_send) = sync_channel(self.task.jobs);
         let to_send = Mutex::new(to_send);
@@ -122,13 +122,13 @@ impl Shared<'_> {
 
     fn read_all(&self, batches: SyncSender<Vec<Item>>) -> Result<(), Cancelled> {
         let words = (self.task.min_words > 0).then(|| WordCounter::new(self.task.min_words));
-        let mut batch = Batch { items: Vec::new(), bytes: 0, full: batches, words };
+        let mut batch = ImportBatch { items: Vec::new(), bytes: 0, full: batches, words };
         let mut emit = |event| self.take_event(event, &mut batch);
         read_inputs(self.task.selection, &self.bytes_read, &mut emit)?;
         batch.send()
     }
 
-    fn take_event(&self, event: Event, batch: &mut Batch) -> Result<(), Cancelled> {
+    fn take_event(&self, event: Event, batch: &mut ImportBatch) -> Result<(), Cancelled> {
         if self.over.load(Ordering::Relaxed) {
             return Err(Cancelled);
         }
@@ -211,7 +211,7 @@ impl Shared<'_> {
         }
     }
 
-    fn report(&self) -> MutexGuard<'_, Report> {
+    fn report(&self) -> MutexGuard<'_, ImportReport> {
         self.report.lock().expect(UNPOISONED)
     }
 
@@ -222,7 +222,7 @@ impl Shared<'_> {
 }
 
 /// Collects documents until there are enough to send.
-struct Batch {
+struct ImportBatch {
     items: Vec<Item>,
     bytes: usize,
     full: SyncSender<Vec<Item>>,
@@ -230,7 +230,7 @@ struct Batch {
     words: Option<WordCounter>,
 }
 
-impl Batch {
+impl ImportBatch {
     /// Whether the item is a text with too few words.
     fn is_short(&self, item: &Item) -> bool {
         let Some(words) = &self.words else { return false };

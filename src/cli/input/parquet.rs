@@ -62,7 +62,7 @@ pub fn open_parquet(path: &Path) -> Result<Option<File>, Failure> {
 
 pub fn read(file: File, bytes_read: &AtomicU64, sink: &mut Sink<'_, '_>) -> Result<(), Stop> {
     let pages = file.try_clone()?;
-    let mut size = Size { of_file: file.metadata()?.len(), of_rows: 0 };
+    let mut size = RowsSize { of_file: file.metadata()?.len(), of_rows: 0 };
     let reader = guarded(|| SerializedFileReader::new(file)).map_err(|e| failed(&e, None))?;
     let schema = reader.metadata().file_metadata().schema();
     check(sink.columns, schema)?;
@@ -96,12 +96,12 @@ fn rows_at_once(largest_page: u64) -> usize {
 }
 
 /// The size of a file and of its rows: a few bits can repeat a value many times.
-struct Size {
+struct RowsSize {
     of_file: u64,
     of_rows: u64,
 }
 
-impl Size {
+impl RowsSize {
     fn add(&mut self, bytes: usize, number: u64) -> Result<(), Stop> {
         self.of_rows += bytes as u64;
         if self.of_rows <= ROWS_FREE_BYTES.max(self.of_file.saturating_mul(RATIO_MAX)) {

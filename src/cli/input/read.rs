@@ -59,7 +59,7 @@ pub fn read_documents(
     let file: Arc<str> = name.into();
     let mut sink =
         Sink { file: Arc::clone(&file), names_places: false, columns: &columns, emit: &mut *emit };
-    let reader = BufReader::new(Counted { inner: documents, bytes: bytes_read });
+    let reader = BufReader::new(CountingReader { inner: documents, bytes: bytes_read });
     match lines::read(reader, &mut sink) {
         Ok(()) => emit(Event::FileRead),
         Err(stop) => stopped(stop, file, emit),
@@ -117,7 +117,7 @@ fn read_file(
             (None, None) => source(path)?,
         };
     let copy = unpacked.map(|all| (all, path));
-    let reader = decompressed(Counted { inner, bytes: bytes_read }, copy)?;
+    let reader = decompressed(CountingReader { inner, bytes: bytes_read }, copy)?;
     let (start, reader) = peeked(reader, START_BYTES)?;
     if start.is_empty() {
         return Err(Stop::Empty);
@@ -180,12 +180,12 @@ impl Read for FromCopy {
 }
 
 /// Counts the bytes that are read through it.
-struct Counted<'a, R> {
+struct CountingReader<'a, R> {
     inner: R,
     bytes: &'a AtomicU64,
 }
 
-impl<R: Read> Read for Counted<'_, R> {
+impl<R: Read> Read for CountingReader<'_, R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let read = self.inner.read(buffer)?;
         self.bytes.fetch_add(read as u64, Ordering::Relaxed);

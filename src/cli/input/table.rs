@@ -17,7 +17,7 @@ const NAME_BYTES_MAX: usize = 1 << 10;
 
 pub fn read(reader: impl Read, separator: u8, sink: &mut Sink<'_, '_>) -> Result<(), Stop> {
     let allowance = Rc::new(Cell::new(ITEM_BYTES_MAX));
-    let bounded = Bounded { inner: reader, allowance: Rc::clone(&allowance) };
+    let bounded = BoundedRows { inner: reader, allowance: Rc::clone(&allowance) };
     let mut records = csv::ReaderBuilder::new().delimiter(separator).from_reader(bounded);
     let names = records.headers().map_err(|error| failed(&error, 1))?.clone();
     if let Some(name) = names.iter().find(|name| name.len() > NAME_BYTES_MAX) {
@@ -80,12 +80,12 @@ fn reason(error: &csv::Error) -> String {
 
 /// Fails once more than the allowance was read since it was last set: an unclosed quote must not
 /// read the whole file into memory.
-struct Bounded<R> {
+struct BoundedRows<R> {
     inner: R,
     allowance: Rc<Cell<usize>>,
 }
 
-impl<R: Read> Read for Bounded<R> {
+impl<R: Read> Read for BoundedRows<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let read = self.inner.read(buffer)?;
         match self.allowance.get().checked_sub(read) {

@@ -39,7 +39,7 @@ pub fn parse(html: &str) -> Result<Document, String> {
     check_tags(html.as_bytes())?;
     let tree_builder = TreeBuilderOpts { scripting_enabled: false, ..TreeBuilderOpts::default() };
     let options = ParseOpts { tree_builder, ..ParseOpts::default() };
-    let mut parser = parse_document(Bounded::default(), options);
+    let mut parser = parse_document(BoundedTree::default(), options);
     let mut start = 0;
     while start < html.len() {
         let mut end = html.len().min(start + STEP_BYTES);
@@ -118,14 +118,14 @@ fn after_attribute(tag: &[u8], start: usize) -> usize {
 
 /// A tree that counts its elements and its depth.
 #[derive(Default)]
-struct Bounded {
+struct BoundedTree {
     document: Document,
     depths: RefCell<HashMap<NodeId, u32>>,
     depth: Cell<u32>,
     merges: Cell<u32>,
 }
 
-impl Bounded {
+impl BoundedTree {
     fn check(&self, bytes: usize) -> Result<(), String> {
         if self.depth.get() > DEPTH_MAX {
             return Err(format!("the page has more than {DEPTH_MAX} elements in each other"));
@@ -145,7 +145,7 @@ impl Bounded {
     }
 }
 
-impl TreeSink for Bounded {
+impl TreeSink for BoundedTree {
     type Handle = NodeId;
     type Output = Self;
     type ElemName<'a> = Ref<'a, QualName>;

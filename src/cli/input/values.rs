@@ -143,13 +143,13 @@ fn next_byte(reader: &mut impl BufRead, number: u64) -> Result<Option<u8>, Stop>
 
 /// The state of scanning an object.
 #[derive(Default)]
-struct Scanner {
+struct ObjectScanner {
     depth: usize,
     in_string: bool,
     escaped: bool,
 }
 
-impl Scanner {
+impl ObjectScanner {
     /// Whether the byte belongs to a token.
     fn keeps(&mut self, byte: u8) -> bool {
         if self.in_string {
@@ -178,7 +178,7 @@ fn object(reader: &mut impl BufRead, number: u64) -> Result<Vec<u8>, Stop> {
 /// The value that begins here. An unwanted value may be of any length.
 fn value(reader: &mut impl BufRead, number: u64, is_wanted: bool) -> Result<Vec<u8>, Stop> {
     let mut json = Vec::new();
-    let mut scanner = Scanner::default();
+    let mut scanner = ObjectScanner::default();
     let mut is_plain = true;
     loop {
         let buffer = reader.fill_buf().map_err(|error| Stop::at(number, error))?;

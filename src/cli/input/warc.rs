@@ -18,9 +18,9 @@ use super::sink::Sink;
 const HEAD_BYTES_MAX: u64 = 64 << 10;
 
 /// Names in lower case, and their values.
-struct Head(Vec<(String, String)>);
+struct WarcHead(Vec<(String, String)>);
 
-impl Head {
+impl WarcHead {
     /// The lines up to an empty line.
     fn read(reader: &mut impl BufRead) -> io::Result<Self> {
         let mut lines = Vec::new();
@@ -62,7 +62,7 @@ pub fn read(mut reader: impl BufRead, pages: Pages, sink: &mut Sink<'_, '_>) -> 
         if !begins(&mut reader).map_err(at)? {
             break;
         }
-        let head = Head::read(&mut reader).map_err(at)?;
+        let head = WarcHead::read(&mut reader).map_err(at)?;
         let length = head.get("content-length").and_then(|length| length.parse::<u64>().ok());
         let length = length.ok_or_else(|| Stop::at(number, "the record has no Content-Length"))?;
         let mut block = reader.by_ref().take(length);
@@ -108,7 +108,7 @@ fn begins(reader: &mut impl BufRead) -> io::Result<bool> {
 
 /// The columns of a record's page; `None` if the record has no page.
 fn members(
-    head: &Head,
+    head: &WarcHead,
     block: &[u8],
     pages: Pages,
 ) -> Option<Result<Vec<Member<'static>>, String>> {
@@ -130,7 +130,11 @@ fn members(
 }
 
 /// The text of a body, by its type.
-fn of_body(head: &Head, body: &[u8], pages: Pages) -> Option<Result<Vec<Member<'static>>, String>> {
+fn of_body(
+    head: &WarcHead,
+    body: &[u8],
+    pages: Pages,
+) -> Option<Result<Vec<Member<'static>>, String>> {
     let named = pages.encoding.or_else(|| charset(head.get("content-type")?));
     if head.says("content-type", "text/plain") {
         let text = decoded(body, named);
@@ -147,7 +151,7 @@ fn of_answer(mut block: &[u8], pages: Pages) -> Option<Result<Vec<Member<'static
     if String::from_utf8_lossy(&status).split_whitespace().nth(1) != Some("200") {
         return None;
     }
-    let head = Head::read(&mut block).ok()?;
+    let head = WarcHead::read(&mut block).ok()?;
     let chunked = head.says("transfer-encoding", "chunked");
     // Many crawlers keep the line and not the chunks.
     let body = chunked.then(|| unchunked(block)).flatten().unwrap_or_else(|| block.to_vec());
@@ -195,7 +199,7 @@ mod tests {
     fn a_head_has_a_bounded_length() {
         let head = |bytes: usize| {
             let fields = format!("x: {}\r\nContent-Length: 3\r\n\r\n", "y".repeat(bytes));
-            Head::read(&mut fields.as_bytes()).is_ok()
+            WarcHead::read(&mut fields.as_bytes()).is_ok()
         };
         assert!(head(60_000));
         assert!(!head(HEAD_BYTES_MAX as usize));

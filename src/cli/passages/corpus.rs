@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use indicatif::{HumanBytes, HumanCount};
 
-use super::Plan;
+use super::PassagesPlan;
 use super::found::{Searched, Wanted};
-use super::room::Room;
+use super::room::PassagesRoom;
 use crate::cli::corpus::{NoText, TextCutter, Uncompared, each_text};
 use crate::cli::failure::Failure;
 use crate::cli::input::{Item, Origin};
@@ -20,17 +20,17 @@ const DOCUMENT_BYTES: usize = 600;
 /// Bytes of a posting: measured, and rounded up.
 const POSTING_BYTES: usize = 24;
 
-pub struct Corpus {
+pub struct PassageCorpus {
     cutter: TextCutter,
     index: PassageIndex<u32>,
     /// In the order of their numbers.
     documents: Vec<(DocumentId, Origin)>,
 }
 
-impl Corpus {
+impl PassageCorpus {
     /// # Errors
     /// The documents cannot be read, or are too many for the memory.
-    pub fn read(plan: &Plan) -> Result<Self, Failure> {
+    pub fn read(plan: &PassagesPlan) -> Result<Self, Failure> {
         let index = PassageIndex::new(plan.settings);
         let cutter = TextCutter::new(ShingleSettings::default(), plan.screening.min_words);
         let meter = plan.meter("reading the corpus", &plan.corpus);
@@ -90,7 +90,7 @@ impl Corpus {
     }
 }
 
-fn too_large(documents: usize, room: &Room) -> Failure {
+fn too_large(documents: usize, room: &PassagesRoom) -> Failure {
     let documents = HumanCount(documents as u64);
     let [corpus, searches] =
         [room.corpus_bytes, room.searches_bytes()].map(|bytes| HumanBytes(bytes as u64));

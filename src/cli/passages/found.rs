@@ -6,7 +6,7 @@ use std::ops::Range;
 use serde::Serialize;
 
 use super::Whose;
-use super::corpus::Corpus;
+use super::corpus::PassageCorpus;
 use crate::cli::corpus::WordedText;
 use crate::cli::input::Item;
 use akin_core::passages::{
@@ -64,7 +64,7 @@ impl Searched {
 
 /// A document with its matches, as a line of JSON.
 #[derive(Serialize)]
-pub struct Found<'f> {
+pub struct FoundLine<'f> {
     id: &'f str,
     file: &'f str,
     words: usize,
@@ -94,9 +94,9 @@ struct Both<T> {
 
 #[derive(Serialize)]
 struct FoundPassage {
-    probe: Place,
+    probe: CodePoints,
     #[serde(rename = "match")]
-    matched: Place,
+    matched: CodePoints,
     /// Equal words, and words between them that differ.
     equal: usize,
     differing: usize,
@@ -106,12 +106,12 @@ struct FoundPassage {
 
 /// Unicode code points of a text.
 #[derive(Serialize)]
-struct Place {
+struct CodePoints {
     start: usize,
     end: usize,
 }
 
-impl From<&Span> for Place {
+impl From<&Span> for CodePoints {
     fn from(span: &Span) -> Self {
         Self { start: span.chars.start, end: span.chars.end }
     }
@@ -131,8 +131,8 @@ impl From<&MatchedPassage> for FoundPassage {
     }
 }
 
-impl<'f> Found<'f> {
-    pub fn new(item: &'f Item, searched: &'f Searched, corpus: &'f Corpus) -> Self {
+impl<'f> FoundLine<'f> {
+    pub fn new(item: &'f Item, searched: &'f Searched, corpus: &'f PassageCorpus) -> Self {
         let found = |found: &PassageMatch<u32>| {
             let PassageMatch { id, of_probe, of_match, longest, ref passages } = *found;
             let (id, file) = corpus.document(id);

@@ -11,9 +11,9 @@ use std::process::ExitCode;
 use clap::{Args, ValueEnum};
 use indicatif::HumanCount;
 
-use self::corpus::Corpus;
-use self::found::{Found, Searched, Wanted};
-use self::room::Room;
+use self::corpus::PassageCorpus;
+use self::found::{FoundLine, Searched, Wanted};
+use self::room::PassagesRoom;
 use super::corpus::{Uncompared, cores, each_text, memory_max};
 use super::failure::Failure;
 use super::input::{InputOptions, Item, Screening, Selection, refuse_stdin_twice, refuse_url};
@@ -98,10 +98,11 @@ fn share(text: &str) -> Result<f64, String> {
 }
 
 pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
-    let plan = Plan::new(arguments)?;
-    let corpus = Corpus::read(&plan)?;
+    let plan = PassagesPlan::new(arguments)?;
+    let corpus = PassageCorpus::read(&plan)?;
     let output = plan.destination.create()?;
-    let mut listing = Listing { corpus: &corpus, plan: &plan, output, counts: Counts::default() };
+    let mut listing =
+        PassageListing { corpus: &corpus, plan: &plan, output, counts: PassageCounts::default() };
     let mut uncompared = Uncompared::default();
     let meter = plan.meter("searching", &plan.probes);
     let search = |item: &Item| corpus.search(item, &plan.wanted);
@@ -122,20 +123,20 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
 }
 
 /// The checked options.
-struct Plan {
+struct PassagesPlan {
     probes: Selection,
     corpus: Selection,
     destination: Destination,
     settings: PassageSettings,
     wanted: Wanted,
     json: bool,
-    room: Room,
+    room: PassagesRoom,
     screening: Screening,
     threads: usize,
     quiet: bool,
 }
 
-impl Plan {
+impl PassagesPlan {
     /// # Errors
     /// An input does not exist, or would be read twice; the output is an input, or exists.
     fn new(arguments: Arguments) -> Result<Self, Failure> {
@@ -153,7 +154,7 @@ impl Plan {
         let settings = settings.map_err(|error| Failure::new(error.to_string()))?;
         let words_min = arguments.words_min.map(NonZeroUsize::get);
         let threads = arguments.threads.map_or_else(cores, NonZeroUsize::get);
-        let room = Room::new(memory_max(arguments.memory_max_mib), threads);
+        let room = PassagesRoom::new(memory_max(arguments.memory_max_mib), threads);
         Ok(Self {
             probes,
             corpus,
@@ -179,15 +180,15 @@ impl Plan {
 }
 
 /// Writes what was found, in the order of the documents.
-struct Listing<'l> {
-    corpus: &'l Corpus,
-    plan: &'l Plan,
+struct PassageListing<'l> {
+    corpus: &'l PassageCorpus,
+    plan: &'l PassagesPlan,
     output: Output,
-    counts: Counts,
+    counts: PassageCounts,
 }
 
 #[derive(Default)]
-struct Counts {
+struct PassageCounts {
     documents: u64,
     empty: u64,
     /// Documents that share a passage with the corpus.
@@ -196,27 +197,27 @@ struct Counts {
     truncated: u64,
 }
 
-impl Listing<'_> {
+impl PassageListing<'_> {
     fn take(&mut self, item: &Item, searched: &Searched) -> Result<(), Failure> {
         self.counts.documents += 1;
         self.counts.empty += u64::from(searched.text.words.is_empty());
         self.counts.sharing += u64::from(!searched.matches.is_empty());
         self.counts.truncated += u64::from(searched.is_truncated);
-        let found = Found::new(item, searched, self.corpus);
+        let found = FoundLine::new(item, searched, self.corpus);
         match self.plan.json {
             true => write_json(&mut self.output, &found),
             false => Ok(found.print(&searched.text.text, &mut self.output)?),
         }
     }
 
-    fn finish(self) -> Result<Counts, Failure> {
+    fn finish(self) -> Result<PassageCounts, Failure> {
         self.output.finish()?;
         Ok(self.counts)
     }
 }
 
-impl Counts {
-    fn print(&self, plan: &Plan) {
+impl PassageCounts {
+    fn print(&self, plan: &PassagesPlan) {
         let [documents, sharing] = [self.documents, self.sharing].map(HumanCount);
         let words = plan.settings.run_words();
         eprintln!("documents: {documents}; sharing a passage with the corpus: {sharing}");

@@ -19,7 +19,7 @@ const SEARCH_BYTES: usize = 320 << 20;
 /// A search has at least a tenth of the limits.
 const DIVISOR_MAX: usize = 10;
 
-pub struct Room {
+pub struct PassagesRoom {
     pub corpus_bytes: usize,
     /// Bytes that a search may take.
     search_bytes: usize,
@@ -28,7 +28,7 @@ pub struct Room {
     pub limits: PassageLimits,
 }
 
-impl Room {
+impl PassagesRoom {
     /// Searches get at most half of the memory. If half of the memory is less than a search may
     /// take, a single search runs at a time, with lower limits of its work.
     pub fn new(memory_max: usize, threads: usize) -> Self {
@@ -60,7 +60,7 @@ mod tests {
         for (memory, threads, expected) in
             [(0, 8, 1), (64, 8, 1), (640, 8, 1), (1_280, 8, 2), (10_240, 8, 8), (10_240, 1, 1)]
         {
-            let room = Room::new(memory * MIB, threads);
+            let room = PassagesRoom::new(memory * MIB, threads);
             assert_eq!(room.threads, expected, "{memory} MiB");
             let left = (memory * MIB).saturating_sub(room.searches_bytes());
             assert_eq!(room.corpus_bytes, left);

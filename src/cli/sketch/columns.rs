@@ -48,36 +48,36 @@ pub struct Layout {
 pub struct SketchesWriter {
     writer: SerializedFileWriter<Output>,
     layout: Layout,
-    group: Group,
+    group: RowGroup,
 }
 
 /// The rows of a group that is being collected.
 #[derive(Default)]
-struct Group {
+struct RowGroup {
     ids: Vec<ByteArray>,
     id_bytes: usize,
     fingerprints: Vec<i64>,
     set_sizes: Vec<i32>,
-    slots: List<i32>,
-    bands: List<i32>,
+    slots: ListColumn<i32>,
+    bands: ListColumn<i32>,
     keys: Vec<i32>,
-    elements: List<i64>,
+    elements: ListColumn<i64>,
 }
 
 /// The lists of a column, in sequence.
-struct List<T> {
+struct ListColumn<T> {
     values: Vec<T>,
     /// 0 where a list begins, else 1.
     repeated: Vec<i16>,
 }
 
-impl<T> Default for List<T> {
+impl<T> Default for ListColumn<T> {
     fn default() -> Self {
         Self { values: Vec::new(), repeated: Vec::new() }
     }
 }
 
-impl<T> List<T> {
+impl<T> ListColumn<T> {
     fn push(&mut self, list: impl Iterator<Item = T>) {
         let before = self.values.len();
         self.values.extend(list);
@@ -107,7 +107,7 @@ impl SketchesWriter {
             .build();
         let writer = SerializedFileWriter::new(output, Arc::new(schema), properties.into());
         let writer = writer.map_err(|error| failed(&error))?;
-        Ok(Self { writer, layout, group: Group::default() })
+        Ok(Self { writer, layout, group: RowGroup::default() })
     }
 
     pub fn push(
@@ -135,7 +135,7 @@ impl SketchesWriter {
     }
 
     fn write_group(&mut self) -> Result<(), ParquetError> {
-        let Group { ids, fingerprints, set_sizes, slots, bands, keys, elements, .. } =
+        let RowGroup { ids, fingerprints, set_sizes, slots, bands, keys, elements, .. } =
             std::mem::take(&mut self.group);
         let mut group = self.writer.next_row_group()?;
         write::<ByteArrayType>(&mut group, &ids, None)?;
@@ -158,7 +158,7 @@ impl SketchesWriter {
     }
 }
 
-impl Group {
+impl RowGroup {
     fn bytes(&self) -> usize {
         self.id_bytes + self.slots.bytes() + 2 * self.bands.bytes() + self.elements.bytes()
     }

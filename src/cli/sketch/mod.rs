@@ -9,7 +9,7 @@ use std::process::ExitCode;
 
 use clap::Args;
 
-pub use self::write::{SketchOptions, Source, write};
+pub use self::write::{SketchOptions, SketchSource, write};
 use super::corpus::AnalysisOptions;
 use super::failure::Failure;
 use super::feature::PARQUET;
@@ -46,7 +46,7 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     destination.check(&analysis.inputs([&selection]))?;
     destination.check_summary(json)?;
     let settings = analysis.collection(sketches.threshold)?;
-    let source = Source {
+    let source = SketchSource {
         bytes: selection.bytes(|| true).unwrap_or(0),
         threads: analysis.threads(),
         quiet: analysis.quiet,

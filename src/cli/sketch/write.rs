@@ -36,7 +36,7 @@ impl SketchOptions {
 }
 
 /// How documents are read.
-pub struct Source {
+pub struct SketchSource {
     /// 0 if it is not known.
     pub bytes: u64,
     pub threads: usize,
@@ -50,7 +50,7 @@ pub struct Source {
 
 /// The summary.
 #[derive(Serialize)]
-struct Counts {
+struct SketchCounts {
     documents: u64,
     #[serde(flatten)]
     uncompared: UncomparedCounts,
@@ -61,7 +61,7 @@ struct Counts {
 /// cannot be read.
 pub fn write(
     read: impl FnOnce(&AtomicU64, &mut Emit<'_>) -> Result<(), Cancelled> + Send,
-    source: &Source,
+    source: &SketchSource,
     (settings, options): (&CollectionSettings, &SketchOptions),
     destination: &Destination,
 ) -> Result<ExitCode, Failure> {
@@ -101,7 +101,7 @@ pub fn write(
     rows.finish()?;
     drop(meter);
     match source.json {
-        true => output::print_json(&Counts { documents, uncompared: uncompared.counts })?,
+        true => output::print_json(&SketchCounts { documents, uncompared: uncompared.counts })?,
         false => report(documents, &uncompared, threshold, (settings.sketch.slots, &plan)),
     }
     Ok(ExitCode::SUCCESS)

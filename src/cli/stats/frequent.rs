@@ -23,20 +23,20 @@ const SHINGLE_BYTES: usize = 72;
 pub struct FrequentShingles {
     over: u32,
     bounds: Bounds,
-    counted: HashMap<u64, Counted>,
-    passages: Vec<Passage>,
+    counted: HashMap<u64, ShingleCount>,
+    passages: Vec<FrequentPassage>,
     text_bytes: usize,
 }
 
 #[derive(Default)]
-struct Counted {
+struct ShingleCount {
     documents: u32,
     /// The shingle is in a passage.
     placed: bool,
 }
 
 /// Consecutive shingles of a text.
-struct Passage {
+struct FrequentPassage {
     text: String,
     /// Each with its bytes in the text.
     shingles: Vec<(u64, Range<u32>)>,
@@ -117,10 +117,12 @@ impl FrequentShingles {
             let end = run.iter().map(|(_, bytes)| bytes.end).max().unwrap_or(0);
             let within =
                 |bytes: Range<usize>| (bytes.start - start) as u32..(bytes.end - start) as u32;
-            self.text_bytes += end - start + size_of::<Passage>();
+            self.text_bytes += end - start + size_of::<FrequentPassage>();
             let shingles = run.into_iter().map(|(shingle, bytes)| (shingle, within(bytes)));
-            self.passages
-                .push(Passage { text: text[start..end].to_owned(), shingles: shingles.collect() });
+            self.passages.push(FrequentPassage {
+                text: text[start..end].to_owned(),
+                shingles: shingles.collect(),
+            });
         }
         Ok(())
     }
@@ -136,7 +138,7 @@ impl FrequentShingles {
         let Self { over, counted, passages, .. } = self;
         let documents = |shingle: &u64| counted.get(shingle).map_or(0, |it| it.documents);
         let mut templates = Vec::new();
-        for Passage { text, shingles } in passages {
+        for FrequentPassage { text, shingles } in passages {
             let is_frequent = |(shingle, _): &(u64, Range<u32>)| documents(shingle) > over;
             for run in shingles.chunk_by(|a, b| is_frequent(a) == is_frequent(b)) {
                 let Some(least) = run.iter().map(|(shingle, _)| documents(shingle)).min() else {

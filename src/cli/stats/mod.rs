@@ -11,7 +11,7 @@ use clap::Args;
 use indicatif::{HumanBytes, HumanCount};
 use serde::Deserialize;
 
-use self::templates::Search;
+use self::templates::TemplateSearch;
 use super::client::{InCollection, Server, read_whole};
 use super::corpus::AnalysisOptions;
 use super::failure::Failure;
@@ -82,7 +82,7 @@ struct Discovery {
 pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let Arguments { templates, paths, memory_max_mib, json, analysis: options, .. } = arguments;
     if let Some(over) = *templates {
-        let search = Search { options, over, memory_max_mib: *memory_max_mib, json: *json };
+        let search = TemplateSearch { options, over, memory_max_mib: *memory_max_mib, json: *json };
         options.refuse_keeping()?;
         return search.run(options.selection(paths.clone())?);
     }

@@ -16,7 +16,7 @@ use akin_core::scheme::Kind;
 use akin_core::text::{ShingleError, ShingleSet, Shingler};
 
 /// What `--templates` is given.
-pub struct Search<'s> {
+pub struct TemplateSearch<'s> {
     pub options: &'s AnalysisOptions,
     /// Documents in which a shingle must occur more than this.
     pub over: u32,
@@ -24,7 +24,7 @@ pub struct Search<'s> {
     pub json: bool,
 }
 
-impl Search<'_> {
+impl TemplateSearch<'_> {
     /// # Errors
     /// A file cannot be read, a record is invalid, or the memory does not suffice.
     pub fn run(&self, mut selection: Selection) -> Result<ExitCode, Failure> {

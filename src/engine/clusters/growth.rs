@@ -23,13 +23,13 @@ const COMPARED_MAX: f64 = 300.0;
 const ROTATIONS_MAX: f64 = 8_000.0;
 
 #[derive(Clone, Copy, Debug)]
-struct Steps {
+struct GrowthSteps {
     lookups: f64,
     compared: f64,
     rotations: f64,
 }
 
-impl Steps {
+impl GrowthSteps {
     fn of(engine: &Engine) -> Self {
         let clusters = engine.linker().unwrap().clusters;
         let read = |count: &std::sync::atomic::AtomicU64| count.load(Ordering::Relaxed) as f64;
@@ -65,7 +65,7 @@ fn text(resemblance: f64, number: usize) -> String {
 }
 
 /// The steps for each added and for each removed document.
-async fn steps(resemblance: f64) -> (Steps, Steps) {
+async fn steps(resemblance: f64) -> (GrowthSteps, GrowthSteps) {
     let dir = tempfile::tempdir().unwrap();
     let mut settings = CollectionSettings::default();
     settings.clusters.threshold = Some(0.8.try_into().unwrap());
@@ -77,7 +77,7 @@ async fn steps(resemblance: f64) -> (Steps, Steps) {
         let options = AddOptions { check: false, ..AddOptions::default() };
         engine.admit(engine.prepare(document).unwrap(), options).await.unwrap()
     };
-    let before = Steps::of(&engine);
+    let before = GrowthSteps::of(&engine);
     for from in (0..DOCUMENTS).step_by(100) {
         let mut batch = Vec::new();
         for number in from..from + 100 {
@@ -86,12 +86,12 @@ async fn steps(resemblance: f64) -> (Steps, Steps) {
         engine.complete_all(batch).await.into_iter().for_each(|added| drop(added.unwrap()));
     }
     while engine.update_clusters().await.unwrap() {}
-    let added = Steps::of(&engine);
+    let added = GrowthSteps::of(&engine);
     for removed in 0..REMOVED {
         engine.remove(&id(removed * DOCUMENTS / REMOVED)).await.unwrap();
     }
     while engine.update_clusters().await.unwrap() {}
-    let removed = Steps::of(&engine);
+    let removed = GrowthSteps::of(&engine);
     (added.since(before, DOCUMENTS), removed.since(added, REMOVED))
 }
 

@@ -30,7 +30,7 @@ const MEMBERS_MAX: usize = 4;
 const ATTEMPTS_MAX: usize = 8;
 
 /// Sets that may be near-duplicates of a document, the best agreeing first.
-struct Neighbours {
+struct LinkCandidates {
     candidates: Vec<Candidate>,
     compared: usize,
     /// The lookup ended at a limit, so near-duplicates may be missing here.
@@ -169,7 +169,7 @@ impl Linker<'_> {
         document: Ordinal,
         set: &ShingleSet,
         own: &Sketched,
-    ) -> Result<Neighbours, EngineError> {
+    ) -> Result<LinkCandidates, EngineError> {
         let threshold = self.threshold;
         let exact_from = self.engine.settings.scheme.exact_from();
         let found = if exact_from.is_some_and(|from| from <= threshold) {
@@ -210,7 +210,11 @@ impl Linker<'_> {
     /// this cluster, and drops the candidates in the document's own cluster. In a cluster that a
     /// removal has divided, the members of a set may be in several parts, and the own part does
     /// not stand for the other parts. New members are linked by themselves, unless all are new.
-    fn apart(&self, document: Ordinal, near: &mut Neighbours) -> (Vec<Candidate>, Vec<Ordinal>) {
+    fn apart(
+        &self,
+        document: Ordinal,
+        near: &mut LinkCandidates,
+    ) -> (Vec<Candidate>, Vec<Ordinal>) {
         let others = |candidate: &Candidate| -> Vec<Ordinal> {
             let ordinals = candidate.members.iter().map(|member| member.ordinal);
             ordinals.filter(|ordinal| *ordinal != document).collect()
@@ -265,7 +269,7 @@ impl Linker<'_> {
         &self,
         set: &ShingleSet,
         chosen: &[Candidate],
-        neighbours: &mut Neighbours,
+        neighbours: &mut LinkCandidates,
     ) -> Result<Option<Vec<Option<bool>>>, EngineError> {
         neighbours.compared += chosen.len();
         #[cfg(test)]
@@ -282,14 +286,14 @@ impl Linker<'_> {
     }
 }
 
-impl From<Vec<Candidate>> for Neighbours {
+impl From<Vec<Candidate>> for LinkCandidates {
     fn from(mut candidates: Vec<Candidate>) -> Self {
         candidates.sort_unstable_by_key(|found| (Reverse(found.agreeing), found.fingerprint));
         Self { candidates, compared: 0, truncated: false }
     }
 }
 
-impl From<Candidates> for Neighbours {
+impl From<Candidates> for LinkCandidates {
     /// Members that a candidate does not list are in the cluster of the listed members.
     fn from(Candidates { found, truncated, in_crowd, .. }: Candidates) -> Self {
         let truncated = truncated && (in_crowd || found.len() >= CANDIDATES_MAX);

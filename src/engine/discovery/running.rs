@@ -48,11 +48,11 @@ pub struct ClusterFigures {
 /// The discoveries of a collection.
 #[derive(Debug, Default)]
 pub struct Discoveries {
-    state: Mutex<State>,
+    state: Mutex<RunningState>,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct RunningState {
     closed: bool,
     next: u64,
     running: BTreeMap<u64, RunningDiscovery>,
@@ -153,7 +153,7 @@ impl Discoveries {
         self.state().clusters = Some(ClusterFigures { clusters, members_largest, over_alarm });
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, RunningState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -8,7 +8,7 @@ use super::sorter::Sorter;
 
 /// The documents of each set, by their ranks and then in the natural order of their ids.
 #[derive(Debug)]
-pub struct Documents {
+pub struct OfflineDocuments {
     /// By document; or [`NO_SET`].
     set_of: Vec<u32>,
     /// The documents of set n are at `starts[n]..starts[n + 1]` of these.
@@ -53,7 +53,11 @@ impl SetNumbering {
 
     /// Numbers the sets by their best documents. `numbers`: how many documents there are.
     /// `is_left_out`: of the number of a document.
-    pub fn finish(self, numbers: u32, is_left_out: impl Fn(&u32) -> bool) -> io::Result<Documents> {
+    pub fn finish(
+        self,
+        numbers: u32,
+        is_left_out: impl Fn(&u32) -> bool,
+    ) -> io::Result<OfflineDocuments> {
         let Self { room, by_place, mut record } = self;
         let mut by_fingerprint = Sorter::new(&room, room.share());
         let mut number_at = Vec::with_capacity(numbers as usize);
@@ -72,7 +76,7 @@ impl SetNumbering {
         }
         drop(sorted);
         let (set_at, sets) = sets_by_place(by_fingerprint, number_at.len())?;
-        Ok(Documents::new(&number_at, &set_at, sets, numbers))
+        Ok(OfflineDocuments::new(&number_at, &set_at, sets, numbers))
     }
 }
 
@@ -109,7 +113,7 @@ fn split_number(record: &[u8]) -> (&[u8], u32) {
     (rest, u32::from_be_bytes(*number))
 }
 
-impl Documents {
+impl OfflineDocuments {
     fn new(number_at: &[u32], set_at: &[u32], sets: u32, numbers: u32) -> Self {
         let mut starts = vec![0; sets as usize + 1];
         for set in set_at {

@@ -14,7 +14,7 @@ mod sets;
 mod sorter;
 mod state;
 
-pub use documents::Documents;
+pub use documents::OfflineDocuments;
 pub use room::Room;
 pub use sorter::Sorter;
 pub use state::{OfflineState, StateError};
@@ -217,7 +217,7 @@ impl OfflineGathering {
 pub struct OfflineCorpus {
     analyser: Analyser,
     room: Room,
-    documents: Documents,
+    documents: OfflineDocuments,
     sets: SetReader,
     ids: IdReader,
     records: Option<Records>,
@@ -233,7 +233,7 @@ pub struct OfflineCorpus {
 
 impl OfflineCorpus {
     /// The numbers of the documents of each set.
-    pub fn documents(&self) -> &Documents {
+    pub fn documents(&self) -> &OfflineDocuments {
         &self.documents
     }
 
@@ -310,7 +310,7 @@ impl OfflineCorpus {
         mode: Mode,
         threshold: Threshold,
         progress: &Progress,
-        mut visit: impl FnMut(&Documents, SetPair) -> ControlFlow<()>,
+        mut visit: impl FnMut(&OfflineDocuments, SetPair) -> ControlFlow<()>,
     ) -> Result<LeftOut, JoinError<io::Error>> {
         let Self { analyser, documents, sets, records, .. } = self;
         if let Some(records) = records {

@@ -8,7 +8,7 @@ use std::os::unix::fs::FileExt;
 use serde::{Deserialize, Serialize};
 
 use super::Room;
-use super::documents::Documents;
+use super::documents::OfflineDocuments;
 use super::sets::{ELEMENT_BYTES, SetReader, set_row_bytes};
 use crate::document::DocumentId;
 use akin_core::text::ShingleSet;
@@ -230,7 +230,7 @@ impl RowWriter {
     pub fn finish(
         self,
         saved: (Ends, Option<RowFiles<File>>),
-        documents: &Documents,
+        documents: &OfflineDocuments,
         room: &Room,
     ) -> io::Result<(SetReader, IdReader)> {
         let sketch_bytes = self.sketch_bytes;
@@ -279,7 +279,11 @@ impl IdReader {
     }
 
     /// Collects as many rows at once as fit into memory, each time in a pass over all rows.
-    fn rows_of_sets(&self, documents: &Documents, room: &Room) -> io::Result<(File, Vec<u32>)> {
+    fn rows_of_sets(
+        &self,
+        documents: &OfflineDocuments,
+        room: &Room,
+    ) -> io::Result<(File, Vec<u32>)> {
         let set_row_bytes = set_row_bytes(self.sketch_bytes);
         let at_once = (room.share() / set_row_bytes).max(1).min(u32::MAX as usize) as u32;
         let mut sizes = vec![0; documents.sets() as usize];

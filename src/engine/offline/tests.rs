@@ -27,7 +27,7 @@ fn pairs(corpus: &mut OfflineCorpus, mode: Mode) -> BTreeSet<String> {
     let threshold = Threshold::new(0.7).unwrap();
     let mut found = BTreeSet::new();
     let ids = corpus.ids().unwrap();
-    let visit = |documents: &Documents, pair: SetPair| {
+    let visit = |documents: &OfflineDocuments, pair: SetPair| {
         let [a, b] = [pair.a, pair.b].map(|set| &ids[documents.of(set)[0] as usize]);
         found.insert(format!("{a} {b} {:.3}", pair.resemblance));
         ControlFlow::Continue(())
@@ -59,7 +59,7 @@ fn sets_are_read_by_number_in_any_order() {
 fn record_pairs(corpus: &mut OfflineCorpus, mode: Mode) -> Vec<String> {
     let mut found = Vec::new();
     let ids = corpus.ids().unwrap();
-    let visit = |documents: &Documents, pair: SetPair| {
+    let visit = |documents: &OfflineDocuments, pair: SetPair| {
         let [a, b] = [pair.a, pair.b].map(|set| &ids[documents.of(set)[0] as usize]);
         found.push(format!("{a} {b} {:.3}", pair.resemblance));
         ControlFlow::Continue(())
@@ -214,7 +214,7 @@ fn comparisons_for_a_value_of_all_records_are_bounded() {
         }
         let mut corpus = gathering.finish(&[]).unwrap();
         let (mut found, threshold) = (0, Threshold::new(0.5).unwrap());
-        let visit = |_: &Documents, pair: SetPair| {
+        let visit = |_: &OfflineDocuments, pair: SetPair| {
             found += usize::from(pair.b - pair.a == records as u32 / 2);
             ControlFlow::Continue(())
         };

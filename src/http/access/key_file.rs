@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use tempfile::NamedTempFile;
 
 use crate::http::access::key::Key;
-use crate::trusted_file::{self, Content, FileError, Version};
+use crate::trusted_file::{self, FileContent, FileError, FileVersion};
 
 /// The file's name within the data directory.
 pub const DEFAULT_NAME: &str = "keys.json";
@@ -44,17 +44,17 @@ struct KeyList {
 
 /// The keys of a file, and which of its versions has them.
 #[derive(Debug)]
-pub struct Stored {
+pub struct StoredKeys {
     pub keys: Vec<Key>,
-    pub version: Version,
+    pub version: FileVersion,
 }
 
 /// The keys in the file; `None` if there is no file. Blocks.
 ///
 /// # Errors
 /// The file cannot be read, is damaged, or everyone may write it.
-pub fn read(path: &Path) -> Result<Option<Stored>, KeyFileError> {
-    let Content { bytes, version } = match trusted_file::read(path, BYTES_MAX) {
+pub fn read(path: &Path) -> Result<Option<StoredKeys>, KeyFileError> {
+    let FileContent { bytes, version } = match trusted_file::read(path, BYTES_MAX) {
         Ok(content) => content,
         Err(error) if error.is_not_found() => return Ok(None),
         Err(source) => return Err(KeyFileError::Read { path: path.to_owned(), source }),
@@ -64,7 +64,7 @@ pub fn read(path: &Path) -> Result<Option<Stored>, KeyFileError> {
         serde_json::from_slice(&bytes).map_err(|error| damaged(error.to_string()))?;
     match fault(&keys) {
         Some(fault) => Err(damaged(fault)),
-        None => Ok(Some(Stored { keys, version })),
+        None => Ok(Some(StoredKeys { keys, version })),
     }
 }
 

@@ -9,10 +9,10 @@ use subtle::ConditionallySelectable;
 use tokio::sync::watch;
 
 use crate::http::access::key::{Hash, Key};
-use crate::http::access::key_file::{self, KeyFileError, Stored};
+use crate::http::access::key_file::{self, KeyFileError, StoredKeys};
 use crate::http::problem::Problem;
 use crate::http::problem::code::Code;
-use crate::trusted_file::{self, Version};
+use crate::trusted_file::{self, FileVersion};
 
 /// `None`: no key is needed.
 pub(super) type Keys = Option<Arc<Vec<Arc<Key>>>>;
@@ -22,7 +22,7 @@ pub struct KeyRing {
     /// `None`: keys are switched off.
     path: Option<PathBuf>,
     /// The version of the file with the keys in force. A file is read by one thread at a time.
-    read: Mutex<Option<Version>>,
+    read: Mutex<Option<FileVersion>>,
     current: watch::Sender<Keys>,
 }
 
@@ -66,7 +66,7 @@ impl KeyRing {
     fn follow_with(
         &self,
         is_forced: bool,
-        read: impl FnOnce(&Path) -> Result<Option<Stored>, KeyFileError>,
+        read: impl FnOnce(&Path) -> Result<Option<StoredKeys>, KeyFileError>,
     ) -> Result<bool, KeyFileError> {
         let Some(path) = &self.path else { return Ok(false) };
         let mut known = self.read.lock().unwrap_or_else(PoisonError::into_inner);
@@ -77,7 +77,7 @@ impl KeyRing {
                 return Ok(false);
             }
         }
-        let Some(Stored { keys, version }) = read(path)? else {
+        let Some(StoredKeys { keys, version }) = read(path)? else {
             return match self.count() {
                 None => Ok(false),
                 Some(_) => {

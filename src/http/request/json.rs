@@ -86,16 +86,16 @@ fn pointer_of(path: &serde_path_to_error::Path) -> String {
 }
 
 /// A field that does not exist.
-pub struct Unknown {
+pub struct UnknownField {
     pub pointer: String,
     pub key: String,
 }
 
 /// The field with a wrong name, if that was the problem.
-pub fn unknown_field(problem: &Problem) -> Option<Unknown> {
+pub fn unknown_field(problem: &Problem) -> Option<UnknownField> {
     let error = problem.errors.first()?;
     let key = error.detail.strip_prefix("unknown field `")?.split('`').next()?;
-    Some(Unknown { pointer: error.pointer.clone(), key: key.to_owned() })
+    Some(UnknownField { pointer: error.pointer.clone(), key: key.to_owned() })
 }
 
 /// serde_json's message without its " at line 1 column 7", which the pointer says better.

@@ -10,7 +10,7 @@ use crate::engine::CollectionSettings;
 use crate::http::AppState;
 use crate::http::problem::code::Code;
 use crate::http::problem::{Problem, pointer};
-use crate::http::request::json::{self, Object, Unknown};
+use crate::http::request::json::{self, Object, UnknownField};
 use crate::http::request::reading;
 
 const CODE: Code = Code::InvalidRequest;
@@ -52,7 +52,7 @@ pub fn read(body: &[u8]) -> Result<CollectionSettings, Problem> {
 
 /// Names the section of an unknown key, if a section has a key of that name.
 fn with_place(problem: Problem, body: &[u8], sections: &Value) -> Problem {
-    let Some(Unknown { pointer, key }) = json::unknown_field(&problem) else { return problem };
+    let Some(UnknownField { pointer, key }) = json::unknown_field(&problem) else { return problem };
     if body.len() > EXPLAINED_BYTES_MAX {
         return problem;
     }

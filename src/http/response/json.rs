@@ -42,12 +42,12 @@ pub struct CountedJson<T, M = Reservation>(pub T, pub M);
 pub struct ReservedJson<T>(pub T, pub Reservation);
 
 /// The bytes of an answer, with their reservation.
-struct Counted<M> {
+struct CountedBody<M> {
     body: Vec<u8>,
     _memory: M,
 }
 
-impl<M> AsRef<[u8]> for Counted<M> {
+impl<M> AsRef<[u8]> for CountedBody<M> {
     fn as_ref(&self) -> &[u8] {
         &self.body
     }
@@ -56,7 +56,7 @@ impl<M> AsRef<[u8]> for Counted<M> {
 impl<T: Serialize, M: Send + 'static> IntoResponse for CountedJson<T, M> {
     fn into_response(self) -> Response {
         let Self(value, memory) = self;
-        response(&value, |body| Bytes::from_owner(Counted { body, _memory: memory }))
+        response(&value, |body| Bytes::from_owner(CountedBody { body, _memory: memory }))
     }
 }
 
@@ -97,7 +97,7 @@ impl Chunks {
 
     fn take_last(&mut self) -> Bytes {
         let body = mem::take(&mut self.last);
-        Bytes::from_owner(Counted { body, _memory: self.last_memory.take() })
+        Bytes::from_owner(CountedBody { body, _memory: self.last_memory.take() })
     }
 
     /// The memory of the value itself is given back: the value was dropped.

@@ -36,7 +36,7 @@ const PIECES_BYTES: usize = PIECE_BYTES * (PIECES_AHEAD + 3);
 
 /// Writes the pieces of an answer.
 pub struct Pieces {
-    sender: mpsc::Sender<Sent>,
+    sender: mpsc::Sender<SentPiece>,
     text: Vec<u8>,
     /// The memory of the values in the text.
     held: Vec<Arc<Reservation>>,
@@ -81,7 +81,7 @@ impl List<'_> {
     }
 }
 
-enum Sent {
+enum SentPiece {
     Piece(Bytes),
     /// The answer is whole. Without it the response is aborted.
     Last(Bytes),
@@ -113,13 +113,13 @@ impl From<Exhausted> for Broken {
 }
 
 /// Bytes of an answer with their reservations, which end once they were sent.
-struct Counted {
+struct CountedPiece {
     text: Vec<u8>,
     _held: Vec<Arc<Reservation>>,
     _memory: Option<Reservation>,
 }
 
-impl AsRef<[u8]> for Counted {
+impl AsRef<[u8]> for CountedPiece {
     fn as_ref(&self) -> &[u8] {
         &self.text
     }
@@ -168,17 +168,17 @@ where
 
 type Writing<W> = Pin<Box<W>>;
 
-async fn go_on<W>(sender: mpsc::Sender<Sent>, writing: Writing<W>)
+async fn go_on<W>(sender: mpsc::Sender<SentPiece>, writing: Writing<W>)
 where
     W: Future<Output = Result<Pieces, Broken>>,
 {
     end(sender, writing.await).await;
 }
 
-async fn end(sender: mpsc::Sender<Sent>, written: Result<Pieces, Broken>) {
+async fn end(sender: mpsc::Sender<SentPiece>, written: Result<Pieces, Broken>) {
     match written {
         // It is sent in vain if the client has gone.
-        Ok(pieces) => drop(sender.send(Sent::Last(pieces.last())).await),
+        Ok(pieces) => drop(sender.send(SentPiece::Last(pieces.last())).await),
         Err(Broken::Gone) => tracing::debug!("client disconnected before the end of the response"),
         Err(Broken::Failed(problem)) => {
             let (code, ..) = problem.code.facts();
@@ -187,7 +187,10 @@ async fn end(sender: mpsc::Sender<Sent>, written: Result<Pieces, Broken>) {
     }
 }
 
-fn body(first: Option<Sent>, sent: mpsc::Receiver<Sent>) -> impl Stream<Item = io::Result<Bytes>> {
+fn body(
+    first: Option<SentPiece>,
+    sent: mpsc::Receiver<SentPiece>,
+) -> impl Stream<Item = io::Result<Bytes>> {
     let pieces = stream::unfold(Some((first, sent)), |sent| async move {
         let (first, mut sent) = sent?;
         let next = match first {
@@ -195,8 +198,8 @@ fn body(first: Option<Sent>, sent: mpsc::Receiver<Sent>) -> impl Stream<Item = i
             None => sent.recv().await,
         };
         Some(match next {
-            Some(Sent::Piece(piece)) => (Ok(piece), Some((None, sent))),
-            Some(Sent::Last(piece)) => (Ok(piece), None),
+            Some(SentPiece::Piece(piece)) => (Ok(piece), Some((None, sent))),
+            Some(SentPiece::Last(piece)) => (Ok(piece), None),
             None => (Err(io::Error::other("the answer broke off")), None),
         })
     });
@@ -249,8 +252,8 @@ impl Pieces {
         }
         let text = mem::take(&mut self.text);
         let held = mem::take(&mut self.held);
-        let piece = Bytes::from_owner(Counted { text, _held: held, _memory: None });
-        self.sender.send(Sent::Piece(piece)).await.map_err(|_| Broken::Gone)?;
+        let piece = Bytes::from_owner(CountedPiece { text, _held: held, _memory: None });
+        self.sender.send(SentPiece::Piece(piece)).await.map_err(|_| Broken::Gone)?;
         // Where the client reads fast, sending does not wait, and other requests would.
         tokio::task::yield_now().await;
         Ok(())
@@ -258,7 +261,7 @@ impl Pieces {
 
     fn last(self) -> Bytes {
         let Self { text, held, memory, .. } = self;
-        Bytes::from_owner(Counted { text, _held: held, _memory: Some(memory) })
+        Bytes::from_owner(CountedPiece { text, _held: held, _memory: Some(memory) })
     }
 }
 

@@ -5,7 +5,7 @@ use smallvec::SmallVec;
 use super::pairs::SlotPairs;
 use super::postings::{self, Postings};
 use super::prefix::PrefixIndex;
-use super::sets::{self, IndexedSets, Removal, SetCopy};
+use super::sets::{self, IndexedSets, SetCopy, SetRemoval};
 use super::shards::{Mutex, MutexGuard, PoisonError};
 use super::{IndexStats, NewSet};
 use crate::document::Ordinal;
@@ -150,9 +150,9 @@ impl Index {
         let _alone = self.alone_with(fingerprint);
         let Some(entry) = self.entry_of(fingerprint) else { return false };
         match self.sets.remove_member(entry, ordinal) {
-            Removal::Absent => return false,
-            Removal::OthersRemain => return true,
-            Removal::IsLast => {}
+            SetRemoval::Absent => return false,
+            SetRemoval::OthersRemain => return true,
+            SetRemoval::IsLast => {}
         }
         self.postings.remove(entry, keys.iter().copied());
         if let Some(prefix) = &self.prefix {

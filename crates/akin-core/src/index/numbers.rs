@@ -14,13 +14,13 @@ const RANGES_MAX: u32 = u32::MAX / RANGE;
 #[derive(Debug)]
 pub(crate) struct Numbers {
     /// Threads take numbers from different pools, so that they write to different parts.
-    pools: Box<[Mutex<Pool>]>,
+    pools: Box<[Mutex<NumberPool>]>,
     ranges: AtomicU32,
 }
 
 #[derive(Debug, Default)]
 #[repr(align(128))] // Two cache lines, which processors often fetch together.
-struct Pool {
+struct NumberPool {
     /// The rest of a range.
     next: u32,
     end: u32,
@@ -29,7 +29,7 @@ struct Pool {
     taken: i64,
 }
 
-impl Pool {
+impl NumberPool {
     fn take(&mut self) -> Option<u32> {
         let number = self.given_back.pop().or_else(|| {
             let next = (self.next < self.end).then_some(self.next)?;
@@ -72,7 +72,7 @@ impl Numbers {
     /// All numbers that were given back to another pool, which no thread is using.
     fn given_back_elsewhere(&self) -> Vec<u32> {
         let given_back =
-            |pool: &Mutex<Pool>| Some(mem::take(&mut pool.try_lock().ok()?.given_back));
+            |pool: &Mutex<NumberPool>| Some(mem::take(&mut pool.try_lock().ok()?.given_back));
         let mut all = self.pools.iter().filter_map(given_back);
         all.find(|numbers| !numbers.is_empty()).unwrap_or_default()
     }
@@ -95,11 +95,12 @@ impl Numbers {
 
     pub fn bytes(&self) -> usize {
         let given_back = self.pools.iter().map(|pool| lock(pool).given_back.capacity());
-        given_back.sum::<usize>() * size_of::<u32>() + self.pools.len() * size_of::<Mutex<Pool>>()
+        given_back.sum::<usize>() * size_of::<u32>()
+            + self.pools.len() * size_of::<Mutex<NumberPool>>()
     }
 
     /// This thread's pool.
-    fn pool(&self) -> MutexGuard<'_, Pool> {
+    fn pool(&self) -> MutexGuard<'_, NumberPool> {
         lock(&self.pools[stripe(self.pools.len())])
     }
 }
@@ -109,6 +110,6 @@ fn next(range: u32) -> Option<u32> {
 }
 
 /// Pools change by steps that do not panic.
-fn lock(pool: &Mutex<Pool>) -> MutexGuard<'_, Pool> {
+fn lock(pool: &Mutex<NumberPool>) -> MutexGuard<'_, NumberPool> {
     pool.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use super::postings::{Postings, PostingsSize};
 use super::shards::{Multiplicative, Mutex, MutexGuard, PoisonError, RwLock};
-use crate::scheme::{ElementPosition, Key, Order, Sample, Threshold, prefix_len};
+use crate::scheme::{ElementPosition, FrequencySample, Key, Order, Threshold, prefix_len};
 use crate::text::ShingleSet;
 
 /// Bits of an element that select its page.
@@ -26,7 +26,7 @@ struct PrefixTable {
 /// The sets from which the order will be computed.
 #[derive(Debug, Default)]
 struct Sampling {
-    sample: Sample,
+    sample: FrequencySample,
     sets: Vec<(u32, ShingleSet)>,
 }
 

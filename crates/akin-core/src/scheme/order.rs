@@ -66,13 +66,13 @@ impl Order {
 
 /// Collects element frequencies of the sets from which an order is made.
 #[derive(Clone, Debug, Default)]
-pub struct Sample {
+pub struct FrequencySample {
     frequencies: HashMap<u64, u32>,
     sets: usize,
     elements: usize,
 }
 
-impl Sample {
+impl FrequencySample {
     /// Counts the elements of a set.
     pub fn add(&mut self, set: &[u64]) {
         self.sets += 1;
@@ -96,7 +96,7 @@ impl Sample {
 /// The order of a sample of the first sets.
 impl<'s> FromIterator<&'s ShingleSet> for Order {
     fn from_iter<I: IntoIterator<Item = &'s ShingleSet>>(sets: I) -> Self {
-        let mut sample = Sample::default();
+        let mut sample = FrequencySample::default();
         for set in sets {
             if sample.is_whole() {
                 break;
@@ -142,7 +142,7 @@ mod tests {
         let order: Order = twice.iter().collect();
         assert_eq!(order.classes.len(), COMMON_MAX);
         assert!(order.classes.contains_key(&7), "the most frequent ones are kept");
-        let mut sample = Sample::default();
+        let mut sample = FrequencySample::default();
         (0..5).for_each(|_| sample.add(&everything));
         assert!(!sample.is_whole());
         sample.add(&everything);

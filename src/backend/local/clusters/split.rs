@@ -16,13 +16,13 @@ use crate::document::Ordinal;
 #[derive(Debug)]
 pub(super) struct Split {
     /// Two parts may be connected again.
-    parts: Vec<Part>,
+    parts: Vec<SplitPart>,
     /// The part that has its turn.
     at: usize,
 }
 
 #[derive(Debug)]
-struct Part {
+struct SplitPart {
     /// A node in the part.
     first: u32,
     /// The documents that were looked up or are in `open`.
@@ -33,7 +33,7 @@ struct Part {
 
 impl Split {
     fn of(firsts: impl IntoIterator<Item = u32>) -> Self {
-        let part = |first| Part { first, seen: HashSet::new(), open: Vec::new() };
+        let part = |first| SplitPart { first, seen: HashSet::new(), open: Vec::new() };
         Self { parts: firsts.into_iter().map(part).collect(), at: 0 }
     }
 
@@ -136,7 +136,7 @@ impl State {
     }
 }
 
-impl Part {
+impl SplitPart {
     /// The next document to be looked up.
     fn next(&mut self, state: &State) -> Option<Ordinal> {
         let ordinal = |node: u32| state.listed[node as usize].document.ordinal;

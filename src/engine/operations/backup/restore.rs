@@ -49,7 +49,7 @@ pub struct Restored {
 }
 
 /// A collection that is to be restored.
-struct Selected {
+struct SelectedCollection {
     saved: SavedCollection,
     /// The directory in which it is unpacked.
     prepared: PathBuf,
@@ -240,7 +240,7 @@ fn select(
     manifest: Manifest,
     restoring: &Restoring<'_>,
     prepared: &Path,
-) -> Result<Vec<Selected>, EngineError> {
+) -> Result<Vec<SelectedCollection>, EngineError> {
     let names: Vec<String> = manifest.collections.iter().map(|saved| saved.name.clone()).collect();
     let is_selected = |saved: &SavedCollection| {
         restoring.only.as_ref().is_none_or(|only| only.as_str() == saved.name)
@@ -259,12 +259,12 @@ fn select(
         let name = CollectionName::new(&saved.name).map_err(|error| broken(&error))?;
         let prepared = prepared.join(name.as_str());
         let name = restoring.rename.clone().unwrap_or(name);
-        Ok(Selected { saved, prepared, name })
+        Ok(SelectedCollection { saved, prepared, name })
     };
     saved.into_iter().map(selected).collect()
 }
 
-impl Selected {
+impl SelectedCollection {
     /// Its settings with the seed of the unpacked store.
     fn seeded(&self) -> Result<CollectionSettings, EngineError> {
         let identity = stored_identity(&self.prepared).map_err(|error| store(&error))?;

@@ -15,7 +15,7 @@ use crate::document::Ordinal;
 use part::{SetHead, SetsPart};
 
 pub(super) use super::numbers::RANGE;
-pub(super) use part::{Removal, Set, SketchesOfRange};
+pub(super) use part::{Set, SetRemoval, SketchesOfRange};
 
 /// Bytes per ordinal in a tree: six, and its share of nodes that are filled in ascending order.
 const TREE_BYTES_EACH: usize = 14;
@@ -75,12 +75,12 @@ impl IndexedSets {
     }
 
     /// The last member stays until the set is [released](Self::release).
-    pub fn remove_member(&self, number: u32, ordinal: Ordinal) -> Removal {
+    pub fn remove_member(&self, number: u32, ordinal: Ordinal) -> SetRemoval {
         match self.parts.get_mut(&(number / RANGE)) {
             Some(mut part) => {
                 self.change(&mut part, |part| part.remove_member(number % RANGE, ordinal))
             }
-            None => Removal::Absent,
+            None => SetRemoval::Absent,
         }
     }
 

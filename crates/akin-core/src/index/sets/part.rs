@@ -43,7 +43,7 @@ pub(super) struct SetsPart {
 }
 
 #[derive(Debug, PartialEq, Eq)]
-pub(in crate::index) enum Removal {
+pub(in crate::index) enum SetRemoval {
     Absent,
     OthersRemain,
     /// The document remains a member until the set is released.
@@ -212,19 +212,19 @@ impl SetsPart {
         self.listed += members.len() - before;
     }
 
-    pub fn remove_member(&mut self, within: u32, ordinal: Ordinal) -> Removal {
-        let Some(at) = self.place(within) else { return Removal::Absent };
+    pub fn remove_member(&mut self, within: u32, ordinal: Ordinal) -> SetRemoval {
+        let Some(at) = self.place(within) else { return SetRemoval::Absent };
         let member = &mut self.heads[at].member;
         if *member != MANY {
             let is_it = *member == ordinal && ordinal != NONE;
-            return if is_it { Removal::IsLast } else { Removal::Absent };
+            return if is_it { SetRemoval::IsLast } else { SetRemoval::Absent };
         }
-        let Some(members) = self.many.get_mut(&within) else { return Removal::Absent };
+        let Some(members) = self.many.get_mut(&within) else { return SetRemoval::Absent };
         if !members.contains(&ordinal) {
-            return Removal::Absent;
+            return SetRemoval::Absent;
         }
         if members.len() == 1 {
-            return Removal::IsLast;
+            return SetRemoval::IsLast;
         }
         members.remove(&ordinal);
         self.listed -= 1;
@@ -233,7 +233,7 @@ impl SetsPart {
             self.many.remove(&within);
             self.listed -= 1;
         }
-        Removal::OthersRemain
+        SetRemoval::OthersRemain
     }
 
     pub fn release(&mut self, within: u32) {

@@ -20,13 +20,13 @@ pub(super) trait Slot: Copy {
 /// Hashes, each in a slot `S` and with a value `V`, of which `()` takes no memory.
 #[derive(Clone, Debug)]
 pub(super) struct HashTable<S, V = ()> {
-    buckets: Vec<Bucket<S, V>>,
+    buckets: Vec<GramBucket<S, V>>,
     hashes: usize,
     slots: usize,
 }
 
 #[derive(Clone, Debug)]
-struct Bucket<S, V> {
+struct GramBucket<S, V> {
     /// At most seven of eight are taken; linear probing from the slot of the hash.
     slots: Vec<S>,
     /// Of each slot.
@@ -40,7 +40,7 @@ fn bucket_of(hash: u64) -> usize {
 
 impl<S: Slot, V: Copy + Default> HashTable<S, V> {
     pub fn new() -> Self {
-        let buckets = (0..1 << BUCKETS_LOG2).map(|_| Bucket::with_slots(0)).collect();
+        let buckets = (0..1 << BUCKETS_LOG2).map(|_| GramBucket::with_slots(0)).collect();
         Self { buckets, hashes: 0, slots: 0 }
     }
 
@@ -76,11 +76,11 @@ impl<S: Slot, V: Copy + Default> HashTable<S, V> {
 
     pub fn bytes(&self) -> usize {
         self.slots * (size_of::<S>() + size_of::<V>())
-            + self.buckets.len() * size_of::<Bucket<S, V>>()
+            + self.buckets.len() * size_of::<GramBucket<S, V>>()
     }
 }
 
-impl<S: Slot, V: Copy + Default> Bucket<S, V> {
+impl<S: Slot, V: Copy + Default> GramBucket<S, V> {
     fn with_slots(count: usize) -> Self {
         Self { slots: vec![S::EMPTY; count], values: vec![V::default(); count], taken: 0 }
     }
@@ -265,6 +265,9 @@ mod tests {
         check(&table);
         assert!(table.bytes() * 3 < before * 2);
         let slots: usize = table.buckets.iter().map(|bucket| bucket.slots.capacity()).sum();
-        assert_eq!(table.bytes(), slots * 4 + (size_of::<Bucket<Markable, ()>>() << BUCKETS_LOG2));
+        assert_eq!(
+            table.bytes(),
+            slots * 4 + (size_of::<GramBucket<Markable, ()>>() << BUCKETS_LOG2)
+        );
     }
 }
