@@ -8,6 +8,7 @@
 //! - [`budget`]: the memory that requests may take together.
 //! - `trusted_file`: files with keys and certificates.
 //! - `background`: threads of lower priority, for long work.
+//! - [`stored`]: stored documents and changes, as plain data.
 //! - [`storage`]: documents, operation log and snapshots on disk.
 //! - [`backend`]: the seam between the product and its data.
 //! - [`engine`]: the product: documents, lookups, discoveries, clusters.
@@ -26,5 +27,6 @@ pub mod engine;
 pub mod fuzzing;
 pub mod http;
 pub mod storage;
+pub mod stored;
 mod telemetry;
 mod trusted_file;

@@ -7,11 +7,12 @@ use std::path::{Path, PathBuf};
 
 /// The layers of the server, bottom up: each may use only those before it. That the core uses none
 /// of them is held by the compiler: it is a crate of its own.
-const LAYERS: [&str; 12] = [
+const LAYERS: [&str; 13] = [
     "document",
     "budget",
     "background",
     "trusted_file",
+    "stored",
     "storage",
     "backend",
     "engine",

@@ -1,3 +1,6 @@
+use std::io;
+use std::path::PathBuf;
+
 use crate::budget::Exhausted;
 use crate::storage::StorageError;
 
@@ -15,23 +18,44 @@ pub enum BackendError {
     /// The collection was reindexed; the write must go to its successor.
     #[error("the collection was reindexed meanwhile: try again")]
     Superseded,
-    #[error("{what} are not supported by the backend of this collection")]
-    Unsupported { what: &'static str },
     #[error("the collection has no index of passages (passages.words is 0)")]
     PassagesOff,
     #[error(transparent)]
     OverBudget(#[from] Exhausted),
     #[error("the collection is closed")]
     Closed,
-    #[error(transparent)]
-    Storage(StorageError),
+    /// The disk is too full for the operation.
+    #[error("{reason}")]
+    NoRoom { reason: String },
+    /// The store was made with other settings.
+    #[error("{reason}")]
+    OtherSettings { reason: String },
+    /// Another process has the store open.
+    #[error("{reason}")]
+    InUse { reason: String },
+    #[error("{path}: {source}", path = path.display())]
+    File { path: PathBuf, source: io::Error },
+    #[error("{reason}")]
+    DocumentDamaged { id: String, reason: String },
+    #[error("{reason}")]
+    Store { reason: String },
 }
 
 impl From<StorageError> for BackendError {
     fn from(error: StorageError) -> Self {
+        let reason = error.to_string();
         match error {
             StorageError::Poisoned { reason } => Self::OutOfService { reason },
-            other => Self::Storage(other),
+            StorageError::Closed => Self::Closed,
+            StorageError::NoRoom { .. } | StorageError::DiskFull { .. } => Self::NoRoom { reason },
+            error if error.is_for_lack_of_room() => {
+                Self::NoRoom { reason: "the disk is full".to_owned() }
+            }
+            StorageError::OtherSettings { .. } => Self::OtherSettings { reason },
+            StorageError::InUse { .. } => Self::InUse { reason },
+            StorageError::Io { path, source } => Self::File { path, source },
+            StorageError::CorruptDocument { id, .. } => Self::DocumentDamaged { id, reason },
+            _ => Self::Store { reason },
         }
     }
 }

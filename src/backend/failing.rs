@@ -13,7 +13,7 @@ use super::{
     PreparedDocument, Records, Registered, Removed, RivalSearch, Sketched, Stored, Version,
 };
 use crate::document::{Content, DocumentId};
-use crate::storage::{Detail, DocumentDetails, Order, Record};
+use crate::stored::{Detail, DocumentDetails, Order, Record};
 use akin_core::index::{ExactSearch, Search};
 use akin_core::text::ShingleSet;
 
@@ -115,8 +115,12 @@ impl Backend for FailingWrites {
         self.inner.sketched(ids).await
     }
 
-    async fn record(&self, id: &DocumentId) -> Result<Option<Record>, BackendError> {
-        self.inner.record(id).await
+    async fn record(
+        &self,
+        id: &DocumentId,
+        detail: Detail,
+    ) -> Result<Option<Record>, BackendError> {
+        self.inner.record(id, detail).await
     }
 
     async fn list(

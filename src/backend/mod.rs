@@ -2,8 +2,8 @@
 //!
 //! Its methods are whole operations, never single keys or rows, so that a backend can be this
 //! process ([`Local`]: index and store side by side) or a distributed system. Snapshots, backups
-//! and further operations exist only in some backends: a [`Capability`] names each, and `<dyn
-//! Backend>::require` returns its implementation or refuses.
+//! and further operations exist only in some backends: each is a trait of [`capability`], and a
+//! [`Backend`] returns its implementation if it has one.
 //!
 //! Adding a document takes two calls. [`Backend::register`] assigns its number in the order of
 //! arrival and returns its *rivals*: documents that were registered earlier and are still in
@@ -14,6 +14,7 @@
 mod capability;
 mod clock;
 mod content_hash;
+pub mod directory;
 mod error;
 #[cfg(test)]
 pub(crate) mod failing;
@@ -30,7 +31,7 @@ use futures_util::stream::BoxStream;
 use tokio::sync::watch;
 
 use crate::document::{Content, Document, DocumentId, Ordinal};
-use crate::storage::{Detail, DocumentDetails, Order, Record};
+use crate::stored::{Detail, DocumentDetails, Order, Record, Times};
 use akin_core::index::{self, ExactSearch, Search};
 use akin_core::measure::Overlap;
 use akin_core::passages::TextBlocks;
@@ -38,7 +39,10 @@ use akin_core::scheme::Key;
 use akin_core::sketch::Sketch;
 use akin_core::text::ShingleSet;
 
-pub use capability::Capability;
+pub use capability::{
+    Backups, ChangeFeed, ClusterKeeping, PassageSearch, Reindexing, SketchOf, SketchScanning,
+    SketchView, SnapshotWriting,
+};
 pub use clock::Clock;
 pub(crate) use content_hash::content_hash;
 pub use error::BackendError;
@@ -74,8 +78,7 @@ pub struct PreparedDocument {
 pub struct CopiedDocument {
     pub ordinal: Ordinal,
     pub prepared: PreparedDocument,
-    pub stored_at_ms: i64,
-    pub expires_at_ms: Option<i64>,
+    pub times: Times,
 }
 
 /// The outcome of storing a document.
@@ -230,8 +233,9 @@ pub trait Backend: Send + Sync {
     /// Stored documents with their sketches, in the same order; `None` where an id does not exist.
     async fn sketched(&self, ids: &[DocumentId]) -> Result<Vec<Option<Sketched>>, BackendError>;
 
-    /// The full record of a document; `None` if the id does not exist.
-    async fn record(&self, id: &DocumentId) -> Result<Option<Record>, BackendError>;
+    /// The record of a document; `None` if the id does not exist.
+    async fn record(&self, id: &DocumentId, detail: Detail)
+    -> Result<Option<Record>, BackendError>;
 
     /// The lowest `limit` ids above `after`, in byte order. Successive pages contain every id that
     /// exists throughout.
@@ -256,9 +260,32 @@ pub trait Backend: Send + Sync {
     /// Waits for pending operations and closes the files.
     async fn close(&self) -> Result<(), BackendError>;
 
-    /// The implementation of an operation that not every backend has; `None` if this backend lacks
-    /// the operation. Call [`require`](#method.require) instead.
-    fn capability(&self, _capability: Capability) -> Option<&Local> {
+    fn passage_search(&self) -> Option<&dyn PassageSearch> {
+        None
+    }
+
+    fn sketch_scan(&self) -> Option<&dyn SketchScanning> {
+        None
+    }
+
+    fn change_feed(&self) -> Option<&dyn ChangeFeed> {
+        None
+    }
+
+    fn snapshot_writing(&self) -> Option<&dyn SnapshotWriting> {
+        None
+    }
+
+    fn backups(&self) -> Option<&dyn Backups> {
+        None
+    }
+
+    fn reindexing(&self) -> Option<&dyn Reindexing> {
+        None
+    }
+
+    /// `None` also if this collection keeps no clusters.
+    fn kept_clusters(&self) -> Option<&dyn ClusterKeeping> {
         None
     }
 }

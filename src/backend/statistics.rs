@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::storage::SnapshotInfo;
+use crate::stored::SnapshotInfo;
 use akin_core::passages::BlockIndexStats;
 
 /// Sizes and state, for operators.

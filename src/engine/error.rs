@@ -7,7 +7,6 @@ use crate::backend::BackendError;
 use crate::budget::Exhausted;
 use crate::document::DocumentId;
 use crate::engine::CollectionName;
-use crate::storage::StorageError;
 use akin_core::text::ShingleError;
 
 /// Causes that keep a store from opening and that its operator can remove.
@@ -212,31 +211,20 @@ impl From<BackendError> for EngineError {
             BackendError::Superseded => Self::Superseded,
             BackendError::PassagesOff => Self::PassagesOff,
             BackendError::OverBudget(exhausted) => Self::OverBudget(exhausted),
-            BackendError::Unsupported { what } => Self::UnsupportedByBackend { what },
-            BackendError::Closed | BackendError::Storage(StorageError::Closed) => Self::Closed,
-            BackendError::Storage(
-                error @ (StorageError::NoRoom { .. } | StorageError::DiskFull { .. }),
-            ) => Self::NoRoom { reason: error.to_string() },
-            BackendError::Storage(error) if error.is_for_lack_of_room() => {
-                Self::NoRoom { reason: "the disk is full".to_owned() }
-            }
-            BackendError::Storage(error @ StorageError::OtherSettings { .. }) => {
+            BackendError::Closed => Self::Closed,
+            BackendError::NoRoom { reason } => Self::NoRoom { reason },
+            BackendError::OtherSettings { reason } => {
                 let reason = format!(
-                    "{error}. Configure the settings of the store, or run `akin reindex` to \
+                    "{reason}. Configure the settings of the store, or run `akin reindex` to \
                      rebuild the store under the new settings"
                 );
                 Self::StoreNotOpened { cause: NotOpened::OtherSettings, reason }
             }
-            BackendError::Storage(error @ StorageError::InUse { .. }) => {
-                let reason = error.to_string();
+            BackendError::InUse { reason } => {
                 Self::StoreNotOpened { cause: NotOpened::InUse, reason }
             }
-            BackendError::Storage(StorageError::Io { path, source }) => {
-                Self::of_file(&path, &source)
-            }
-            BackendError::Storage(ref error @ StorageError::CorruptDocument { ref id, .. }) => {
-                Self::DocumentDamaged { id: id.clone(), reason: error.to_string() }
-            }
+            BackendError::File { path, source } => Self::of_file(&path, &source),
+            BackendError::DocumentDamaged { id, reason } => Self::DocumentDamaged { id, reason },
             other => Self::Store { reason: other.to_string() },
         }
     }

@@ -22,9 +22,11 @@ mod types;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
-use crate::backend::{Backend, BackendError, Capability, Local, LocalSettings, SetCache};
+use crate::backend::directory::{StorageSettings, Store};
+use crate::backend::{
+    Backend, BackendError, Backups, Local, LocalSettings, PassageSearch, Reindexing, SetCache,
+};
 use crate::background;
-use crate::storage::{StorageSettings, Store};
 use tokio::task::JoinError;
 
 use discovery::Discoveries;
@@ -32,9 +34,10 @@ use quality::recall::RecallMeter;
 use seed::seeded;
 
 pub use crate::backend::PreparedDocument;
+pub use crate::backend::directory::Finding;
 pub use crate::backend::{BackendStats, Clock, Progress, Recovery, RecoverySource, Removed};
 pub use crate::backend::{ClusterCounts, ClusterPosition, ClustersState};
-pub use crate::storage::{Change, Finding, Order, Position, Record, SnapshotInfo};
+pub use crate::stored::{Change, Order, Position, Record, SnapshotInfo};
 pub use akin_core::join::{Linkage, Stage};
 pub use akin_model::name::{CollectionName, InvalidCollectionName};
 pub use akin_model::settings::{
@@ -172,10 +175,22 @@ impl Engine {
         self.disguise
     }
 
-    /// For an operation that not every backend has.
-    fn require(&self, capability: Capability) -> Result<&Local, BackendError> {
-        self.backend.require(capability)
+    fn passage_search(&self) -> Result<&dyn PassageSearch, EngineError> {
+        self.backend.passage_search().ok_or(unsupported("passages"))
     }
+
+    fn reindexing(&self) -> Result<&dyn Reindexing, EngineError> {
+        self.backend.reindexing().ok_or(unsupported("reindexes"))
+    }
+
+    fn backups(&self) -> Result<&dyn Backups, EngineError> {
+        self.backend.backups().ok_or(unsupported("backups"))
+    }
+}
+
+/// The error of an operation that the backend lacks; `what`: its plural noun.
+fn unsupported(what: &'static str) -> EngineError {
+    EngineError::UnsupportedByBackend { what }
 }
 
 /// Computes on a thread of the background if that takes long, and else in place.

@@ -12,32 +12,7 @@ use super::log::{self, Operation};
 use super::row::{Columns, DETAILS_COLUMNS, DetailsPart};
 use super::{SketchRow, StorageError, Store, schema};
 use crate::document::{DocumentId, Ordinal};
-
-/// A position between two changes of a store.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Position {
-    /// When the store was created: a reindexed or restored collection is another.
-    pub store: i64,
-    pub sequence: u64,
-}
-
-/// A change, and the position behind it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Change {
-    pub id: DocumentId,
-    /// When the document was stored, in milliseconds since the epoch; `None` if it was removed.
-    pub stored_at_ms: Option<i64>,
-    pub next: Position,
-}
-
-/// The changes after a position.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Changes {
-    /// The position behind them; there may be more.
-    Some(Vec<Change>, Position),
-    /// The position is of another store, or its log no longer reaches back to it.
-    Gone,
-}
+use crate::stored::{Change, Changes, Position};
 
 impl Store {
     /// The changes after a position, among at most `operations_max` operations, as far as they are

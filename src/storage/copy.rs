@@ -8,8 +8,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use rusqlite::InterruptHandle;
 
-use super::record::{Detail, Record};
+use super::record;
 use super::{StorageError, Store, disk, schema, verify};
+use crate::stored::Detail;
 
 /// The file name of an unfinished copy. The next start removes a copy that a crash left behind.
 const NAME: &str = "copy.sqlite";
@@ -85,7 +86,7 @@ impl Store {
         let copied = schema::open_reader(&path, PAGE_CACHE_KIB)?;
         stop.set(copied.get_interrupt_handle())?;
         verify::check_rows(&copied, |connection, row| {
-            Record::decode(connection, row, Detail::Content, &self.shingler).map(drop)
+            record::decode(connection, row, Detail::Content, &self.shingler).map(drop)
         })?;
         drop(copied);
         let file = File::open(&path).map_err(StorageError::io(&path))?;

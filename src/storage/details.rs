@@ -5,27 +5,16 @@ use rusqlite::Connection;
 use super::counters::Counters;
 use super::row::{Columns, DETAILS_COLUMNS, DetailsPart};
 use super::{SketchRow, StorageError};
-use crate::document::{Metadata, Ordinal};
+use crate::document::Ordinal;
+use crate::stored::DocumentDetails;
 
-/// The attributes of a document without its set and its content.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct DocumentDetails {
-    /// Milliseconds since the epoch.
-    pub stored_at_ms: i64,
-    /// See [`super::Record::content_hash`].
-    pub content_hash: u64,
-    pub metadata: Option<Metadata>,
-}
-
-impl DocumentDetails {
-    fn read(columns: &Columns<'_>) -> Result<Self, StorageError> {
-        let part = DetailsPart::read(columns)?;
-        Ok(Self {
-            stored_at_ms: part.stored_at_ms,
-            content_hash: part.content_hash,
-            metadata: part.metadata(columns)?,
-        })
-    }
+fn read(columns: &Columns<'_>) -> Result<DocumentDetails, StorageError> {
+    let part = DetailsPart::read(columns)?;
+    Ok(DocumentDetails {
+        stored_at_ms: part.stored_at_ms,
+        content_hash: part.content_hash,
+        metadata: part.metadata(columns)?,
+    })
 }
 
 pub(super) fn details(
@@ -37,7 +26,7 @@ pub(super) fn details(
     let details = |ordinal: &Ordinal| {
         let mut rows = statement.query([i64::from(*ordinal)])?;
         let Some(row) = rows.next()? else { return Ok(None) };
-        DocumentDetails::read(&Columns::new(row)?).map(Some)
+        read(&Columns::new(row)?).map(Some)
     };
     ordinals.iter().map(details).collect()
 }
@@ -60,7 +49,7 @@ pub(super) fn select(
         seen += 1;
         let columns = Columns::new(row)?;
         let document = SketchRow::read(&columns)?;
-        if document.is_alive(connection, now_ms)? && matches(&DocumentDetails::read(&columns)?) {
+        if document.is_alive(connection, now_ms)? && matches(&read(&columns)?) {
             selected.push(columns.ordinal);
         }
     }

@@ -6,11 +6,13 @@ use tempfile::{NamedTempFile, TempDir};
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::content::{self, FrameForm};
+use super::record::{self, NewRecord};
 use super::row::{ALL_COLUMNS, DetailsPart, RowPart, SketchRow, content_digest, seal};
 use super::snapshot_file::{Footer, Section, SnapshotHeader};
 use super::snapshot_reader::{OpenedSnapshot, SnapshotReader, checksum};
-use super::{Detail, Record, Snapshots, StorageError, elements, log, schema};
+use super::{Snapshots, StorageError, elements, log, schema};
 use crate::document::Ordinal;
+use crate::stored::{Detail, Record};
 use akin_core::text::{ShingleSettings, Shingler};
 
 /// A snapshot, as it is and with the checksums that it should have.
@@ -129,7 +131,11 @@ fn read_row(input: &[u8]) {
     let shingler = Shingler::new(ShingleSettings::default(), 7, usize::MAX);
     let Ok(record) = only_row(&connection, &shingler) else { return };
     connection.execute("DELETE FROM documents", []).expect("it can be emptied");
-    record.encode(1).insert(&connection).expect("what was read can be written");
+    NewRecord::of(&record)
+        .encode(1)
+        .with_ordinal(record.ordinal)
+        .insert(&connection)
+        .expect("what was read can be written");
     let again = only_row(&connection, &shingler).expect("the written row can be read");
     assert_eq!(again, record);
 }
@@ -139,7 +145,7 @@ fn only_row(connection: &Connection, shingler: &Shingler) -> Result<Record, Stor
     let mut statement = connection.prepare(&select)?;
     let mut rows = statement.query([])?;
     let row: &Row<'_> = rows.next()?.expect("a row was inserted");
-    Record::decode(connection, row, Detail::All, shingler)
+    record::decode(connection, row, Detail::All, shingler)
 }
 
 struct RowInput<'a> {

@@ -6,12 +6,13 @@ use std::path::Path;
 use rusqlite::Connection;
 
 use super::counters::Counters;
-use super::record::{Detail, Record};
+use super::record;
 use super::row::{ALL_COLUMNS, flags};
 use super::snapshot::Snapshots;
 use super::snapshot_reader::{OpenedSnapshot, SnapshotReader};
 use super::store::Files;
 use super::{StorageError, acknowledged, expiries, schema, verify};
+use crate::stored::{Detail, Record};
 use akin_core::text::Shingler;
 
 /// Findings of a kind that are reported one by one.
@@ -186,11 +187,12 @@ impl Inspection {
         while let Some(row) = rows.next()? {
             self.documents += 1;
             expiring += u64::from(row.get::<_, i64>("flags").unwrap_or(0) & flags::EXPIRES != 0);
-            let record = Record::decode(connection, row, detail, expected.shingler);
+            let record = record::decode(connection, row, detail, expected.shingler);
             // A store of other settings has other sketches.
             let sketch_bytes = (detail == Detail::All).then_some(expected.sketch_bytes);
-            let checked = record
-                .and_then(|record| sketch_bytes.map_or(Ok(()), |bytes| record.check_sketch(bytes)));
+            let checked = record.and_then(|record| {
+                sketch_bytes.map_or(Ok(()), |bytes| record::check_sketch(record, bytes))
+            });
             let Err(error) = checked else { continue };
             damaged += 1;
             if damaged <= REPORTED_MAX {

@@ -148,25 +148,20 @@ mod verify;
 mod view;
 mod wal_sync;
 
-pub use changes::{Change, Changes, Position};
 pub use command::Write;
 pub use copy::CopyStop;
-pub use details::DocumentDetails;
 pub use directory::{DirectoryLock, lock_directory, lock_existing, read_small};
 pub use disk::free_bytes;
 pub use error::StorageError;
 pub use inspect::{Expected, Finding, Inspection, inspect};
 pub use readers::StoreSizes;
-pub use record::{Detail, EncodedRecord, Order, Record};
-pub use recovery::Tail;
+pub use record::{EncodedRecord, NewRecord};
 pub use row::SketchRow;
 pub use schema::stored_identity;
 pub use sets::{SetRow, Visited};
 pub use settings::{StorageSettings, Sync};
 pub use snapshot::Snapshots;
-pub use snapshot_file::{
-    SnapshotEntry, SnapshotHeader, SnapshotInfo, SnapshotListing, SnapshotRecord,
-};
+pub use snapshot_file::{SnapshotEntry, SnapshotHeader, SnapshotListing, SnapshotRecord};
 pub use snapshot_reader::SnapshotReader;
 pub use snapshot_writer::SnapshotWriter;
 pub use store::{PreparedStore, Store};

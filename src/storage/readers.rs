@@ -11,13 +11,14 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 use tokio::task::{JoinError, spawn_blocking};
 
 use super::counters::Counters;
-use super::details::{self, DocumentDetails};
-use super::record::{Detail, Order, Record};
+use super::details;
+use super::record;
 use super::row::ALL_COLUMNS;
 use super::sets::{SetRow, Visited, visit_sets};
 use super::store::Files;
 use super::{StorageError, StorageSettings, StoreView, log, schema};
 use crate::document::Ordinal;
+use crate::stored::{Detail, DocumentDetails, Order, Record};
 use akin_core::text::Shingler;
 
 /// Concurrent exports and selections; each keeps the write-ahead log from being truncated.
@@ -239,7 +240,7 @@ pub(super) fn records(
     let mut statement = connection.prepare_cached(&query)?;
     let record = |ordinal: &Ordinal| {
         let mut rows = statement.query([i64::from(*ordinal)])?;
-        rows.next()?.map(|row| Record::decode(connection, row, detail, shingler)).transpose()
+        rows.next()?.map(|row| record::decode(connection, row, detail, shingler)).transpose()
     };
     ordinals.iter().map(record).collect()
 }
@@ -287,7 +288,7 @@ impl Export {
             let mut rows = statement.query([ordinal.get::<_, i64>(0)?])?;
             let Some(row) = rows.next()? else { continue };
             seen += 1;
-            let record = match Record::decode(connection, row, self.detail, &self.shingler) {
+            let record = match record::decode(connection, row, self.detail, &self.shingler) {
                 Err(error) if !matches!(error, StorageError::CorruptDocument { .. }) => {
                     return Err(error);
                 }

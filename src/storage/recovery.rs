@@ -11,16 +11,6 @@ use super::row::{Columns, SKETCH_COLUMNS};
 use super::{SketchRow, StorageError, Store, expiries, verify};
 use crate::document::Ordinal;
 
-/// The net effect of all operations after a sequence.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Tail {
-    pub last_sequence: u64,
-    /// Every removed document, whenever it was inserted.
-    pub dead: HashSet<Ordinal>,
-    /// The documents that were inserted and are alive, ascending.
-    pub born: Vec<Ordinal>,
-}
-
 /// Reads for the start. They block, and each method sees a single state of the database; several
 /// threads may read concurrently.
 impl Store {

@@ -4,9 +4,10 @@ use std::fs::{self, DirEntry};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::snapshot_file::{BrokenSnapshot, FORMAT, SnapshotHeader, SnapshotInfo};
+use super::snapshot_file::{BrokenSnapshot, FORMAT, SnapshotHeader};
 use super::snapshot_reader::{self, OpenedSnapshot, SnapshotReader};
 use super::{SnapshotWriter, StorageError, directory};
+use crate::stored::SnapshotInfo;
 
 const EXTENSION: &str = "snapshot";
 

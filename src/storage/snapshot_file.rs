@@ -115,15 +115,6 @@ pub enum SnapshotRecord<'a> {
     Listing(SnapshotListing<'a>),
 }
 
-/// A snapshot in its directory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SnapshotInfo {
-    pub sequence: u64,
-    pub created_at_ms: i64,
-    pub bytes: u64,
-    pub documents: u64,
-}
-
 impl SnapshotHeader {
     pub(super) fn encode(&self) -> Vec<u8> {
         let identity = u32::try_from(self.identity.len()).expect("settings are short");

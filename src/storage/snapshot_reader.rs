@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
 use super::snapshot_file::{
-    BrokenSnapshot, Footer, Section, SnapshotHeader, SnapshotInfo, SnapshotRecord, array,
-    visit_records,
+    BrokenSnapshot, Footer, Section, SnapshotHeader, SnapshotRecord, array, visit_records,
 };
 use super::{StorageError, directory};
+use crate::stored::SnapshotInfo;
 
 /// A snapshot with verified header, footer and directory. Sections are verified when they are read.
 #[derive(Debug)]

@@ -8,11 +8,11 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::snapshot::Snapshots;
 use super::snapshot_file::{
-    Footer, HAS_METADATA, SECTION_BYTES, Section, SectionKind, SnapshotHeader, SnapshotInfo,
-    SnapshotRecord,
+    Footer, HAS_METADATA, SECTION_BYTES, Section, SectionKind, SnapshotHeader, SnapshotRecord,
 };
 use super::snapshot_reader::checksum;
 use super::{StorageError, directory};
+use crate::stored::SnapshotInfo;
 
 /// Writes the records of a snapshot. Dropped before [`SnapshotWriter::finish`], it leaves no file.
 pub struct SnapshotWriter {

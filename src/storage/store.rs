@@ -12,12 +12,12 @@ use tokio::task::unconstrained;
 
 use super::command::{StoreCommand, Write};
 use super::committer::Committer;
-use super::details::{self, DocumentDetails};
+use super::details;
 use super::readers::{self, Readers, StoreSizes};
-use super::record::{Detail, Order, Record};
 use super::schema::Writer;
 use super::{Snapshots, StorageError, StorageSettings, StoreView, copy, directory};
 use crate::document::Ordinal;
+use crate::stored::{Detail, DocumentDetails, Order, Record};
 use akin_core::text::Shingler;
 
 /// A store that is locked and not open yet.

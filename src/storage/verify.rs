@@ -5,9 +5,10 @@ use std::path::Path;
 use rusqlite::{Connection, Row};
 
 use super::counters::Counters;
-use super::record::{Detail, Record};
+use super::record;
 use super::row::ALL_COLUMNS;
 use super::{StorageError, StorageSettings, Store, expiries, log};
+use crate::stored::Detail;
 use akin_core::text::Shingler;
 
 /// Opens the store in `dir` as a start does, and verifies the checksum of every row and the
@@ -26,8 +27,8 @@ pub fn verify(
     let documents = store.readers.read_here(|connection| {
         check_trees(connection, "integrity_check(1)")?;
         check_rows(connection, |connection, row| {
-            let record = Record::decode(connection, row, Detail::All, &store.shingler)?;
-            record.check_sketch(sketch_bytes)
+            let record = record::decode(connection, row, Detail::All, &store.shingler)?;
+            record::check_sketch(&record, sketch_bytes)
         })
     })?;
     store.close()?;

@@ -4,7 +4,8 @@ use super::Local;
 use super::catalog::Listing;
 use crate::backend::{BackendError, Candidate, Version};
 use crate::document::{Content, DocumentId, Ordinal};
-use crate::storage::{Detail, Record, StorageError};
+use crate::storage::StorageError;
+use crate::stored::{Detail, Record};
 use akin_core::text::ShingleSet;
 
 impl Local {
@@ -24,22 +25,8 @@ impl Local {
     }
 
     /// The record of the document with this id, unless it has expired.
-    pub(super) async fn record_of(&self, id: &DocumentId) -> Result<Option<Record>, BackendError> {
-        self.record_with(id, Detail::All).await
-    }
-
-    /// The record of the document with this id, without its set, unless it has expired.
-    ///
-    /// # Errors
-    /// [`BackendError::Storage`]
-    pub async fn record_without_set(
-        &self,
-        id: &DocumentId,
-    ) -> Result<Option<Record>, BackendError> {
-        self.record_with(id, Detail::Content).await
-    }
-
-    async fn record_with(
+    /// The record of the document with this id, unless it has expired.
+    pub(super) async fn record_of(
         &self,
         id: &DocumentId,
         detail: Detail,

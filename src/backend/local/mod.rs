@@ -2,6 +2,7 @@
 //! [`Local::write`]: it is committed and synced, then applied to the index, then acknowledged. So
 //! the index never contains data that a crash could lose, and writes become visible in log order.
 
+mod capabilities;
 mod catalog;
 mod changes;
 mod clusters;
@@ -26,7 +27,6 @@ mod threads;
 mod view;
 mod writing;
 
-use std::fs::File;
 use std::sync::{Arc, atomic::AtomicU64};
 
 use async_trait::async_trait;
@@ -36,15 +36,15 @@ use tokio::sync::{mpsc, watch};
 use crate::backend::in_flight::InFlight;
 use crate::backend::parallel::cores;
 use crate::backend::{
-    Backend, BackendError, BackendStats, Candidate, Candidates, Capability, ExactCandidates,
-    Matches, PreparedDocument, Progress, Records, Recovery, Registered, Removed, RivalSearch,
-    Sketched, Stored, Version,
+    Backend, BackendError, BackendStats, Backups, Candidate, Candidates, ChangeFeed,
+    ClusterKeeping, ExactCandidates, Matches, PassageSearch, PreparedDocument, Progress, Records,
+    Recovery, Registered, Reindexing, Removed, RivalSearch, SketchScanning, Sketched,
+    SnapshotWriting, Stored, Version,
 };
 use crate::background::turns::Turns;
 use crate::document::{Content, DocumentId, Ordinal};
-use crate::storage::{
-    CopyStop, Detail, DocumentDetails, Order, PreparedStore, Record, StorageError, Store,
-};
+use crate::storage::{PreparedStore, StorageError, Store};
+use crate::stored::{Detail, DocumentDetails, Order, Record};
 use akin_core::index::{ExactSearch, Search};
 use akin_core::scheme::Scheme;
 use akin_core::sketch::{Estimator, SketchSettings};
@@ -64,7 +64,6 @@ pub use passages::{FoundPassages, LocatedPassages, PassageRequest, SharedPassage
 pub use passes::SketchSearch;
 pub use set_cache::SetCache;
 pub use settings::LocalSettings;
-pub use view::LocalView;
 
 /// Lists of more ids are long work.
 const IDS_BLOCKING_MAX: usize = 1_024;
@@ -199,13 +198,13 @@ impl Backend for Local {
     }
 
     async fn remove_expired(&self, max: usize) -> Result<u64, BackendError> {
-        self.remove_ordinals(self.memory.catalog.due(self.now_ms(), max)).await
+        self.remove_all(self.memory.catalog.due(self.now_ms(), max)).await
     }
 
     async fn remove_where(&self, matches: Matches) -> Result<Removed, BackendError> {
         let selected = self.store.select(self.now_ms(), matches).await?;
         let matched = selected.len() as u64;
-        Ok(Removed { matched, removed: self.remove_ordinals(selected).await? })
+        Ok(Removed { matched, removed: self.remove_all(selected).await? })
     }
 
     async fn candidates(&self, searches: &[Search<'_>]) -> Result<Vec<Candidates>, BackendError> {
@@ -268,8 +267,12 @@ impl Backend for Local {
         Ok(ids.iter().map(|id| self.memory.sketched(id, now_ms)).collect())
     }
 
-    async fn record(&self, id: &DocumentId) -> Result<Option<Record>, BackendError> {
-        self.record_of(id).await
+    async fn record(
+        &self,
+        id: &DocumentId,
+        detail: Detail,
+    ) -> Result<Option<Record>, BackendError> {
+        self.record_of(id, detail).await
     }
 
     async fn list(
@@ -332,33 +335,36 @@ impl Backend for Local {
         Ok(blocking(move || store.close()).await?)
     }
 
-    fn capability(&self, _capability: Capability) -> Option<&Local> {
+    fn passage_search(&self) -> Option<&dyn PassageSearch> {
         Some(self)
+    }
+
+    fn sketch_scan(&self) -> Option<&dyn SketchScanning> {
+        Some(self)
+    }
+
+    fn change_feed(&self) -> Option<&dyn ChangeFeed> {
+        Some(self)
+    }
+
+    fn snapshot_writing(&self) -> Option<&dyn SnapshotWriting> {
+        Some(self)
+    }
+
+    fn backups(&self) -> Option<&dyn Backups> {
+        Some(self)
+    }
+
+    fn reindexing(&self) -> Option<&dyn Reindexing> {
+        Some(self)
+    }
+
+    fn kept_clusters(&self) -> Option<&dyn ClusterKeeping> {
+        self.memory.clusters.is_some().then_some(self as &dyn ClusterKeeping)
     }
 }
 
-/// Operations that only this backend has.
 impl Local {
-    /// Checks that there is enough free space for a copy.
-    ///
-    /// # Errors
-    /// [`BackendError::Storage`] if the disk has too little room.
-    pub async fn check_room_for_copy(&self) -> Result<(), BackendError> {
-        let store = Arc::clone(&self.store);
-        Ok(blocking(move || store.check_room_for_copy()).await?)
-    }
-
-    /// Copies the whole store, from a consistent view, to a database file that is deleted when it
-    /// is closed. Dropping the future stops the copying.
-    ///
-    /// # Errors
-    /// [`BackendError::Storage`] if the database cannot be read or the copy not written.
-    pub async fn copy(&self) -> Result<File, BackendError> {
-        let (store, stop) = (Arc::clone(&self.store), Arc::new(CopyStop::default()));
-        let _stopped_when_dropped = StopOnDrop(Arc::clone(&stop));
-        Ok(blocking(move || store.copy(&stop)).await?)
-    }
-
     fn alive(&self, id: &DocumentId) -> Option<Ordinal> {
         self.memory.catalog.alive(id, self.now_ms()).map(|listing| listing.ordinal)
     }
@@ -366,12 +372,3 @@ impl Local {
 
 #[cfg(test)]
 mod tests;
-
-/// Stops a copy when its result is no longer awaited.
-struct StopOnDrop(Arc<CopyStop>);
-
-impl Drop for StopOnDrop {
-    fn drop(&mut self) {
-        self.0.stop();
-    }
-}

@@ -8,6 +8,7 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use async_trait::async_trait;
 use tokio::sync::oneshot;
 
 use super::Local;
@@ -15,7 +16,8 @@ use super::lookup::add_replacement;
 use super::memory_state::MemoryState;
 use super::replacements::Replacements;
 use super::threads::long;
-use crate::backend::{BackendError, ScannedSets};
+use super::view::LocalView;
+use crate::backend::{BackendError, ScannedSets, SketchScanning, SketchView};
 use crate::background::turns::Turns;
 use crate::document::Ordinal;
 use crate::storage::StorageError;
@@ -66,12 +68,9 @@ struct WaitingSearch {
     found: oneshot::Sender<ScannedSets>,
 }
 
-impl Local {
-    /// Scans all sketches. Dropping the future ends the scan, or leaves the pass to other searches.
-    ///
-    /// # Errors
-    /// [`BackendError::Closed`]
-    pub async fn scan_sketches(&self, search: SketchSearch) -> Result<ScannedSets, BackendError> {
+#[async_trait]
+impl SketchScanning for Local {
+    async fn scan_sketches(&self, search: SketchSearch) -> Result<ScannedSets, BackendError> {
         let (number, mut found) = self.passes.join(search);
         let closed = |_| BackendError::Closed;
         let turn = tokio::select! {
@@ -91,9 +90,11 @@ impl Local {
         found.await.map_err(closed)
     }
 
-    /// The number of distinct sets. Cheap.
-    pub fn distinct_sets(&self) -> usize {
+    fn distinct_sets(&self) -> usize {
         self.memory.index.stats().entries as usize
+    }
+    async fn view(&self) -> Result<Box<dyn SketchView>, BackendError> {
+        Ok(Box::new(LocalView::new(self.store.view(self.now_ms()).await?)))
     }
 }
 

@@ -31,10 +31,7 @@ impl Local {
 
     /// Removes the documents that still exist and returns their number. Dropping the future stops
     /// it between two documents.
-    ///
-    /// # Errors
-    /// [`BackendError::OutOfService`], [`BackendError::Storage`]
-    pub async fn remove_ordinals(&self, ordinals: Vec<Ordinal>) -> Result<u64, BackendError> {
+    pub(super) async fn remove_all(&self, ordinals: Vec<Ordinal>) -> Result<u64, BackendError> {
         let removals = ordinals.into_iter().map(|ordinal| self.remove_one(ordinal));
         let removed = stream::iter(removals).buffer_unordered(REMOVALS_AT_ONCE);
         removed.try_fold(0, async |sum, removed| Ok(sum + u64::from(removed))).await

@@ -3,14 +3,17 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use async_trait::async_trait;
+
 use super::Local;
 use super::catalog::Listing;
 use super::memory_state::MemoryState;
-use crate::backend::BackendError;
+use crate::backend::{BackendError, SnapshotWriting};
 use crate::storage::{
-    SnapshotEntry, SnapshotHeader, SnapshotInfo, SnapshotListing, SnapshotRecord, SnapshotWriter,
-    Snapshots, StorageError,
+    SnapshotEntry, SnapshotHeader, SnapshotListing, SnapshotRecord, SnapshotWriter, Snapshots,
+    StorageError,
 };
+use crate::stored::SnapshotInfo;
 
 /// A start replays at most an operation for each eight documents, unless there are few documents.
 /// Replaying an operation takes several times as long as loading a document from a snapshot, as its
@@ -18,10 +21,9 @@ use crate::storage::{
 /// document: at an eighth 1.5 kB for each operation, about as much as the operation itself writes.
 const DOCUMENTS_PER_REPLAYED: u64 = 8;
 
-impl Local {
-    /// Whether a start would replay at least `operations_min` operations after the newest snapshot
-    /// (more in large collections). Cheap.
-    pub fn is_snapshot_due(&self, operations_min: u64) -> bool {
+#[async_trait]
+impl SnapshotWriting for Local {
+    fn is_snapshot_due(&self, operations_min: u64) -> bool {
         let sequence = self.snapshot_sequence.load(Ordering::Relaxed);
         let replayed = self.store.applied_sequence().saturating_sub(sequence);
         replayed >= operations_min.max(self.memory.catalog.documents() / DOCUMENTS_PER_REPLAYED)
@@ -32,10 +34,7 @@ impl Local {
     ///
     /// All documents in the copy are synced to disk before the snapshot is published: a store that
     /// a power cut sets back behind its snapshot would be refused.
-    ///
-    /// # Errors
-    /// [`BackendError::Storage`] if it cannot be written.
-    pub async fn snapshot(&self) -> Result<SnapshotInfo, BackendError> {
+    async fn snapshot(&self) -> Result<SnapshotInfo, BackendError> {
         // The lock is moved to the blocking threads: they continue if this future is dropped, and
         // two concurrent snapshots would overwrite each other.
         let one_at_a_time = Arc::clone(&self.snapshotting).lock_owned().await;
@@ -65,14 +64,13 @@ impl Local {
     }
 
     /// The snapshots, newest first.
-    ///
-    /// # Errors
-    /// [`BackendError::Storage`] if the directory cannot be read.
-    pub async fn snapshots(&self) -> Result<Vec<SnapshotInfo>, BackendError> {
+    async fn snapshots(&self) -> Result<Vec<SnapshotInfo>, BackendError> {
         let snapshots = self.store.snapshots().clone();
         Ok(super::blocking(move || snapshots.list()).await?)
     }
+}
 
+impl Local {
     /// Trims the log up to the oldest snapshot, so that a start can skip a broken newer snapshot.
     /// Until there are as many snapshots as are kept, the whole log stays.
     async fn trim_log(&self, kept: &[SnapshotInfo]) -> Result<(), BackendError> {

@@ -8,14 +8,8 @@ use super::Local;
 use super::memory_state::DurableDocument;
 use crate::backend::{BackendError, PreparedDocument, Registered, Stored, content_hash};
 use crate::document::{Document, Ordinal};
-use crate::storage::{EncodedRecord, Record, Write};
-
-/// The times of storage and expiry of a document, in milliseconds since the epoch.
-#[derive(Clone, Copy)]
-pub(super) struct Times {
-    pub stored_at_ms: i64,
-    pub expires_at_ms: Option<i64>,
-}
+use crate::storage::{EncodedRecord, NewRecord, Write};
+use crate::stored::Times;
 
 /// Contents up to this weight are encoded on the runtime thread (about 1 ms).
 const INLINE_WEIGHT_MAX: usize = 256 << 10;
@@ -160,20 +154,18 @@ impl Local {
 }
 
 /// The record of a document, without its ordinal.
-fn record(prepared: &PreparedDocument, times: Times, keep_content: bool) -> Record {
+fn record(prepared: &PreparedDocument, times: Times, keep_content: bool) -> NewRecord<'_> {
     let Document { id, content, metadata, .. } = &prepared.document;
-    Record {
-        ordinal: Ordinal::MIN,
-        id: id.clone(),
-        stored_at_ms: times.stored_at_ms,
-        expires_at_ms: times.expires_at_ms,
-        content: keep_content.then(|| content.clone()),
-        metadata: metadata.clone(),
-        set: Some(prepared.set.clone()),
+    NewRecord {
+        id,
+        times,
+        content: keep_content.then_some(content),
+        metadata: metadata.as_ref(),
+        set: Some(&prepared.set),
         shingles: prepared.set.count() as u32,
         fingerprint: prepared.fingerprint,
         content_hash: content_hash(&prepared.document),
-        sketch: prepared.sketch.clone(),
+        sketch: &prepared.sketch,
         whole_document: prepared.whole_document,
     }
 }

@@ -4,9 +4,8 @@ use std::ops::ControlFlow;
 
 use quick_cache::unsync::Cache;
 
-use super::Local;
 use super::set_cache::SetBytes;
-use crate::backend::BackendError;
+use crate::backend::{BackendError, SketchOf, SketchView};
 use crate::document::Ordinal;
 use crate::storage::{SketchRow, StoreView};
 use akin_core::text::ShingleSet;
@@ -18,45 +17,35 @@ const SETS_CACHE_BYTES: u64 = 64 << 20;
 const SETS_EXPECTED: usize = 8_192;
 
 /// A consistent view of all documents that have not expired at its beginning. Its methods block.
-pub struct LocalView {
+pub(super) struct LocalView {
     store: StoreView,
     /// Sets by ordinal.
     sets: Cache<u64, ShingleSet, SetBytes>,
 }
 
-impl Local {
-    /// A view of all documents as of now. The caller limits the number of open views.
-    ///
-    /// # Errors
-    /// [`BackendError::Storage`]
-    pub async fn view(&self) -> Result<LocalView, BackendError> {
-        let store = self.store.view(self.now_ms()).await?;
-        let sets = Cache::with_weighter(SETS_EXPECTED, SETS_CACHE_BYTES, SetBytes);
-        Ok(LocalView { store, sets })
+impl LocalView {
+    pub fn new(store: StoreView) -> Self {
+        Self { store, sets: Cache::with_weighter(SETS_EXPECTED, SETS_CACHE_BYTES, SetBytes) }
     }
 }
 
-impl LocalView {
-    pub fn documents(&self) -> u64 {
+impl SketchView for LocalView {
+    fn documents(&self) -> u64 {
         self.store.documents()
     }
 
-    /// Visits each document and its sketch, in any order, until the visitor breaks.
-    ///
-    /// # Errors
-    /// [`BackendError::Storage`] at the first row that cannot be read.
-    pub fn sketches(
+    fn sketches(
         &self,
-        visit: impl FnMut(SketchRow<'_>) -> ControlFlow<()>,
+        visit: &mut dyn FnMut(SketchOf<'_>) -> ControlFlow<()>,
     ) -> Result<(), BackendError> {
+        let visit = |row: SketchRow<'_>| {
+            let SketchRow { ordinal, shingles, fingerprint, sketch, .. } = row;
+            visit(SketchOf { ordinal, id: row.document_id(), shingles, fingerprint, sketch })
+        };
         Ok(self.store.sketches(visit)?)
     }
 
-    /// The set of a document visited by [`Self::sketches`].
-    ///
-    /// # Errors
-    /// [`BackendError::Storage`] if it is damaged or absent.
-    pub fn set(&mut self, ordinal: Ordinal) -> Result<ShingleSet, BackendError> {
+    fn set(&mut self, ordinal: Ordinal) -> Result<ShingleSet, BackendError> {
         let key = ordinal.get();
         if let Some(set) = self.sets.get(&key) {
             return Ok(set.clone());

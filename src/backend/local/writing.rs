@@ -9,7 +9,6 @@
 //! 4. The future ends, and the caller acknowledges the write.
 
 use super::Local;
-use super::gate::PausedWrites;
 use crate::backend::BackendError;
 use crate::storage::Write;
 
@@ -18,7 +17,7 @@ impl Local {
     /// operation. No other method of this backend writes documents.
     ///
     /// # Errors
-    /// [`BackendError::Superseded`], [`BackendError::OutOfService`], [`BackendError::Storage`];
+    /// [`BackendError::Superseded`], [`BackendError::OutOfService`], [`BackendError::Store`];
     /// `applied` does not run then.
     pub(super) async fn write(
         &self,
@@ -27,16 +26,5 @@ impl Local {
     ) -> Result<(), BackendError> {
         let _passed = self.gate.pass().await?;
         Ok(self.store.write_all(writes, applied).await?)
-    }
-
-    /// Blocks new writes and waits until the pending writes are durable.
-    ///
-    /// # Errors
-    /// [`BackendError::Storage`] if waiting writes cannot be committed.
-    pub async fn pause_writes(&self) -> Result<PausedWrites, BackendError> {
-        let paused = self.gate.pause().await;
-        // Writes of cancelled callers may still be queued.
-        self.store.sync().await?;
-        Ok(paused)
     }
 }

@@ -8,7 +8,7 @@ use futures_util::stream::BoxStream;
 use tokio::sync::mpsc;
 
 use super::Linker;
-use crate::backend::{Backend, Candidate, ClustersState, Unfinished, Version};
+use crate::backend::{Candidate, ClustersState, Unfinished, Version};
 use crate::background;
 use crate::document::{DocumentId, Ordinal};
 use crate::engine::discovery::{DiscoveryGuard, stream};
@@ -61,7 +61,8 @@ impl Engine {
         let clusters = match &query.id {
             None => Selected::All { min_size: query.min_size },
             Some(id) => {
-                let ordinal = linker.local.ordinal(id).ok_or_else(|| EngineError::not_found(id))?;
+                let ordinal =
+                    linker.keeping.ordinal(id).ok_or_else(|| EngineError::not_found(id))?;
                 let alone = || vec![Version { id: id.clone(), ordinal }];
                 Selected::One(linker.clusters.members(ordinal).unwrap_or_else(alone))
             }
@@ -187,13 +188,14 @@ impl Linker<'_> {
         &self,
         members: Vec<Version>,
     ) -> Result<Vec<(DocumentId, f64)>, EngineError> {
-        let members = members.into_iter().filter(|of| !self.local.has_expired(of.ordinal));
-        let candidate = |of: Version| Some((of.id, self.local.sketched_at(of.ordinal)?.candidate));
+        let members = members.into_iter().filter(|of| !self.keeping.has_expired(of.ordinal));
+        let candidate =
+            |of: Version| Some((of.id, self.keeping.sketched_at(of.ordinal)?.candidate));
         let mut members = members.filter_map(candidate).peekable();
         let mut first = None;
         while first.is_none() {
             let Some((_, candidate)) = members.peek() else { return Ok(Vec::new()) };
-            first = self.local.sets(std::slice::from_ref(candidate)).await?.remove(0);
+            first = self.engine.backend.sets(std::slice::from_ref(candidate)).await?.remove(0);
             if first.is_none() {
                 members.next();
             }
@@ -207,7 +209,7 @@ impl Linker<'_> {
                 return Ok(resembling);
             }
             let (ids, candidates): (Vec<_>, Vec<_>) = some.into_iter().unzip();
-            let sets = self.local.sets(&candidates).await?;
+            let sets = self.engine.backend.sets(&candidates).await?;
             let of = |(id, set): (DocumentId, Option<_>)| {
                 Some((id, Overlap::of(&first, &set?).resemblance()))
             };
@@ -219,7 +221,7 @@ impl Linker<'_> {
     fn incomplete(&self) -> Option<Incomplete> {
         let Unfinished { documents, named, example } =
             self.clusters.unfinished(Incomplete::IDS_MAX);
-        let id = |ordinal: Ordinal| self.local.id(ordinal);
+        let id = |ordinal: Ordinal| self.keeping.id(ordinal);
         let incomplete = Incomplete {
             documents: documents as u64,
             ids: named.into_iter().filter_map(id).collect(),

@@ -6,7 +6,7 @@ use std::collections::HashSet;
 use std::sync::atomic::Ordering;
 
 use super::{Linker, Pace};
-use crate::backend::{Backend, Candidate, Candidates, Sketched};
+use crate::backend::{Candidate, Candidates, Sketched};
 use crate::document::{DocumentId, Ordinal};
 use crate::engine::EngineError;
 use crate::engine::lookup::overlaps;
@@ -63,7 +63,7 @@ impl Linker<'_> {
     /// the document stays pending until the writer removes it from the clusters, or puts the new
     /// version in its place.
     pub(super) async fn link(&self, document: Ordinal) -> Result<(), EngineError> {
-        let is_listed = || self.local.id(document).is_some();
+        let is_listed = || self.keeping.id(document).is_some();
         let Some(linking) = self.clusters.linking(document, is_listed) else { return Ok(()) };
         for _ in 0..ATTEMPTS_MAX {
             match self.link_once(document).await {
@@ -110,7 +110,7 @@ impl Linker<'_> {
             };
             for (near, member) in near.into_iter().zip(members) {
                 match near {
-                    Some(true) => linked.none_gone &= self.local.connect(document, member),
+                    Some(true) => linked.none_gone &= self.keeping.connect(document, member),
                     Some(false) => far.push(member),
                     None => linked.none_gone = false,
                 }
@@ -140,7 +140,7 @@ impl Linker<'_> {
         else {
             return Ok(());
         };
-        let [a_id, b_id] = [document, other].map(|of| self.local.id(of));
+        let [a_id, b_id] = [document, other].map(|of| self.keeping.id(of));
         tracing::warn!(
             a = a_id.as_ref().map(DocumentId::as_str),
             b = b_id.as_ref().map(DocumentId::as_str),
@@ -157,8 +157,8 @@ impl Linker<'_> {
         &self,
         document: Ordinal,
     ) -> Result<Option<(ShingleSet, Sketched)>, EngineError> {
-        let Some(own) = self.local.sketched_at(document) else { return Ok(None) };
-        let mut sets = self.local.sets(std::slice::from_ref(&own.candidate)).await?;
+        let Some(own) = self.keeping.sketched_at(document) else { return Ok(None) };
+        let mut sets = self.engine.backend.sets(std::slice::from_ref(&own.candidate)).await?;
         Ok(sets.pop().flatten().map(|set| (set, own)))
     }
 
@@ -175,7 +175,7 @@ impl Linker<'_> {
         let found = if exact_from.is_some_and(|from| from <= threshold) {
             let (set, sketch) = (set.clone(), own.sketch.clone());
             let search = ExactSearch { set, sketch, threshold, members_max: MEMBERS_MAX };
-            let found = self.local.linkable_exactly(&search).await?;
+            let found = self.keeping.linkable_exactly(&search).await?;
             found.map_or_else(Vec::new, |found| found.found).into()
         } else {
             let found = self.keyed(document, own, CANDIDATES_AT_FIRST).await?;
@@ -203,7 +203,7 @@ impl Linker<'_> {
         let search =
             Search::new(&keys, sketch, fingerprint, self.threshold, plan.agreeing_min, limits)
                 .starting_at(random(document) as u32);
-        Ok(self.local.linkable(&search).await?)
+        Ok(self.keeping.linkable(&search).await?)
     }
 
     /// Takes the best candidate of each cluster that the document is not in yet, with a member in
@@ -257,7 +257,7 @@ impl Linker<'_> {
         // Of new members the first may have been linked before the other members were there.
         let has_choice = cluster.is_some() && candidate.members.len() >= MEMBERS_MAX;
         let any = below.filter(|_| has_choice);
-        let any = any.and_then(|from| self.local.member_from(candidate.fingerprint, from));
+        let any = any.and_then(|from| self.keeping.member_from(candidate.fingerprint, from));
         let is_apt =
             |any: &Ordinal| *any != document && self.clusters.components_of(&[*any])[0] == cluster;
         any.filter(is_apt).unwrap_or(member)
@@ -278,7 +278,7 @@ impl Linker<'_> {
         if neighbours.compared > max {
             return Ok(None);
         }
-        let sets = self.local.sets(chosen).await?;
+        let sets = self.engine.backend.sets(chosen).await?;
         let are_there: Vec<bool> = sets.iter().map(Option::is_some).collect();
         let overlaps = overlaps(set, sets, self.threshold).await?;
         let near = are_there.into_iter().zip(overlaps);

@@ -40,7 +40,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::backend::{Capability, ClusterCounts, ClusterWork, Clusters, ClustersState, Local};
+use crate::backend::{ClusterCounts, ClusterKeeping, ClusterWork, Clusters, ClustersState};
 use crate::document::{DocumentId, Ordinal};
 use crate::engine::{Engine, EngineError};
 use akin_core::join::cluster_name;
@@ -75,7 +75,7 @@ impl Pace {
 /// Links the documents of a collection with their clusters.
 struct Linker<'a> {
     engine: &'a Engine,
-    local: &'a Local,
+    keeping: &'a dyn ClusterKeeping,
     clusters: &'a Clusters,
     threshold: Threshold,
 }
@@ -84,9 +84,8 @@ impl Engine {
     /// The linker, if the collection keeps clusters.
     fn linker(&self) -> Option<Linker<'_>> {
         let threshold = self.settings.clusters.threshold?;
-        let local = self.require(Capability::StoredClusters).ok()?;
-        let clusters = local.clusters()?;
-        Some(Linker { engine: self, local, clusters, threshold })
+        let keeping = self.backend.kept_clusters()?;
+        Some(Linker { engine: self, keeping, clusters: keeping.clusters(), threshold })
     }
 
     /// The threshold of the clusters that the collection keeps; `None` if it keeps none.
@@ -95,7 +94,7 @@ impl Engine {
     }
 
     pub(super) fn cluster_counts(&self) -> Option<ClusterCounts> {
-        self.require(Capability::StoredClusters).ok()?.cluster_counts()
+        Some(self.backend.kept_clusters()?.counts())
     }
 
     /// Does some of the background work, at half the speed of a core; returns whether there is
@@ -114,7 +113,7 @@ impl Engine {
                     linker.link_all(&documents, &mut pace).await?;
                 }
                 Some(ClusterWork::Visit(chunk)) => {
-                    linker.link_all(&linker.local.documents_in(chunk), &mut pace).await?;
+                    linker.link_all(&linker.keeping.documents_in(chunk), &mut pace).await?;
                     linker.clusters.visited(chunk);
                 }
             }
@@ -127,7 +126,7 @@ impl Engine {
     /// and known. Its addition has succeeded, so a failure is logged and linking tried again later.
     pub(super) async fn link_added(&self, id: &DocumentId) -> Option<String> {
         let linker = self.linker()?;
-        let ordinal = linker.local.ordinal(id)?;
+        let ordinal = linker.keeping.ordinal(id)?;
         if !linker.clusters.is_linked(ordinal)
             && let Err(error) = linker.link(ordinal).await
         {
@@ -140,7 +139,7 @@ impl Engine {
     /// yet.
     pub fn cluster_name_of(&self, id: &DocumentId) -> Option<String> {
         let linker = self.linker()?;
-        linker.name_of(linker.local.ordinal(id)?)
+        linker.name_of(linker.keeping.ordinal(id)?)
     }
 
     pub(super) fn cluster_name_at(&self, ordinal: Ordinal) -> Option<String> {
@@ -154,8 +153,8 @@ impl Linker<'_> {
         if matches!(counts.state, ClustersState::Building | ClustersState::OverLimit) {
             return None;
         }
-        let is_shown = |of| !self.local.has_expired(of);
+        let is_shown = |of| !self.keeping.has_expired(of);
         let representative = self.clusters.representative(ordinal, is_shown);
-        representative.or_else(|| self.local.id(ordinal)).map(|id| cluster_name(&id))
+        representative.or_else(|| self.keeping.id(ordinal)).map(|id| cluster_name(&id))
     }
 }

@@ -27,8 +27,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use super::{CollectionName, Removal};
+use crate::backend::directory::read_small;
 use crate::engine::{CollectionSettings, EngineError};
-use crate::storage::read_small;
 
 const HERE: &str = "collection.json";
 const NEW: &str = "collection.json.new";

@@ -18,8 +18,8 @@ use futures_util::future::select_all;
 use tokio::sync::Semaphore;
 
 use super::{CollectionSettings, Engine, EngineError, LimitSettings, off_runtime_if};
+use crate::backend::directory::StorageSettings;
 use crate::backend::{BackendError, Clock, Progress, SetCache};
-use crate::storage::StorageSettings;
 use akin_model::name::CollectionName;
 use files::CollectionFiles;
 use registry::{Registry, Removal};

@@ -5,9 +5,10 @@ use std::{fs, io};
 
 use super::files::{WorkDirectory, failed, remove_directory, sync};
 use super::{CollectionName, CollectionsSettings};
-use crate::backend::{BackendError, Capability, SetCache};
+use crate::backend::directory::{StorageError, Store, lock_directory};
+use crate::backend::{BackendError, SetCache};
 use crate::engine::{CollectionSettings, Engine, EngineError, Opening};
-use crate::storage::{Detail, Order, Record, StorageError, Store, lock_directory};
+use crate::stored::{Detail, Order, Record};
 
 /// The directory in which it is built. Not a valid collection name.
 const BUILDING: &str = ".reindexing";
@@ -55,7 +56,7 @@ pub async fn rebuild_default(
         let copied = read.map_err(failed_store)?.into_iter().map(|record| new.copied(record));
         let copied = copied.collect::<Result<Vec<_>, _>>()?;
         let count = copied.len() as u64;
-        new.require(Capability::Reindexes)?.copy_in(copied).await?;
+        new.reindexing()?.copy_in(copied).await?;
         documents += count;
         done(count);
     }

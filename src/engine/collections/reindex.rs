@@ -14,10 +14,10 @@ use utoipa::ToSchema;
 
 use super::files::CollectionFiles;
 use super::{Collection, CollectionName, Collections};
-use crate::backend::{Backend, Capability, CopiedDocument, Local, PausedWrites};
+use crate::backend::{CopiedDocument, PausedWrites, Reindexing};
 use crate::document::Document;
 use crate::engine::{CollectionSettings, Engine, EngineError, Opening, off_runtime_if};
-use crate::storage::{Detail, Order, Record, Tail};
+use crate::stored::{Detail, Order, Record, Tail, Times};
 
 /// Documents held in memory at a time.
 const DOCUMENTS_AT_ONCE: usize = 256;
@@ -120,13 +120,13 @@ impl Collections {
         if !old.settings().store.text {
             return Err(EngineError::TextsNotKept { name: name.clone() });
         }
-        old.engine.require(Capability::Reindexes)?.check_room_for_copy().await?;
+        old.engine.backups()?.check_room_for_copy().await?;
         let reindex = self.begin(&old, settings)?;
         let (this, status) = (Arc::clone(self), reindex.status());
         tokio::spawn(async move {
             let outcome = this.rebuild(&old, &reindex).await;
-            if let Ok(local) = old.engine.require(Capability::Reindexes) {
-                local.keep_log_after(u64::MAX);
+            if let Ok(reindexing) = old.engine.reindexing() {
+                reindexing.keep_log_after(u64::MAX);
             }
             if let Err(error) = &outcome {
                 tracing::error!(name = %old.name, %error, "a reindex failed");
@@ -268,8 +268,9 @@ impl Collections {
 
 /// Copies documents from an engine to another engine.
 struct Transfer<'a> {
-    from: &'a Local,
-    to: &'a Local,
+    old: &'a Engine,
+    from: &'a dyn Reindexing,
+    to: &'a dyn Reindexing,
     /// Analyses the documents again.
     engine: &'a Engine,
     reindex: &'a Reindex,
@@ -279,22 +280,21 @@ struct Transfer<'a> {
 
 impl<'a> Transfer<'a> {
     async fn begin(
-        from: &'a Engine,
+        old: &'a Engine,
         engine: &'a Engine,
         reindex: &'a Reindex,
     ) -> Result<Self, EngineError> {
-        let (from, to) =
-            (from.require(Capability::Reindexes)?, engine.require(Capability::Reindexes)?);
-        let stats = from.stats().await?;
+        let (from, to) = (old.reindexing()?, engine.reindexing()?);
+        let stats = old.backend.stats().await?;
         from.keep_log_after(stats.sequence);
         reindex.total.store(stats.documents, Ordering::Relaxed);
-        Ok(Self { from, to, engine, reindex, sequence: stats.sequence })
+        Ok(Self { old, from, to, engine, reindex, sequence: stats.sequence })
     }
 
     /// Copies a view of all documents. The log repeats documents of the view that were inserted
     /// after `sequence`; they are skipped then.
     async fn copy_all(&mut self) -> Result<(), EngineError> {
-        let mut records = self.from.export(Detail::Content, Order::Stored).await;
+        let mut records = self.old.backend.export(Detail::Content, Order::Stored).await;
         loop {
             let batch: Vec<Record> = records.by_ref().take(DOCUMENTS_AT_ONCE).try_collect().await?;
             if batch.is_empty() {
@@ -353,6 +353,6 @@ impl Engine {
         let analysis = self.analyser.analyse(&content).map_err(|error| unfit(&error))?;
         let document = Document { id, content, metadata, expires_at_ms };
         let prepared = self.prepared(document, analysis);
-        Ok(CopiedDocument { ordinal, prepared, stored_at_ms, expires_at_ms })
+        Ok(CopiedDocument { ordinal, prepared, times: Times { stored_at_ms, expires_at_ms } })
     }
 }

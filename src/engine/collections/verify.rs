@@ -7,8 +7,10 @@ use std::path::{Path, PathBuf};
 use super::CollectionName;
 use super::files::{self, failed, name_of, settings_in};
 use crate::backend::BackendError;
+use crate::backend::directory::{
+    Expected, Finding, Inspection, inspect, lock_existing, stored_identity,
+};
 use crate::engine::{Analyser, CollectionSettings, EngineError};
-use crate::storage::{Expected, Finding, Inspection, inspect, lock_existing, stored_identity};
 
 const TWINS: &str = "move the one with fewer documents away; if it is needed, give it another name \
                      and export it";

@@ -6,7 +6,7 @@ use crate::engine::analysis::CONTENT_INLINE_BYTES_MAX;
 use crate::engine::compare::{Side, compare_sides};
 use crate::engine::lookup::charging::{charge, of_comparing, of_content, reserve};
 use crate::engine::{Analysis, CompareOptions, Comparison, Engine, EngineError, Probe, compute_if};
-use crate::storage::Record;
+use crate::stored::{Detail, Record};
 
 /// If the product of two texts' lengths is higher, they are compared character by character off the
 /// runtime's thread: that takes about a millisecond.
@@ -50,7 +50,7 @@ impl Engine {
                 Ok(Side { content: Some(content), analysis })
             }
             Probe::Stored(id) => {
-                let record = self.backend.record(&id).await?;
+                let record = self.backend.record(&id, Detail::All).await?;
                 let Record { content, set, fingerprint, sketch, .. } =
                     record.ok_or_else(|| EngineError::not_found(&id))?;
                 if content.is_none() && (options.explain || options.measures.of_contents()) {

@@ -20,10 +20,10 @@ use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{Notify, mpsc};
 use utoipa::{IntoParams, ToSchema};
 
-use crate::backend::{BackendError, Capability, LocalView};
+use crate::backend::{BackendError, SketchView};
 use crate::background;
 use crate::document::DocumentId;
-use crate::engine::{Analyser, Engine, EngineError, Mode, PairContainment};
+use crate::engine::{Analyser, Engine, EngineError, Mode, PairContainment, unsupported};
 use akin_core::join::{JoinError, LeftOut, Linkage, Sets, Stopped};
 use akin_core::measure::Overlap;
 use akin_core::scheme::Threshold;
@@ -146,7 +146,7 @@ pub type Batch<T> = Result<Vec<T>, EngineError>;
 
 /// The inputs of a discovery.
 struct Work {
-    view: LocalView,
+    view: Box<dyn SketchView>,
     analyser: Arc<Analyser>,
     threshold: Threshold,
     mode: Mode,
@@ -188,8 +188,8 @@ impl Engine {
         let kind = DiscoveryKind::Clusters(query.linkage);
         let work = self.begin(kind, discovery).await?;
         if let Some(id) = &query.id {
-            let ordinal = self.require(Capability::Discoveries)?.ordinal(id);
-            ordinal.ok_or_else(|| EngineError::not_found(id))?;
+            let stored = self.backend.sketched(std::slice::from_ref(id)).await?;
+            stored.into_iter().flatten().next().ok_or_else(|| EngineError::not_found(id))?;
         }
         let discoveries = Arc::clone(&self.discoveries);
         let alarm = self.settings.limits.cluster_members_alarm;
@@ -204,8 +204,9 @@ impl Engine {
         let mode = self.mode_of(discovery.mode)?;
         self.refuse_records()?;
         let running = self.discoveries.begin(kind, threshold, mode)?;
+        let scanning = self.backend.sketch_scan().ok_or(unsupported("discoveries"))?;
         Ok(Work {
-            view: self.require(Capability::Discoveries)?.view().await?,
+            view: scanning.view().await?,
             analyser: Arc::clone(&self.analyser),
             threshold,
             mode,

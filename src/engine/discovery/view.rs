@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use super::{Interrupted, Work};
-use crate::backend::{BackendError, LocalView};
+use crate::backend::{BackendError, SketchView};
 use crate::document::Ordinal;
 use akin_core::join::{Corpus, CorpusBuilder, Documents, Progress, Sets, Stage};
 use akin_core::sketch::Estimator;
@@ -11,7 +11,7 @@ use akin_core::text::ShingleSet;
 
 /// The sets of a view, by their numbers in the corpus.
 pub(crate) struct ViewSets<'v> {
-    pub view: &'v mut LocalView,
+    pub view: &'v mut dyn SketchView,
     pub corpus: &'v Corpus,
     pub documents: &'v Documents,
 }
@@ -50,8 +50,8 @@ impl Work {
         let progress = self.running.progress();
         progress.begin(Stage::Reading, self.view.documents());
         let mut builder = CorpusBuilder::new(self.analyser.sketch_bytes());
-        let read = self.view.sketches(|row| {
-            let document = (row.document_id(), row.ordinal.get());
+        let read = self.view.sketches(&mut |row| {
+            let document = (row.id, row.ordinal.get());
             builder.push(document, row.fingerprint, row.shingles, row.sketch);
             match progress.advance(1) {
                 Ok(()) => ControlFlow::Continue(()),

@@ -9,7 +9,7 @@ use crate::document::{DocumentId, Ordinal};
 use crate::engine::lookup::Scored;
 use crate::engine::lookup::charging::charge;
 use crate::engine::{Engine, EngineError, Filter};
-use crate::storage::DocumentDetails;
+use crate::stored::DocumentDetails;
 
 /// Documents that are examined before the number of matches is compared with the limit.
 pub(crate) const READ_AT_ONCE: usize = 128;

@@ -11,7 +11,7 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
 use super::{FoundMatches, PageRange, Query, Scored};
-use crate::backend::{Candidate, Capability, Local, SharedPassages, Sketched};
+use crate::backend::{Candidate, PassageSearch, SharedPassages, Sketched};
 use crate::document::{Content, DocumentId};
 use crate::engine::lookup::keyed::ATTEMPTS_MAX;
 use crate::engine::passages::ProbeText;
@@ -37,7 +37,7 @@ impl Engine {
         lookup: &Lookup<'_>,
         of: ContainedOf,
     ) -> Result<Answer, EngineError> {
-        let local = self.require(Capability::Passages)?;
+        let search = self.passage_search()?;
         let settings = self.settings.passages.settings().ok_or(EngineError::PassagesOff)?;
         if !matches!(lookup.mode, None | Some(Mode::Verified)) {
             let served = "verified in a lookup by containment";
@@ -45,7 +45,7 @@ impl Engine {
         }
         let threshold = self.minimum_score(lookup.threshold, lookup.points)?.threshold;
         let (page, memory) = (PageRange::from(lookup), lookup.memory);
-        let text = self.probe_text(local, probe, memory).await?;
+        let text = self.probe_text(probe, memory).await?;
         let analysis = self.analyse_content(&Content::Text(text.text.to_string())).await?;
         let query = Query {
             own_id: text.own_id.as_ref(),
@@ -54,7 +54,7 @@ impl Engine {
             // Each candidate is compared, as a low resemblance may be a high containment.
             ..Query::of(&analysis, Mode::Verified, self.settings.limits.candidates_max)
         };
-        let mut found = self.find_contained(local, &text, &query, threshold, of).await?;
+        let mut found = self.find_contained(search, &text, &query, threshold, of).await?;
         self.keep_meeting(&mut found, page, &lookup.conditions, memory).await?;
         let chances = Chance::of(settings, text.words.len());
         Ok(Answer {
@@ -68,7 +68,7 @@ impl Engine {
     /// Searches and compares, and repeats both if documents are removed in between.
     async fn find_contained(
         &self,
-        local: &Local,
+        search: &dyn PassageSearch,
         text: &ProbeText,
         query: &Query<'_>,
         threshold: Threshold,
@@ -77,7 +77,7 @@ impl Engine {
         let (words_min, memory) = (Some(WORDS_MIN), query.memory);
         let passages = PassageQuery { words_min, memory, ..PassageQuery::default() };
         for attempt in 1.. {
-            let found = local.passages(self.passage_request(text, &passages)?).await?;
+            let found = search.passages(self.passage_request(text, &passages)?).await?;
             let mut sets = self.sets_of(&found.matches, query.sketch).await?;
             let (candidates, elements) = (sets.len(), query.set.count());
             sets.retain(|set| most_of(of, elements, set.shingles as usize) >= threshold.get());

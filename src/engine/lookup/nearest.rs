@@ -22,9 +22,9 @@ use super::keyed::ATTEMPTS_MAX;
 use super::records::MinimumScore;
 use super::scoring::put_in_order;
 use super::{FoundMatches, PageRange, Query, Scored};
-use crate::backend::{Candidate, Capability, Local, ScannedSets, SketchSearch};
+use crate::backend::{Candidate, ScannedSets, SketchScanning, SketchSearch};
 use crate::budget::{Reservation, cost};
-use crate::engine::{Answer, Engine, EngineError, FoundBy, Lookup, Mode, Probe};
+use crate::engine::{Answer, Engine, EngineError, FoundBy, Lookup, Mode, Probe, unsupported};
 use akin_core::index::{ScanLimits, Search, SearchLimits};
 use akin_core::measure::Overlap;
 use akin_core::scheme::{Key, NearestPlan, Threshold};
@@ -67,7 +67,9 @@ impl Engine {
         k: usize,
         plan: &NearestPlan,
     ) -> Result<Answer, EngineError> {
-        let local = self.require(Capability::MostSimilar)?;
+        let scanning = self.backend.sketch_scan();
+        let scanning =
+            scanning.ok_or(unsupported("lookups of the most similar documents ('k')"))?;
         let mode = self.mode_of_nearest(lookup.mode)?;
         let (conditions, memory) = (&lookup.conditions, lookup.memory);
         let none = MinimumScore { threshold: Threshold::LEAST, points: None };
@@ -80,7 +82,7 @@ impl Engine {
             memory,
             ..Query::of(&analysis, mode, members_max)
         };
-        let (nearest, by, candidates) = self.find_nearest(local, query, k, plan).await?;
+        let (nearest, by, candidates) = self.find_nearest(scanning, query, k, plan).await?;
         let found = FoundMatches {
             truncated: nearest.is_cut || !nearest.none_gone,
             scored: nearest.best,
@@ -106,7 +108,7 @@ impl Engine {
     /// Repeats the lookup if sets are removed before they are read.
     async fn find_nearest<'a>(
         &self,
-        local: &Local,
+        scanning: &dyn SketchScanning,
         query: Query<'a>,
         k: usize,
         plan: &'a NearestPlan,
@@ -127,7 +129,7 @@ impl Engine {
             let by_keys = self.nearest_by_keys(&mut nearest).await?;
             let (found_by, seen) = match by_keys {
                 Some(seen) => (FoundBy::Keys, seen),
-                None => (FoundBy::Scan, self.nearest_by_scan(local, &mut nearest).await?),
+                None => (FoundBy::Scan, self.nearest_by_scan(scanning, &mut nearest).await?),
             };
             if nearest.none_gone || attempt == ATTEMPTS_MAX {
                 return Ok((nearest, found_by, seen));
@@ -169,16 +171,16 @@ impl Engine {
     /// Scans the sketches, and checks the sets that agree best. Returns the number of sketches.
     async fn nearest_by_scan(
         &self,
-        local: &Local,
+        scanning: &dyn SketchScanning,
         nearest: &mut Nearest<'_>,
     ) -> Result<usize, EngineError> {
-        let sets = local.distinct_sets();
+        let sets = scanning.distinct_sets();
         charge(nearest.query.memory, 1 + sets / cost::SKETCHES_SCANNED)?;
         let limits = nearest.scan_limits(self.settings.limits.filtered_max);
         let _held = nearest.room(limits.near_max.min(sets))?;
         let search = nearest.sketch_search(limits);
         let each_max = search.each_max;
-        let ScannedSets { candidates, left_out } = local.scan_sketches(search).await?;
+        let ScannedSets { candidates, left_out } = scanning.scan_sketches(search).await?;
         let has_more = |set: &&Candidate| set.members.len() >= each_max;
         let cut = candidates.found.iter().filter(has_more).map(|set| set.agreeing).max();
         let left_out = left_out.max(cut.filter(|_| nearest.is_filtered()).unwrap_or(0));

@@ -10,6 +10,7 @@ use crate::engine::lookup::{PageRange, Query};
 use crate::engine::{
     Analysis, Answer, Engine, EngineError, FoundBy, Lookup, Mode, Probe, compute_if,
 };
+use crate::stored::Detail;
 use akin_core::scheme::Scheme;
 
 impl Engine {
@@ -105,7 +106,7 @@ impl Engine {
     ) -> Result<(Analysis, Option<RecordQuery>), EngineError> {
         let analysis = match probe {
             Probe::Stored(id) if self.takes_records() => {
-                let record = self.backend.record(id).await?;
+                let record = self.backend.record(id, Detail::All).await?;
                 let record = record.ok_or_else(|| EngineError::not_found(id))?;
                 let not_kept = || EngineError::TextNotKept { id: id.clone() };
                 let content = record.content.ok_or_else(not_kept)?;

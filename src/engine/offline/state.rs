@@ -15,7 +15,7 @@ use serde_json::{Map, Value};
 use super::documents::SortKey;
 use super::rows::{Ends, NAMES, RowEnd, RowFiles, RowWriter};
 use super::{Analyser, CollectionSettings, OfflineCorpus};
-use crate::storage::{DirectoryLock, StorageError, lock_directory, read_small};
+use crate::backend::directory::{DirectoryLock, StorageError, lock_directory, read_small};
 use akin_core::join::Sets;
 use akin_core::scheme::Scheme;
 

@@ -4,21 +4,25 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep_until};
 
-use crate::backend::{Capability, ClusterNote, ClusterPosition};
+use crate::backend::{ChangeFeed, ClusterNote, ClusterPosition};
 use crate::document::DocumentId;
-use crate::engine::{Change, Engine, EngineError, Position};
-use crate::storage::Changes;
+use crate::engine::{Change, Engine, EngineError, Position, unsupported};
+use crate::stored::Changes;
 
 /// How often a reader that waits looks for changes.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
 impl Engine {
+    fn change_feed(&self) -> Result<&dyn ChangeFeed, EngineError> {
+        self.backend.change_feed().ok_or(unsupported("changes"))
+    }
+
     /// The position behind the last change that is on disk.
     ///
     /// # Errors
     /// `UnsupportedByBackend`, `Store`.
     pub async fn last_change(&self) -> Result<Position, EngineError> {
-        Ok(self.require(Capability::Changes)?.last_change().await?)
+        Ok(self.change_feed()?.last_change().await?)
     }
 
     /// Whether something happened after a position. Cheap.
@@ -26,7 +30,7 @@ impl Engine {
     /// # Errors
     /// `UnsupportedByBackend`.
     pub fn has_changed_since(&self, position: Position) -> Result<bool, EngineError> {
-        Ok(self.require(Capability::Changes)?.has_changed_since(position))
+        Ok(self.change_feed()?.has_changed_since(position))
     }
 
     /// Waits up to `wait` until something happened.
@@ -58,9 +62,9 @@ impl Engine {
         after: Option<Position>,
         max: usize,
     ) -> Result<(Vec<Change>, Position), EngineError> {
-        let local = self.require(Capability::Changes)?;
-        let Some(after) = after else { return Ok((Vec::new(), local.last_change().await?)) };
-        match local.changes_after(after, max).await? {
+        let feed = self.change_feed()?;
+        let Some(after) = after else { return Ok((Vec::new(), feed.last_change().await?)) };
+        match feed.changes_after(after, max).await? {
             Changes::Some(changes, next) => Ok((changes, next)),
             Changes::Gone => Err(EngineError::ChangesGone),
         }
@@ -69,7 +73,7 @@ impl Engine {
     /// The position behind the last note of a changed cluster; `None` while the clusters are not
     /// known, and if none are kept.
     pub fn last_cluster_note(&self) -> Option<ClusterPosition> {
-        self.require(Capability::StoredClusters).ok()?.last_cluster_note()
+        self.backend.kept_clusters()?.last_note()
     }
 
     /// At most `max` notes of changed clusters after a position and up to another, and the position
@@ -85,12 +89,13 @@ impl Engine {
         until: ClusterPosition,
         max: usize,
     ) -> Result<(Vec<ClusterNote>, ClusterPosition), EngineError> {
-        Ok(self.require(Capability::StoredClusters)?.cluster_notes(after, until, max))
+        let clusters = self.backend.kept_clusters().ok_or(unsupported("stored clusters"))?;
+        Ok(clusters.notes(after, until, max))
     }
 
     /// The documents of a note that are stored, and the present name of their cluster.
     pub fn noted(&self, note: ClusterNote) -> Option<(Vec<DocumentId>, String)> {
-        let noted = self.require(Capability::StoredClusters).ok()?.noted(note);
+        let noted = self.backend.kept_clusters()?.noted(note);
         let name = self.cluster_name_at(noted.first()?.ordinal)?;
         Some((noted.into_iter().map(|version| version.id).collect(), name))
     }

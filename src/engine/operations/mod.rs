@@ -10,16 +10,16 @@ pub use listing::ListedIds;
 use futures_util::{Stream, StreamExt};
 use tokio::sync::watch;
 
-use crate::backend::Capability;
+use crate::backend::SnapshotWriting;
 use crate::document::DocumentId;
-use crate::engine::{Engine, EngineError, Order, Record, SnapshotInfo, Stats};
-use crate::storage::Detail;
+use crate::engine::{Engine, EngineError, Order, Record, SnapshotInfo, Stats, unsupported};
+use crate::stored::Detail;
 
 impl Engine {
     /// # Errors
     /// `DocumentNotFound`, `Store`.
     pub async fn get(&self, id: &DocumentId) -> Result<Record, EngineError> {
-        let record = self.backend.record(id).await?;
+        let record = self.backend.record(id, Detail::All).await?;
         record.ok_or_else(|| EngineError::not_found(id))
     }
 
@@ -43,20 +43,23 @@ impl Engine {
         Ok(Stats { backend, discoveries, last_clusters, clusters, last_recall })
     }
 
+    fn snapshot_writing(&self) -> Result<&dyn SnapshotWriting, EngineError> {
+        self.backend.snapshot_writing().ok_or(unsupported("snapshots"))
+    }
+
     /// Writes a snapshot of the index and returns once it is on disk. Only one snapshot is written
     /// at a time; calls during it wait for the next.
     ///
     /// # Errors
     /// `Store`.
     pub async fn snapshot(&self) -> Result<SnapshotInfo, EngineError> {
-        Ok(self.require(Capability::Snapshots)?.snapshot().await?)
+        Ok(self.snapshot_writing()?.snapshot().await?)
     }
 
     /// # Errors
     /// `UnsupportedByBackend`: there is no index here to copy.
     pub fn check_snapshots(&self) -> Result<(), EngineError> {
-        self.require(Capability::Snapshots)?;
-        Ok(())
+        self.snapshot_writing().map(drop)
     }
 
     /// Writes a snapshot, unless the newest snapshot is up to date.
@@ -72,13 +75,14 @@ impl Engine {
     /// Whether a start would have to replay at least `operations_min` operations, or an eighth
     /// of the number of documents if that is more. Cheap.
     pub fn is_snapshot_due(&self, operations_min: u64) -> bool {
-        self.require(Capability::Snapshots).is_ok_and(|local| local.is_snapshot_due(operations_min))
+        let writing = self.backend.snapshot_writing();
+        writing.is_some_and(|writing| writing.is_snapshot_due(operations_min))
     }
 
     /// # Errors
     /// `Store`.
     pub async fn snapshots(&self) -> Result<Vec<SnapshotInfo>, EngineError> {
-        Ok(self.require(Capability::Snapshots)?.snapshots().await?)
+        Ok(self.snapshot_writing()?.snapshots().await?)
     }
 
     /// Holds the reason once the store has failed; the process should then stop.

@@ -8,7 +8,7 @@ use utoipa::ToSchema;
 use akin_core::passages::TextBlocks;
 
 use super::{ContainedOf, Guarantee, PassageMatch, PassageQuery, ProbeText, no_text};
-use crate::backend::{Capability, Registered};
+use crate::backend::Registered;
 use crate::budget::Reservation;
 use crate::document::Content;
 use crate::engine::lookup::charging::reserve;
@@ -52,7 +52,7 @@ impl Engine {
     /// # Errors
     /// `UnsupportedByBackend`, `PassagesOff`, `WrongContent`
     pub(in crate::engine) fn check_has_passages(&self, of: &Content) -> Result<(), EngineError> {
-        self.require(Capability::Passages)?;
+        self.passage_search()?;
         match of {
             _ if self.settings.passages.is_off() => Err(EngineError::PassagesOff),
             Content::Text(_) => Ok(()),
@@ -71,7 +71,7 @@ impl Engine {
         check: ContainmentCheck,
         memory: Option<Arc<Reservation>>,
     ) -> Result<AddedPassages, EngineError> {
-        let local = self.require(Capability::Passages)?;
+        let search = self.passage_search()?;
         let settings = self.settings.passages.settings().ok_or(EngineError::PassagesOff)?;
         // A bulk import may hold more than the search for one of its documents may.
         let of_search = memory.as_deref().map(Reservation::of_one_request);
@@ -89,8 +89,8 @@ impl Engine {
         let words = Arc::new(words);
         let probe = ProbeText { text, words, own_id: Some(document.id.clone()) };
         let request = self.passage_request(&probe, &query)?;
-        let saw_all = local.wait_for_earlier_texts(registered, &request).await?;
-        let page = self.search_passages(local, &probe, &query, request).await?;
+        let saw_all = search.wait_for_earlier_texts(registered, &request).await?;
+        let page = self.search_passages(search, &probe, &query, request).await?;
         reserve(memory.as_deref(), page.bytes())?;
         let answer = page.answer(settings, query.words_min(settings), probe.words.len());
         Ok(AddedPassages {

@@ -20,12 +20,13 @@ use std::sync::Arc;
 use akin_core::passages::{PassageLimits, PassageSettings};
 use akin_core::text::{ShingleError, WordSequence};
 
-use crate::backend::{Capability, Local, PassageRequest};
+use crate::backend::{PassageRequest, PassageSearch};
 use crate::budget::Reservation;
 use crate::document::{Content, DocumentId};
 use crate::engine::analysis::CONTENT_INLINE_BYTES_MAX;
 use crate::engine::lookup::charging::{charge, of_content};
 use crate::engine::{Engine, EngineError, Probe, compute_if};
+use crate::stored::Detail;
 use page::PassagePage;
 
 /// How often a search is repeated because documents of its page were replaced or removed before
@@ -55,26 +56,26 @@ impl Engine {
         probe: Probe,
         query: &PassageQuery<'_>,
     ) -> Result<PassageAnswer, EngineError> {
-        let local = self.require(Capability::Passages)?;
+        let search = self.passage_search()?;
         let settings = self.settings.passages.settings().ok_or(EngineError::PassagesOff)?;
-        let probe = self.probe_text(local, probe, query.memory).await?;
+        let probe = self.probe_text(probe, query.memory).await?;
         let request = self.passage_request(&probe, query)?;
-        let page = self.search_passages(local, &probe, query, request).await?;
+        let page = self.search_passages(search, &probe, query, request).await?;
         Ok(page.answer(settings, query.words_min(settings), probe.words.len()))
     }
 
     async fn search_passages(
         &self,
-        local: &Local,
+        search: &dyn PassageSearch,
         probe: &ProbeText,
         query: &PassageQuery<'_>,
         request: PassageRequest,
     ) -> Result<PassagePage, EngineError> {
         for attempt in 1.. {
             let memory = beside(query.memory)?;
-            let found = local.passages(PassageRequest { memory, ..request.clone() }).await?;
+            let found = search.passages(PassageRequest { memory, ..request.clone() }).await?;
             let is_last = attempt == ATTEMPTS_MAX;
-            if let Some(page) = self.passage_page(local, probe, found, query, is_last).await? {
+            if let Some(page) = self.passage_page(search, probe, found, query, is_last).await? {
                 return Ok(page);
             }
         }
@@ -103,14 +104,13 @@ impl Engine {
 
     pub(super) async fn probe_text(
         &self,
-        local: &Local,
         probe: Probe,
         memory: Option<&Reservation>,
     ) -> Result<ProbeText, EngineError> {
         let (content, own_id) = match probe {
             Probe::Content(content) => (content, None),
             Probe::Stored(id) => {
-                let record = local.record_without_set(&id).await?;
+                let record = self.backend.record(&id, Detail::Content).await?;
                 let record = record.ok_or_else(|| EngineError::not_found(&id))?;
                 let not_kept = || EngineError::TextNotKept { id: id.clone() };
                 (record.content.ok_or_else(not_kept)?, Some(id))

@@ -10,7 +10,7 @@ use super::answer::{
     Chance, Guarantee, PassageAnswer, PassageMatch, PassagePlace, PassageProbe, PassageQuery,
     PassageShares, SharedPassage,
 };
-use crate::backend::{FoundPassages, Local, LocatedPassages, SharedPassages, Version};
+use crate::backend::{FoundPassages, LocatedPassages, PassageSearch, SharedPassages, Version};
 use crate::engine::lookup::PageRange;
 use crate::engine::lookup::charging::reserve;
 use crate::engine::lookup::conditions::READ_AT_ONCE;
@@ -56,7 +56,7 @@ impl Engine {
     /// `is_last`: such documents are left out.
     pub(super) async fn passage_page(
         &self,
-        local: &Local,
+        search: &dyn PassageSearch,
         probe: &ProbeText,
         found: FoundPassages,
         query: &PassageQuery<'_>,
@@ -72,7 +72,7 @@ impl Engine {
         let passages: usize = selected.iter().map(|it| it.comparison.passages.len()).sum();
         reserve(query.memory, selected.len() * MATCH_BYTES + passages * PASSAGE_BYTES)?;
         let memory = query.memory.map(|memory| memory.beside(0)).transpose()?.map(Arc::new);
-        let located = local.locate_passages(selected.clone(), memory).await?;
+        let located = search.locate_passages(selected.clone(), memory).await?;
         if located.iter().any(Option::is_none) {
             if !is_last {
                 return Ok(None);

@@ -12,7 +12,7 @@ use crate::document::{DocumentId, Ordinal};
 use crate::engine::lookup::charging::charge;
 use crate::engine::lookup::{Query, SHINGLES_AT_ONCE_MAX};
 use crate::engine::{Analysis, Engine, EngineError, stopped};
-use crate::storage::{Detail, Order, Record};
+use crate::stored::{Detail, Order, Record};
 use akin_core::measure::Overlap;
 use akin_core::scheme::Threshold;
 use akin_core::sketch::Sketch;

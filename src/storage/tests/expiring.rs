@@ -23,7 +23,7 @@ async fn expiry_row_is_stored_and_removed_with_its_document() {
     }
     let replacing = Record { id: record(0).id, ..expiring(3, NOW_MS + 30) };
     let replaces = Some(Ordinal::from(0));
-    write(&store, Write::Put { record: replacing.encode(1), replaces }).await;
+    write(&store, Write::Put { record: encoded(&replacing), replaces }).await;
     write(&store, remove(1)).await;
     assert_eq!(expiries(&store), [(2, NOW_MS + 10), (3, NOW_MS + 30)]);
     drop(store);

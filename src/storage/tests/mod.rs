@@ -24,6 +24,9 @@ use tempfile::TempDir;
 
 use super::*;
 use crate::document::{Content, DocumentId, Metadata, Ordinal, Token};
+use crate::stored::{
+    Change, Changes, Detail, DocumentDetails, Order, Position, Record, SnapshotInfo,
+};
 use akin_core::sketch::Sketch;
 use akin_core::text::{ShingleSet, ShingleSettings, Shingler};
 
@@ -106,7 +109,11 @@ fn tokens(list: &[(&str, u32)]) -> Content {
 }
 
 fn put(record: &Record) -> Write {
-    Write::Put { record: record.encode(1), replaces: None }
+    Write::Put { record: encoded(record), replaces: None }
+}
+
+fn encoded(record: &Record) -> EncodedRecord {
+    NewRecord::of(record).encode(1).with_ordinal(record.ordinal)
 }
 
 fn remove(ordinal: u32) -> Write {

@@ -100,7 +100,7 @@ async fn an_export_is_one_view_while_writes_go_on() {
     for ordinal in 0..100 {
         let replacement = Record { id: record(ordinal).id, ..record(100 + ordinal) };
         let replaces = Some(Ordinal::from(ordinal));
-        write(&store, Write::Put { record: replacement.encode(1), replaces }).await;
+        write(&store, Write::Put { record: encoded(&replacement), replaces }).await;
     }
     let mut exported = vec![first];
     while let Some(record) = export.recv().await {

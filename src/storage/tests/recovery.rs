@@ -17,7 +17,7 @@ async fn replacement_logs_a_removal_and_an_insertion() {
     fill(&store, 3).await;
     let replacement = Record { id: record(1).id, ..record(3) };
     let replaces = Some(Ordinal::from(1));
-    write(&store, Write::Put { record: replacement.encode(1), replaces }).await;
+    write(&store, Write::Put { record: encoded(&replacement), replaces }).await;
     assert_eq!(fetch(&store, 1).await.unwrap(), None);
     assert_eq!(fetch(&store, 3).await.unwrap(), Some(replacement));
 

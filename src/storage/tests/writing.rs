@@ -42,7 +42,7 @@ async fn groups_stay_within_their_limits() {
     assert_eq!(by_writes, [3, 3, 1]);
 
     let mut home = Home::new();
-    home.settings.group_bytes_max = record(1).encode(1).bytes() * 3 / 2;
+    home.settings.group_bytes_max = encoded(&record(1)).bytes() * 3 / 2;
     assert_eq!(group_sizes(&home, 5).await, [2, 2, 1]);
 }
 
@@ -146,7 +146,7 @@ async fn a_full_queue_makes_writes_wait() {
 async fn an_ordinal_may_be_given_after_encoding() {
     let home = Home::new();
     let store = home.open();
-    let encoded = record(7).encode(1).with_ordinal(Ordinal::from(3));
+    let encoded = encoded(&record(7)).with_ordinal(Ordinal::from(3));
     write(&store, Write::Put { record: encoded, replaces: None }).await;
     assert_eq!(
         fetch(&store, 3).await.unwrap(),

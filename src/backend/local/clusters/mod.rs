@@ -11,6 +11,7 @@
 
 mod counts;
 mod forest;
+mod keeping;
 mod notes;
 mod split;
 mod state;
@@ -21,10 +22,8 @@ use std::ops::Bound;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use super::Local;
-use crate::backend::{BackendError, Candidates, Sketched, Version};
+use crate::backend::Version;
 use crate::document::{DocumentId, Ordinal};
-use akin_core::index::{ExactSearch, Search};
 pub use counts::{ClusterCounts, ClustersState};
 pub use notes::{ClusterNote, ClusterPosition};
 use state::State;
@@ -318,83 +317,5 @@ impl Clusters {
 
     fn lock(&self) -> MutexGuard<'_, Option<State>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// The methods for linking documents. Expired documents are linked until they are removed, since
-/// the clock may be set back.
-impl Local {
-    /// The clusters, if they are kept.
-    pub fn clusters(&self) -> Option<&Clusters> {
-        self.memory.clusters.as_ref()
-    }
-
-    /// How far the clusters have come. Expired documents belong to their clusters until they are
-    /// removed.
-    pub fn cluster_counts(&self) -> Option<ClusterCounts> {
-        let mut counts = self.clusters()?.counts();
-        let has_expired = || !self.memory.catalog.due(self.now_ms(), 1).is_empty();
-        if counts.state == ClustersState::Current && has_expired() {
-            counts.state = ClustersState::Updating;
-        }
-        Some(counts)
-    }
-
-    /// Connects near-duplicates; `false` if one of them no longer exists.
-    pub fn connect(&self, a: Ordinal, b: Ordinal) -> bool {
-        let Some(clusters) = self.clusters() else { return true };
-        let connect = |state: &mut State| {
-            let version = |ordinal| {
-                let listing = self.memory.catalog.listing(ordinal)?;
-                Some(Version { id: listing.id, ordinal })
-            };
-            let (Some(a), Some(b)) = (version(a), version(b)) else { return false };
-            state.connect(&a, &b);
-            true
-        };
-        clusters.change(connect).unwrap_or(true)
-    }
-
-    /// A document with this set: the first from an ordinal on, or of all.
-    pub fn member_from(&self, fingerprint: u64, from: Ordinal) -> Option<Ordinal> {
-        self.memory.index.member_from(fingerprint, from)
-    }
-
-    pub fn sketched_at(&self, ordinal: Ordinal) -> Option<Sketched> {
-        self.memory.sketched_ordinal(ordinal, i64::MIN)
-    }
-
-    /// The documents of a chunk of the catalog.
-    pub fn documents_in(&self, chunk: u64) -> Vec<Ordinal> {
-        self.memory.catalog.ordinals_in(chunk)
-    }
-
-    /// The ordinal of a document that has not expired.
-    pub fn ordinal(&self, id: &DocumentId) -> Option<Ordinal> {
-        self.alive(id)
-    }
-
-    pub fn id(&self, ordinal: Ordinal) -> Option<DocumentId> {
-        self.memory.catalog.listing(ordinal).map(|listing| listing.id)
-    }
-
-    pub fn has_expired(&self, ordinal: Ordinal) -> bool {
-        let now_ms = self.now_ms();
-        self.memory.catalog.listing(ordinal).is_some_and(|listing| listing.has_expired(now_ms))
-    }
-
-    /// # Errors
-    /// [`BackendError::Storage`]
-    pub async fn linkable(&self, search: &Search<'_>) -> Result<Candidates, BackendError> {
-        self.search_at(search, i64::MIN).await
-    }
-
-    /// # Errors
-    /// [`BackendError::Storage`]
-    pub async fn linkable_exactly(
-        &self,
-        search: &ExactSearch,
-    ) -> Result<Option<Candidates>, BackendError> {
-        self.search_exactly_at(search, i64::MIN).await
     }
 }

@@ -11,7 +11,6 @@ use std::hash::{BuildHasher, RandomState};
 
 use super::{Clusters, State};
 use crate::backend::Version;
-use crate::backend::local::Local;
 use crate::document::Ordinal;
 
 /// Documents that may have another cluster than before.
@@ -86,59 +85,7 @@ impl Clusters {
         self.read(|state| state.notes.after(after, until, max)).flatten()
     }
 
-    fn members_of(&self, cluster: u32) -> Vec<Version> {
+    pub(super) fn members_of(&self, cluster: u32) -> Vec<Version> {
         self.read(|state| state.members(cluster).cloned().collect()).unwrap_or_default()
-    }
-}
-
-impl Local {
-    /// The position behind the last note; `None` while the clusters are not known.
-    pub fn last_cluster_note(&self) -> Option<ClusterPosition> {
-        let end = |state: &State| (!state.is_building()).then(|| state.notes.end());
-        self.clusters()?.read(end).flatten()
-    }
-
-    /// At most `max` notes after a position, and the position behind them. A reader without a
-    /// position, of an earlier start, or that missed notes gets all documents first.
-    pub fn cluster_notes(
-        &self,
-        after: Option<ClusterPosition>,
-        until: ClusterPosition,
-        max: usize,
-    ) -> (Vec<ClusterNote>, ClusterPosition) {
-        let all = ClusterPosition { documents_from: Some(0), ..until };
-        let after = after.filter(|after| after.start == until.start).unwrap_or(all);
-        let clusters = self.clusters();
-        let noted =
-            clusters.and_then(|clusters| clusters.notes_after(after.notes, until.notes, max));
-        let Some((notes, read)) = noted else { return self.documents_noted(all, 0, max) };
-        match after.documents_from {
-            Some(from) => self.documents_noted(after, from, max),
-            None => (notes, ClusterPosition { notes: read, ..after }),
-        }
-    }
-
-    fn documents_noted(
-        &self,
-        position: ClusterPosition,
-        from: u64,
-        max: usize,
-    ) -> (Vec<ClusterNote>, ClusterPosition) {
-        let (ordinals, documents_from) = self.memory.catalog.ordinals_from(from, max);
-        let notes = ordinals.into_iter().map(ClusterNote::Document).collect();
-        (notes, ClusterPosition { documents_from, ..position })
-    }
-
-    /// The documents that a note is about, and that are stored.
-    pub fn noted(&self, note: ClusterNote) -> Vec<Version> {
-        match note {
-            ClusterNote::Document(ordinal) => {
-                let id = self.id(ordinal);
-                id.map(|id| Version { id, ordinal }).into_iter().collect()
-            }
-            ClusterNote::Cluster(cluster) => {
-                self.clusters().map_or_else(Vec::new, |clusters| clusters.members_of(cluster))
-            }
-        }
     }
 }

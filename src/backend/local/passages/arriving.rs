@@ -114,7 +114,7 @@ impl Local {
     ///
     /// # Errors
     /// [`BackendError::OverBudget`]
-    pub async fn wait_for_earlier_texts(
+    pub(in crate::backend::local) async fn await_earlier_texts(
         &self,
         registered: &Registered,
         request: &PassageRequest,

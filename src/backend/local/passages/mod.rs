@@ -13,7 +13,8 @@ use akin_core::text::Shingler;
 use super::Local;
 use crate::backend::BackendError;
 use crate::document::{Content, Ordinal};
-use crate::storage::{Detail, StorageError};
+use crate::storage::StorageError;
+use crate::stored::Detail;
 
 pub(crate) use arriving::ArrivingText;
 pub(super) use arriving::ArrivingTexts;

@@ -20,7 +20,8 @@ use crate::backend::local::memory_state::MemoryState;
 use crate::backend::{BackendError, Member};
 use crate::budget::{Reservation, cost};
 use crate::document::{Content, DocumentId, Ordinal};
-use crate::storage::{Detail, StorageError, Store};
+use crate::storage::{StorageError, Store};
+use crate::stored::Detail;
 
 /// Candidates that are taken from a search at a time.
 const GROUP: usize = 16;
@@ -98,8 +99,11 @@ impl Local {
     ///
     /// # Errors
     /// [`BackendError::PassagesOff`] without an index, [`BackendError::OverBudget`],
-    /// [`BackendError::Storage`].
-    pub async fn passages(&self, request: PassageRequest) -> Result<FoundPassages, BackendError> {
+    /// [`BackendError::Store`].
+    pub(in crate::backend::local) async fn search_passages(
+        &self,
+        request: PassageRequest,
+    ) -> Result<FoundPassages, BackendError> {
         if self.memory.passages.is_none() {
             return Err(BackendError::PassagesOff);
         }
@@ -153,8 +157,8 @@ impl Local {
     /// The places of passages in the texts of documents, in the order of `found`.
     ///
     /// # Errors
-    /// [`BackendError::OverBudget`], [`BackendError::Storage`]
-    pub async fn locate_passages(
+    /// [`BackendError::OverBudget`], [`BackendError::Store`]
+    pub(in crate::backend::local) async fn locate_found(
         &self,
         found: Vec<SharedPassages>,
         memory: Option<Arc<Reservation>>,

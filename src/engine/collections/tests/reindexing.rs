@@ -3,9 +3,8 @@ use std::collections::BTreeMap;
 use futures_util::TryStreamExt;
 
 use super::*;
-use crate::backend::Capability;
 use crate::engine::{Admitted, ReindexState, ReindexStatus, rebuild_default};
-use crate::storage::Order;
+use crate::stored::Order;
 
 /// Settings that give other shingles.
 fn other_settings() -> CollectionSettings {
@@ -242,7 +241,7 @@ async fn a_reindex_does_not_restore_a_removed_collection() {
     let dir = TempDir::new().unwrap();
     let collections = open(&dir);
     let old = make(&collections, "news").await;
-    let paused = old.engine.require(Capability::Reindexes).unwrap().pause_writes().await.unwrap();
+    let paused = old.engine.reindexing().unwrap().pause_writes().await.unwrap();
     collections.reindex(&name("news"), other_settings()).await.unwrap();
     let reindex = collections.last_reindex(&name("news")).unwrap();
     collections.remove(name("news")).await.unwrap();

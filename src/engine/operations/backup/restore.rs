@@ -9,9 +9,11 @@ use xxhash_rust::xxh3::{Xxh3Default, xxh3_64};
 
 use super::{FORMAT, MANIFEST, MANIFEST_CHECKSUM, Manifest, SavedCollection, hexadecimal};
 use crate::backend::BackendError;
+use crate::backend::directory::{
+    StorageError, StorageSettings, free_bytes, lock_directory, stored_identity, verify,
+};
 use crate::engine::collections::files::{self, CollectionFiles, WorkDirectory};
 use crate::engine::{Analyser, CollectionName, CollectionSettings, EngineError};
-use crate::storage::{StorageSettings, free_bytes, lock_directory, stored_identity, verify};
 
 /// The directory in which collections are unpacked and verified. Not a valid collection name.
 const PREPARED: &str = ".restoring";
@@ -344,6 +346,6 @@ fn broken(what: &dyn std::fmt::Display) -> EngineError {
     EngineError::Backup { reason: format!("not a complete akin backup: {what}") }
 }
 
-fn store(error: &crate::storage::StorageError) -> EngineError {
+fn store(error: &StorageError) -> EngineError {
     EngineError::Store { reason: error.to_string() }
 }

@@ -13,7 +13,6 @@ use tokio::task::spawn_blocking;
 use xxhash_rust::xxh3::{Xxh3Default, xxh3_64};
 
 use super::{FORMAT, MANIFEST, MANIFEST_CHECKSUM, Manifest, SavedCollection};
-use crate::backend::Capability;
 use crate::engine::{Collection, Collections, EngineError};
 
 /// The size of a piece, and the number of pieces buffered ahead of the receiver.
@@ -40,7 +39,7 @@ impl Collections {
         let turn = Arc::clone(&self.backups).try_acquire_owned();
         let turn = turn.map_err(|_| EngineError::BackupUnderWay)?;
         for collection in &of {
-            collection.engine.require(Capability::Backups)?.check_room_for_copy().await?;
+            collection.engine.backups()?.check_room_for_copy().await?;
         }
         let (pieces, taken) = mpsc::channel(PIECES_AHEAD);
         tokio::spawn(async move {
@@ -68,7 +67,7 @@ impl Collections {
 async fn save(of: Vec<Arc<Collection>>, pieces: Pieces) -> Result<(), EngineError> {
     let mut archive = Archive::new(pieces);
     for collection in of {
-        let copied = collection.engine.require(Capability::Backups)?.copy().await;
+        let copied = collection.engine.backups()?.copy().await;
         let file = copied.map_err(|error| of_collection(&collection, error.into()))?;
         archive = off_runtime(move || archive.append(&collection, file)).await?;
     }

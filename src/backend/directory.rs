@@ -1,0 +1,6 @@
+//! The directories of local collections, for what reads or builds them while no server has them open.
+
+pub use crate::storage::{
+    DirectoryLock, Expected, Finding, Inspection, StorageError, StorageSettings, Store, free_bytes,
+    inspect, lock_directory, lock_existing, read_small, stored_identity, verify,
+};

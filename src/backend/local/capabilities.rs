@@ -1,0 +1,58 @@
+//! The operations of this backend that other backends may lack, as far as they are not in files of
+//! their own.
+
+use std::fs::File;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+
+use super::{FoundPassages, Local, LocatedPassages, PassageRequest, SharedPassages, blocking};
+use crate::backend::{BackendError, Backups, PassageSearch, Registered};
+use crate::budget::Reservation;
+use crate::storage::CopyStop;
+
+#[async_trait]
+impl PassageSearch for Local {
+    async fn passages(&self, request: PassageRequest) -> Result<FoundPassages, BackendError> {
+        self.search_passages(request).await
+    }
+
+    async fn locate_passages(
+        &self,
+        found: Vec<SharedPassages>,
+        memory: Option<Arc<Reservation>>,
+    ) -> Result<Vec<LocatedPassages>, BackendError> {
+        self.locate_found(found, memory).await
+    }
+
+    async fn wait_for_earlier_texts(
+        &self,
+        registered: &Registered,
+        request: &PassageRequest,
+    ) -> Result<bool, BackendError> {
+        self.await_earlier_texts(registered, request).await
+    }
+}
+
+#[async_trait]
+impl Backups for Local {
+    async fn check_room_for_copy(&self) -> Result<(), BackendError> {
+        let store = Arc::clone(&self.store);
+        Ok(blocking(move || store.check_room_for_copy()).await?)
+    }
+
+    async fn copy(&self) -> Result<File, BackendError> {
+        let (store, stop) = (Arc::clone(&self.store), Arc::new(CopyStop::default()));
+        let _stopped_when_dropped = StopOnDrop(Arc::clone(&stop));
+        Ok(blocking(move || store.copy(&stop)).await?)
+    }
+}
+
+/// Stops a copy when its result is no longer awaited.
+struct StopOnDrop(Arc<CopyStop>);
+
+impl Drop for StopOnDrop {
+    fn drop(&mut self) {
+        self.0.stop();
+    }
+}
