@@ -19,7 +19,10 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::Instant;
 
-use akin::backend::{Backend, Clock, Local, LocalSettings, PreparedDocument, Progress, SetCache};
+use akin::backend::{
+    Backend, Clock, Local, LocalSettings, PreparedDocument, Progress, Reindexing, SetCache,
+    SnapshotWriting,
+};
 use akin::document::{Content, Document, DocumentId, Ordinal};
 use akin::storage::{StorageSettings, Store, Sync};
 use akin_core::scheme::{Scheme, SchemeSettings, Threshold};

@@ -11,7 +11,8 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use akin::document::{Content, DocumentId, Ordinal};
-use akin::storage::{EncodedRecord, Record, StorageSettings, Store, Sync, Write};
+use akin::storage::{EncodedRecord, NewRecord, StorageSettings, Store, Sync, Write};
+use akin::stored::Record;
 use akin_core::sketch::Sketch;
 use akin_core::text::{ShingleSettings, Shingler};
 
@@ -209,7 +210,11 @@ async fn store_each(store: Arc<Store>, records: Vec<EncodedRecord>) {
 }
 
 fn records(text_bytes: usize, count: u32) -> Vec<EncodedRecord> {
-    (0..count).map(|ordinal| record(ordinal, text_bytes).encode(1)).collect()
+    let encoded = |ordinal| {
+        let record = record(ordinal, text_bytes);
+        NewRecord::of(&record).encode(1).with_ordinal(record.ordinal)
+    };
+    (0..count).map(encoded).collect()
 }
 
 /// A text of words drawn from a skewed vocabulary.

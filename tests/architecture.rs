@@ -42,13 +42,14 @@ const CORE_LAYERS: [&str; 10] = [
 const FORBIDDEN_IN_CORE: [&str; 4] = ["std::fs", "std::net", "std::time", "std::env"];
 
 /// The names that some layers of the server do without.
-const FORBIDDEN: [(&[&str], &[&str]); 4] = [
+const FORBIDDEN: [(&[&str], &[&str]); 5] = [
     (
         &["document", "budget"],
         &["tokio", "axum", "metrics", "std::fs", "std::net", "std::time", "tracing"],
     ),
     (&["storage"], &["akin_core::index", "akin_core::join", "axum", "metrics"]),
     (&["backend", "engine"], &["axum", "metrics::"]),
+    (&["engine"], &["crate::storage"]),
     (&["http"], &["rusqlite"]),
 ];
 

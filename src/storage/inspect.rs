@@ -12,7 +12,7 @@ use super::snapshot::Snapshots;
 use super::snapshot_reader::{OpenedSnapshot, SnapshotReader};
 use super::store::Files;
 use super::{StorageError, acknowledged, expiries, schema, verify};
-use crate::stored::{Detail, Record};
+use crate::stored::Detail;
 use akin_core::text::Shingler;
 
 /// Findings of a kind that are reported one by one.
@@ -191,7 +191,7 @@ impl Inspection {
             // A store of other settings has other sketches.
             let sketch_bytes = (detail == Detail::All).then_some(expected.sketch_bytes);
             let checked = record.and_then(|record| {
-                sketch_bytes.map_or(Ok(()), |bytes| record::check_sketch(record, bytes))
+                sketch_bytes.map_or(Ok(()), |bytes| record::check_sketch(&record, bytes))
             });
             let Err(error) = checked else { continue };
             damaged += 1;

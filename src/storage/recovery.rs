@@ -1,6 +1,5 @@
 //! Reads for the start: the counters, the operations since a snapshot, or everything.
 
-use std::collections::HashSet;
 use std::ops::Range;
 
 use rusqlite::Connection;
@@ -10,6 +9,7 @@ use super::log::{self, Operation};
 use super::row::{Columns, SKETCH_COLUMNS};
 use super::{SketchRow, StorageError, Store, expiries, verify};
 use crate::document::Ordinal;
+use crate::stored::Tail;
 
 /// Reads for the start. They block, and each method sees a single state of the database; several
 /// threads may read concurrently.

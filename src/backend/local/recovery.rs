@@ -13,8 +13,8 @@ use crate::backend::{Progress, Recovery, RecoverySource};
 use crate::document::{Content, DocumentId, Ordinal};
 use crate::storage::{
     SketchRow, SnapshotEntry, SnapshotListing, SnapshotReader, SnapshotRecord, StorageError, Store,
-    Tail,
 };
+use crate::stored::Tail;
 use akin_core::index::{self, Index};
 use akin_core::passages::PassageSettings;
 use akin_core::scheme::{Scheme, Threshold};

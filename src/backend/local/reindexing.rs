@@ -12,7 +12,7 @@ use super::{Local, blocking};
 use crate::backend::{BackendError, CopiedDocument, Reindexing};
 use crate::document::Ordinal;
 use crate::storage::Write;
-use crate::stored::{Detail, Record, Tail, Times};
+use crate::stored::{Detail, Record, Tail};
 
 #[async_trait]
 impl Reindexing for Local {

@@ -9,7 +9,7 @@
 use std::collections::{HashSet, VecDeque};
 use std::hash::{BuildHasher, RandomState};
 
-use super::{Clusters, State};
+use super::Clusters;
 use crate::backend::Version;
 use crate::document::Ordinal;
 
