@@ -49,7 +49,7 @@ async fn assert_stored(local: &Local, stored: &BTreeMap<&str, Option<u32>>) {
             let filed = local.memory.index.size_and_sketch_of(probe.fingerprint).is_some();
             assert_eq!(filed, *current == Some(version), "{id} {version}");
         }
-        let record = local.record(&DocumentId::new(*id).unwrap()).await.unwrap();
+        let record = local.record(&DocumentId::new(*id).unwrap(), Detail::All).await.unwrap();
         let found = record.and_then(|record| record.content);
         assert_eq!(found, current.map(|version| Content::Text(text(id, version))), "{id}");
     }

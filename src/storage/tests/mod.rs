@@ -25,7 +25,7 @@ use tempfile::TempDir;
 use super::*;
 use crate::document::{Content, DocumentId, Metadata, Ordinal, Token};
 use crate::stored::{
-    Change, Changes, Detail, DocumentDetails, Order, Position, Record, SnapshotInfo,
+    Change, Changes, Detail, DocumentDetails, Order, Position, Record, SnapshotInfo, Tail,
 };
 use akin_core::sketch::Sketch;
 use akin_core::text::{ShingleSet, ShingleSettings, Shingler};
