@@ -10,8 +10,9 @@ use std::collections::{HashSet, VecDeque};
 use std::hash::{BuildHasher, RandomState};
 
 use super::Clusters;
+use super::state::State;
 use crate::backend::Version;
-use crate::document::Ordinal;
+use crate::document::{DocumentId, Ordinal};
 
 /// Documents that may have another cluster than before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -72,6 +73,26 @@ impl Notes {
         let mut seen = HashSet::new();
         let notes = self.kept.iter().skip(skipped).take(count);
         Some((notes.filter(|note| seen.insert(**note)).copied().collect(), after + count as u64))
+    }
+}
+
+impl State {
+    pub fn note(&mut self, note: ClusterNote) {
+        if !self.is_building() {
+            self.notes.push(note);
+        }
+    }
+
+    /// Notes a cluster unless its representative still has this id.
+    pub(super) fn note_renamed(&mut self, cluster: u32, before: Option<&DocumentId>) {
+        let now = self.representative_id(cluster);
+        if now.is_some() && now.as_ref() != before {
+            self.note(ClusterNote::Cluster(cluster));
+        }
+    }
+
+    pub(super) fn representative_id(&self, cluster: u32) -> Option<DocumentId> {
+        self.cluster(cluster)?.representative().map(|of| of.id.clone())
     }
 }
 

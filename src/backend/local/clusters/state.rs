@@ -101,24 +101,6 @@ impl State {
         }
     }
 
-    pub fn note(&mut self, note: ClusterNote) {
-        if !self.is_building() {
-            self.notes.push(note);
-        }
-    }
-
-    /// Notes a cluster unless its representative still has this id.
-    fn note_renamed(&mut self, cluster: u32, before: Option<&DocumentId>) {
-        let now = self.representative_id(cluster);
-        if now.is_some() && now.as_ref() != before {
-            self.note(ClusterNote::Cluster(cluster));
-        }
-    }
-
-    fn representative_id(&self, cluster: u32) -> Option<DocumentId> {
-        self.cluster(cluster)?.representative().map(|of| of.id.clone())
-    }
-
     pub fn node(&self, ordinal: Ordinal) -> Option<u32> {
         self.nodes.get(&ordinal).copied()
     }
