@@ -15,7 +15,7 @@ use super::forest::{self, Forest};
 use super::notes::{ClusterNote, Notes};
 use super::split::Split;
 use crate::backend::Version;
-use crate::document::{DocumentId, Ordinal};
+use crate::document::Ordinal;
 
 /// A node of a B-tree with room for eleven members.
 const NODE_BYTES: usize = 11 * (size_of::<Version>() + size_of::<u32>()) + 16;
