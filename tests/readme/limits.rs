@@ -39,7 +39,7 @@ fn the_page_of_limits_has_every_number() {
     let settings = fs::read_to_string(root().join("config/default.toml")).unwrap();
     let mut defaults = BTreeMap::new();
     numbers(&settings.parse().unwrap(), "", &mut defaults);
-    assert!(defaults.len() > 60, "{defaults:?}");
+    assert!(defaults.len() > 40, "{defaults:?}");
     let rows = rows(&page);
     let (_, no_limits) = page.split_once("no limit\n").unwrap();
     for (name, default) in &defaults {

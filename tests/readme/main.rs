@@ -31,12 +31,11 @@ use self::page::Page;
 use self::reading::Reading;
 
 /// How many blocks of a page no test runs.
-const NOT_RUN: [(&str, usize); 7] = [
+const NOT_RUN: [(&str, usize); 6] = [
     ("README.md", 2),
     ("docs/benchmarks.md", 1),
     ("docs/formats.md", 1),
     ("docs/install.md", 7),
-    ("docs/operations.md", 1),
     ("docs/quickstart.md", 1),
     ("docs/security.md", 1),
 ];
