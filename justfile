@@ -75,9 +75,10 @@ deploy-check:
 docs:
     UPDATE=1 cargo test --locked --all-features --test readme
 
-# Rewrites openapi.yaml from the code.
+# Rewrites openapi.yaml from the code, and the clients' types from openapi.yaml (PyYAML).
 openapi:
     cargo run --quiet -- openapi > target/openapi.yaml && mv target/openapi.yaml openapi.yaml
+    python3 clients/generate.py
 
 # Times the core (text, sketch, keys), the index, the join, the store, a start, crowds and the server; FILE is an optional corpus.
 bench FILE="":

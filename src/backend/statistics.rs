@@ -33,6 +33,7 @@ pub struct BackendStats {
 pub struct Recovery {
     pub source: RecoverySource,
     /// The last operation contained in the snapshot that was loaded.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub snapshot_sequence: Option<u64>,
     /// Number of operations replayed from the log after the snapshot.
     pub replayed: u64,

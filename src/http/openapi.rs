@@ -44,10 +44,10 @@ indexed by locality-sensitive hashing (LSH), and candidates are checked by their
 similarity, which is called *resemblance* here.
 
 JSON is in snake_case; times are RFC 3339 in UTC, in fields named `*_at`; durations have their \
-unit in their name. An unknown field, parameter or value is an error that names it. A body may \
-have the `content-encoding` gzip or zstd, and answers are compressed where `accept-encoding` \
-allows it. Every response has `x-request-id`, taken from the request if it has one of at most 128 \
-visible ASCII characters.
+unit in their name. An answer leaves a field out rather than give it as null. An unknown field, \
+parameter or value is an error that names it. A body may have the `content-encoding` gzip or zstd, \
+and answers are compressed where `accept-encoding` allows it. Every response has `x-request-id`, \
+taken from the request if it has one of at most 128 visible ASCII characters.
 
 A path without `/collections/{collection}` is that of the collection `default`.
 

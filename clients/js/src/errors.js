@@ -13,12 +13,13 @@ export class ConnectionFailed extends AkinError {}
 /** The server refused a request; `code` says why and stays the same between versions. */
 export class ProblemError extends AkinError {
   /**
-   * @param {Record<string, any>} problem
-   * @param {number} [retryAfterS]
+   * @param {import("./types.js").Problem} problem
+   * @param {number} [retryAfterS] As the server named it, in seconds.
    */
   constructor(problem, retryAfterS) {
     super(`${problem.code}: ${problem.detail ?? problem.title}`);
     this.problem = problem;
+    /** Stays the same between versions. */
     this.code = String(problem.code);
     this.status = Number(problem.status);
     this.detail = String(problem.detail ?? "");

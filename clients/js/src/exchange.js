@@ -29,15 +29,22 @@ export class Backoff {
    * @param {unknown} failure
    */
   async wait(failure) {
+    await pause(this.pauseMs(failure), this.signal);
+  }
+
+  /** @param {unknown} failure */
+  pauseMs(failure) {
     const refused = failure instanceof ProblemError;
     if (!(refused ? failure.isTemporary : failure instanceof ConnectionFailed)) throw failure;
-    const named = refused ? failure.retryAfterS : undefined;
+    const namedMs = refused && failure.retryAfterS !== undefined ? failure.retryAfterS * 1000 : undefined;
+    const leastMs = namedMs ?? this.nextMs / 2;
+    if (leastMs > this.leftMs) throw failure;
     // Clients that were refused at the same time must not all come back at the same time.
-    const pauseMs = named === undefined ? this.nextMs * (0.5 + Math.random() / 2) : named * 1000;
-    if (pauseMs > this.leftMs) throw failure;
+    const spreadMs = Math.max(namedMs ?? 0, this.nextMs) / 2;
+    const pauseMs = Math.min(leastMs + Math.random() * spreadMs, this.leftMs);
     this.leftMs -= pauseMs;
     this.nextMs = Math.min(2 * this.nextMs, WAIT_MAX_MS);
-    await pause(pauseMs, this.signal);
+    return pauseMs;
   }
 }
 

@@ -1,64 +1,162 @@
-// Client of akin, the near-duplicate search server. Types and descriptions are in index.d.ts.
+// Client of akin, the near-duplicate search server. index.d.ts is made of this file by TypeScript.
 
 import { bulk } from "./bulk.js";
 import { Backoff, connected, lines, randomId, retried, send } from "./exchange.js";
 
 export { AkinError, ConnectionFailed, ProblemError } from "./errors.js";
+export * from "./types.js";
+
+/** @import * as T from "./types.js" */
+
+/** @typedef {Record<string, any>} Values */
+/** @typedef {{ signal?: AbortSignal }} CallOptions */
+
+/**
+ * @typedef {object} ClientOptions
+ * @property {string} [url] By default that in AKIN_URL, else http://127.0.0.1:2546.
+ * @property {string} [key] By default that in AKIN_API_KEY.
+ * @property {string} [collection]
+ * @property {number} [patienceMs] How long a call waits, in sum, for a server that refuses it for
+ *   the time being (429, 503) or is not there: 10,000.
+ * @property {typeof globalThis.fetch} [fetch] Instead of the platform's.
+ */
+
+/**
+ * @typedef {object} RequestOptions
+ * @property {Values} [query]
+ * @property {unknown} [body] Sent as JSON.
+ * @property {(content: string) => any} [parse] By default `JSON.parse`.
+ * @property {AbortSignal} [signal]
+ */
+
+/**
+ * @typedef {object} DiscoveryOptions
+ * @property {AbortSignal} [signal]
+ * @property {(incomplete: T.Incomplete) => void} [onIncomplete] Called if some documents were not
+ *   compared with all candidates, so that pairs or clusters may be missing; by default a warning on
+ *   the console.
+ */
+
+/**
+ * @typedef {object} PageOptions
+ * @property {AbortSignal} [signal]
+ * @property {number} [page] The items of a request: 1,000.
+ */
+
+/**
+ * @typedef {object} BulkOptions
+ * @property {AbortSignal} [signal]
+ * @property {(progress: Progress) => void} [progress] Called after each request.
+ * @property {number} [patienceMs] How long to wait, in sum and without progress, before further
+ *   tries: 60,000.
+ */
+
+/**
+ * @typedef {object} Progress How many documents had each result, and how many tries failed.
+ * @property {number} documents
+ * @property {number} created
+ * @property {number} replaced
+ * @property {number} unchanged
+ * @property {number} skipped
+ * @property {number} failed
+ * @property {number} retries
+ */
+
+/**
+ * The result of one document of many; `line` is its place in the input, from 1.
+ * @typedef {T.AddedLine | (T.ErrorLine & { id: string })} BulkResult
+ */
+
+/**
+ * What was stored and removed, in order; the next call goes on at `position`.
+ * @typedef {{ changes: T.DocumentChanged[], position: string }} Changes
+ */
 
 const NDJSON = "application/x-ndjson";
 
-/** @typedef {Record<string, any>} Values */
-
+/**
+ * A client of akin. Every call may be aborted by a `signal`. Types whose names end with `Query` have
+ * the options of the call in openapi.yaml with this name.
+ */
 export class Client {
   #fetch;
   #key;
 
-  /** @param {import("./index.d.ts").ClientOptions} [options] */
+  /** @param {ClientOptions} [options] */
   constructor(options = {}) {
     // In browsers there is no environment, and `fetch` must be called on the window.
     const environment = /** @type {any} */ (globalThis).process?.env ?? {};
+    /** @type {string} */
     const url = options.url ?? environment.AKIN_URL ?? "http://127.0.0.1:2546";
     this.url = url.replace(/\/+$/, "");
+    /** The collection that calls act on. */
     this.name = options.collection ?? "default";
     this.patienceMs = options.patienceMs ?? 10_000;
     this.#key = options.key ?? environment.AKIN_API_KEY;
     this.#fetch = options.fetch ?? globalThis.fetch.bind(globalThis);
   }
 
-  /** @param {string} name */
+  /**
+   * A client of this collection.
+   * @param {string} name
+   */
   collection(name) {
     const { url, patienceMs } = this;
     return new Client({ url, patienceMs, key: this.#key, fetch: this.#fetch, collection: name });
   }
 
-  /** @param {Values} document @param {Values} [options] */
+  /**
+   * Adds a document, or replaces the one with its id. It is on disk when this resolves.
+   * @param {T.Document} document
+   * @param {T.AddDocumentsQuery & CallOptions} [options]
+   * @returns {Promise<T.Added>}
+   */
   insert(document, { signal, ...query } = {}) {
     // An id made here lets a document be sent again whose answer was lost.
     const body = document.id == null ? { ...document, id: randomId() } : document;
     return this.#call("POST", "/documents", { query, body, signal });
   }
 
-  /** @param {string | Values} probe @param {Values} [options] */
-  query(probe, { signal, ...query } = {}) {
-    const body = typeof probe === "string" ? { text: probe } : probe;
-    return this.#call("POST", "/similar", { query, body, signal });
+  /**
+   * Finds the near-duplicates of a text, or of what the probe names.
+   * @param {string | T.Probe} probe
+   * @param {T.SimilarToPostedQuery & CallOptions} [options]
+   * @returns {Promise<T.Answer>}
+   */
+  query(probe, { signal, ...options } = {}) {
+    const body = { ...textOf(probe), ...snakeCase(options) };
+    return this.#call("POST", "/similar", { body, signal });
   }
 
-  /** @param {Values[]} probes @param {Values} [options] */
+  /**
+   * Looks up several probes in one request: an answer for each, in their order.
+   * @param {T.LookupProbe[]} probes
+   * @param {T.SimilarToPostedQuery & CallOptions} [options]
+   * @returns {Promise<T.ProbeAnswer[]>}
+   */
   queryMany(probes, { signal, ...query } = {}) {
     return this.#call("POST", "/similar", { query, body: probes, signal });
   }
 
-  /** @param {string | Values} probe @param {Values} [options] */
-  passages(probe, { signal, ...query } = {}) {
-    const body = typeof probe === "string" ? { text: probe } : probe;
-    return this.#call("POST", "/passages", { query, body, signal });
+  /**
+   * Finds the stored documents that share passages with a text, or with the stored document `id`,
+   * in a collection with `passages.words`.
+   * @param {string | T.PassageProbeBody} probe
+   * @param {T.PassagesOfPostedQuery & CallOptions} [options]
+   * @returns {Promise<T.PassageAnswer>}
+   */
+  passages(probe, { signal, ...options } = {}) {
+    const body = { ...textOf(probe), ...snakeCase(options) };
+    return this.#call("POST", "/passages", { body, signal });
   }
 
   /**
-   * @param {string | Values} probe
-   * @param {Values} [options]
-   * @returns {AsyncGenerator<any, void, undefined>}
+   * All matches of `passages`, `page` of them a request. `onIncomplete` is called if a limit ended
+   * the search early; by default it is a warning on the console.
+   * @param {string | T.PassageProbeBody} probe
+   * @param {T.PassagesOfPostedQuery & PageOptions &
+   *   { onIncomplete?: (incomplete: { truncated: true }) => void }} [options]
+   * @returns {AsyncGenerator<T.PassageMatch, void, undefined>}
    */
   async *passageMatches(probe, { onIncomplete = warn, page = 1000, ...options } = {}) {
     for (let offset = 0; ; ) {
@@ -71,67 +169,150 @@ export class Client {
     }
   }
 
-  /** @param {string} id @param {Values} [options] */
-  get(id, { signal, include } = {}) {
-    return this.#call("GET", documentPath(id), { query: { include }, signal });
+  /**
+   * A stored document; `include` adds its `sketch`, its `shingles`, or both.
+   * @param {T.GivenId} id
+   * @param {T.GetDocumentQuery & CallOptions} [options]
+   * @returns {Promise<T.StoredDocument>}
+   */
+  get(id, { signal, ...query } = {}) {
+    return this.#call("GET", documentPath(id), { query, signal });
   }
 
-  /** @param {Iterable<string>} ids @param {Values} [options] */
-  getMany(ids, { signal } = {}) {
-    return this.#call("POST", "/fetch", { body: { ids: [...ids] }, signal });
+  /**
+   * The stored documents among these ids, in their order, and the ids that are not stored.
+   * @param {Iterable<T.GivenId>} ids
+   * @param {T.FetchDocumentsQuery & CallOptions} [options]
+   * @returns {Promise<T.Fetched>}
+   */
+  getMany(ids, { signal, ...query } = {}) {
+    return this.#call("POST", "/fetch", { query, body: { ids: [...ids] }, signal });
   }
 
-  /** @param {string} id @param {Values} changes @param {Values} [options] */
+  /**
+   * Changes metadata or expiry by a merge patch and leaves the content as it is.
+   * @param {T.GivenId} id
+   * @param {T.DocumentChange} changes
+   * @param {CallOptions} [options]
+   * @returns {Promise<T.Added>}
+   */
   change(id, changes, { signal } = {}) {
     return this.#call("PATCH", documentPath(id), { body: changes, signal });
   }
 
-  /** @param {string} id @param {Values} [options] */
+  /**
+   * The cluster of a stored document: it alone if it has no near-duplicates.
+   * @param {T.GivenId} id
+   * @param {T.ClustersQuery & CallOptions} [options]
+   * @returns {Promise<T.Cluster>}
+   */
   async clusterOf(id, options) {
     for await (const cluster of this.#stream("/clusters", { id, ...options })) return cluster;
     throw new Error("the answer has no cluster");
   }
 
-  /** @param {string} id @param {Values} [options] */
+  /**
+   * Removes a document; rejects with `document_not_found` if there is none.
+   * @param {T.GivenId} id
+   * @param {CallOptions} [options]
+   * @returns {Promise<void>}
+   */
   async remove(id, { signal } = {}) {
     await this.#call("DELETE", documentPath(id), { signal });
   }
 
-  /** @param {Values} conditions */
+  /**
+   * Removes the stored documents among these ids.
+   * @param {Iterable<T.GivenId>} ids
+   * @param {CallOptions} [options]
+   * @returns {Promise<T.Removed>}
+   */
+  removeMany(ids, { signal } = {}) {
+    return this.#call("POST", "/remove", { body: { ids: [...ids] }, signal });
+  }
+
+  /**
+   * Removes every document that meets the conditions, of which at least one is needed.
+   * @param {T.RemoveDocumentsQuery & CallOptions} conditions
+   * @returns {Promise<T.Removed>}
+   */
   removeWhere({ signal, ...query }) {
     return this.#call("DELETE", "/documents", { query, signal });
   }
 
-  /** @param {string | Values} a @param {string | Values} b @param {Values} [options] */
+  /**
+   * Compares two documents, each the id of a stored one or a probe.
+   * @param {T.GivenId | T.Probe} a
+   * @param {T.GivenId | T.Probe} b
+   * @param {T.ComparePostedQuery & CallOptions} [options]
+   * @returns {Promise<T.Comparison>}
+   */
   compare(a, b, { signal, ...query } = {}) {
     const body = { a: probeOf(a), b: probeOf(b) };
     return this.#call("POST", "/resemblance", { query, body, signal });
   }
 
-  /** @param {Iterable<string>} ids @param {Values} [options] */
-  collapse(ids, { signal, ...options } = {}) {
-    return this.#call("POST", "/collapse", { body: { ids: [...ids], ...options }, signal });
+  /**
+   * Keeps the highest-ranked of each group of near-duplicates in a ranked list of ids.
+   * @param {Iterable<T.GivenId>} ids
+   * @param {T.CollapseQuery & CallOptions} [options]
+   * @returns {Promise<T.Collapsed>}
+   */
+  collapse(ids, { signal, ...query } = {}) {
+    return this.#call("POST", "/collapse", { query, body: { ids: [...ids] }, signal });
   }
 
-  /** @param {Values} [options] */
+  /**
+   * Every pair of near-duplicates, while the server finds them.
+   * @param {T.PairsQuery & DiscoveryOptions} [options]
+   * @returns {AsyncGenerator<T.FoundPair, void, undefined>}
+   */
   pairs(options) {
     return this.#stream("/pairs", options);
   }
 
-  /** @param {Values} [options] */
+  /**
+   * All clusters of near-duplicates.
+   * @param {T.ClustersQuery & DiscoveryOptions} [options]
+   * @returns {AsyncGenerator<T.Cluster, void, undefined>}
+   */
   clusters(options) {
     return this.#stream("/clusters", options);
   }
 
-  /** @param {Values} [options] */
+  /**
+   * The documents that were stored or removed since the `position` of an earlier answer. Without
+   * `since` the answer has the position of now alone. `waitS` is how long to wait if nothing has
+   * happened; `changes_gone` means that all documents must be read again.
+   * @param {T.ChangesQuery & CallOptions} [options]
+   * @returns {Promise<Changes>}
+   */
+  changes({ signal, ...query } = {}) {
+    const parse = (/** @type {string} */ content) => {
+      const values = content.trimEnd().split("\n").map((line) => JSON.parse(line));
+      const { position } = values.pop();
+      return { changes: values, position };
+    };
+    return this.#call("GET", "/changes", { query, signal, parse });
+  }
+
+  /**
+   * Every document, from one consistent view.
+   * @param {T.ExportDocumentsQuery & CallOptions} [options]
+   * @returns {AsyncGenerator<T.ExportedLine, void, undefined>}
+   */
   export(options) {
     return this.#stream("/export", options);
   }
 
-  /** @param {Values} [options] @returns {AsyncGenerator<string, void, undefined>} */
-  async *ids({ signal, after, page = 1000 } = {}) {
+  /**
+   * The ids of all documents that meet the conditions, in byte order, `page` of them a request.
+   * @param {T.RemoveDocumentsQuery & PageOptions & { after?: T.GivenId }} [options]
+   * @returns {AsyncGenerator<string, void, undefined>}
+   */
+  async *ids({ signal, after, page = 1000, ...conditions } = {}) {
     for (;;) {
-      const query = { after, limit: page };
+      const query = { ...conditions, after, limit: page };
       const { ids, next } = await this.#call("GET", "/documents", { query, signal });
       yield* ids;
       if (next == null) return;
@@ -140,8 +321,22 @@ export class Client {
   }
 
   /**
-   * @param {AsyncIterable<Values> | Iterable<Values>} documents
-   * @param {Values} [options]
+   * The number of documents that meet the conditions; without any, of all documents.
+   * @param {T.RemoveDocumentsQuery & CallOptions} [conditions]
+   * @returns {Promise<number>}
+   */
+  async count({ signal, ...conditions } = {}) {
+    const query = { ...conditions, count: true, limit: 1 };
+    return (await this.#call("GET", "/documents", { query, signal })).count;
+  }
+
+  /**
+   * Inserts any number of documents, in requests of at most 512 documents or 1 MiB, and yields a
+   * result for each; a refused one has the status `error`. Nothing is sent before the first result
+   * is taken. What was refused for the time being, or lost with a connection, is sent again.
+   * @param {AsyncIterable<T.Document> | Iterable<T.Document>} documents
+   * @param {T.AddDocumentsQuery & BulkOptions} [options]
+   * @returns {AsyncGenerator<BulkResult, void, undefined>}
    */
   bulk(documents, { signal, progress, patienceMs = 60_000, ...query } = {}) {
     const url = this.#url("/documents", query);
@@ -151,53 +346,78 @@ export class Client {
     return bulk(documents, post, new Backoff(patienceMs, signal), { signal, progress });
   }
 
-  /** @param {Values} [options] */
+  /**
+   * Figures of the collection and of the process.
+   * @param {CallOptions} [options]
+   * @returns {Promise<T.Stats>}
+   */
   stats({ signal } = {}) {
     return this.#call("GET", "/stats", { signal });
   }
 
-  /** @param {Values} [options] @returns {Promise<string[]>} */
+  /**
+   * The names of all collections that the key covers.
+   * @param {CallOptions} [options]
+   * @returns {Promise<string[]>}
+   */
   async collections({ signal } = {}) {
     const { collections } = await this.request("GET", "/collections", { signal });
     return collections.map((/** @type {{ name: string }} */ { name }) => name);
   }
 
-  /** @param {string} name @param {Values} [settings] @param {Values} [options] */
+  /**
+   * Creates a collection, or finds it with these settings; else `collection_exists`.
+   * @param {string} name
+   * @param {T.Settings} [settings]
+   * @param {CallOptions} [options]
+   * @returns {Promise<T.Collection>}
+   */
   createCollection(name, settings = {}, { signal } = {}) {
     return this.request("PUT", collectionPath(name), { body: settings, signal });
   }
 
-  /** @param {string} name @param {Values} [options] */
+  /**
+   * A collection's settings and size.
+   * @param {string} name
+   * @param {CallOptions} [options]
+   * @returns {Promise<T.Collection>}
+   */
   describeCollection(name, { signal } = {}) {
     return this.request("GET", collectionPath(name), { signal });
   }
 
-  /** @param {string} name @param {Values} [options] */
+  /**
+   * Removes a collection and its documents.
+   * @param {string} name
+   * @param {CallOptions} [options]
+   * @returns {Promise<void>}
+   */
   async removeCollection(name, { signal } = {}) {
     await this.request("DELETE", collectionPath(name), { signal });
   }
 
   /**
+   * Any other call that is answered by JSON, such as `POST /snapshots`.
    * @param {string} method
    * @param {string} path
-   * @param {{ query?: Values, body?: unknown, signal?: AbortSignal }} [options]
+   * @param {RequestOptions} [options]
    * @returns {Promise<any>}
    */
-  request(method, path, { query = {}, body, signal } = {}) {
+  request(method, path, { query = {}, body, signal, parse = JSON.parse } = {}) {
     const url = this.url + path + search(query);
     const headers = this.#headers(body === undefined ? undefined : "application/json");
     const init = { method, headers, body: JSON.stringify(body), signal };
     return retried(new Backoff(this.patienceMs, signal), async () => {
       const response = await send(this.#fetch, url, init);
       const content = await connected(signal, `${method} ${url}`, () => response.text());
-      return content === "" ? undefined : JSON.parse(content);
+      return content === "" ? undefined : parse(content);
     });
   }
 
   /**
    * @param {string} method
    * @param {string} path
-   * @param {{ query?: Values, body?: unknown, signal?: AbortSignal }} options
+   * @param {RequestOptions} options
    */
   #call(method, path, options) {
     return this.request(method, this.#prefix() + path, options);
@@ -237,7 +457,7 @@ export class Client {
   }
 }
 
-/** @param {string} id */
+/** @param {T.GivenId} id */
 function documentPath(id) {
   return `/documents/${encodeURIComponent(id)}`;
 }
@@ -247,24 +467,31 @@ function collectionPath(name) {
   return `/collections/${encodeURIComponent(name)}`;
 }
 
-/** @param {string | Values} side */
+/** @param {T.GivenId | T.Probe} side */
 function probeOf(side) {
-  return typeof side === "string" ? { id: side } : side;
+  return typeof side === "object" ? side : { id: side };
+}
+
+/** @param {string | object} probe */
+function textOf(probe) {
+  return typeof probe === "string" ? { text: probe } : probe;
 }
 
 /**
- * A query string, with parameters in snake_case as the API has them.
- * @param {Values} query
+ * Options with the names that the API has for them.
+ * @param {Values} options
  */
+function snakeCase(options) {
+  const named = Object.entries(options).map(([name, value]) =>
+    [name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`), value]);
+  return Object.fromEntries(named.filter(([, value]) => value !== undefined && value !== null));
+}
+
+/** @param {Values} query */
 function search(query) {
-  const parameters = new URLSearchParams();
-  for (const [name, value] of Object.entries(query)) {
-    if (value === undefined || value === null) continue;
-    const key = name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
-    parameters.set(key, value instanceof Date ? value.toISOString() : String(value));
-  }
-  const text = parameters.toString();
-  return text === "" ? "" : `?${text}`;
+  const values = Object.entries(snakeCase(query)).map(([name, value]) =>
+    [name, value instanceof Date ? value.toISOString() : String(value)]);
+  return values.length === 0 ? "" : `?${new URLSearchParams(values)}`;
 }
 
 /** @param {Values} incomplete */

@@ -3,6 +3,7 @@ import { after, before, test } from "node:test";
 import { readFile } from "node:fs/promises";
 
 import { AkinError, Client, ConnectionFailed, ProblemError } from "akin-client";
+import { Backoff } from "../src/exchange.js";
 import { Server, ndjson, problem, script } from "./server.js";
 
 const BUS = "The night bus will stop at the old fish market instead of the pier, from Monday on.";
@@ -60,6 +61,8 @@ test("documents come, are found, and go", async () => {
   assert.equal((await client.get("ä/?#")).text, BUS);
   assert.equal((await client.stats()).documents, 2);
 
+  assert.equal(await client.count({ filter: '@.lang == "en"' }), 1);
+  assert.deepEqual(await all(client.ids({ filter: '@.lang == "en"' })), ["news/1"]);
   const fetched = await client.getMany(["ä/?#", "nobody"]);
   assert.deepEqual([fetched.documents.length, fetched.unknown], [1, ["nobody"]]);
   const shown = await client.query(BUS, { offset: 1, include: ["text"] });
@@ -74,6 +77,19 @@ test("documents come, are found, and go", async () => {
   assert.equal((await client.describeCollection("come-and-go")).documents, 0);
   await client.removeCollection("come-and-go");
   await assert.rejects(client.stats(), { code: "collection_not_found" });
+});
+
+test("changes are followed", async () => {
+  const client = await collection("changes");
+  const { position } = await client.changes();
+  await client.insert({ id: "a", text: BUS });
+  await client.insert({ id: 7, text: BUS });
+  const first = await client.changes({ since: position, limit: 1 });
+  assert.equal((await client.removeMany(["a", "nobody"])).removed, 1);
+  const rest = await client.changes({ since: first.position, waitS: 1 });
+  assert.deepEqual([...first.changes, ...rest.changes].map(({ id, change }) => [id, change]),
+    [["a", "stored"], ["7", "stored"], ["a", "removed"]]);
+  assert.ok((await client.collapse([7, "gone"], { limit: 1 })).more);
 });
 
 test("passages are found page by page, and their places are slices", async () => {
@@ -177,6 +193,15 @@ test("refusals are retried after the time that they name, others are not", async
   assert.equal(fake.requests[0].headers.authorization, "Bearer akin_secret");
   assert.ok(!JSON.stringify(client).includes("secret"));
   fake.stop();
+});
+
+test("clients that were refused together come back apart", () => {
+  const refused = new ProblemError({ status: 503 }, 2);
+  const pauses = Array.from({ length: 20 }, () => new Backoff(10_000).pauseMs(refused));
+  assert.ok(new Set(pauses).size > 1);
+  assert.ok(Math.min(...pauses) >= 2000 && Math.max(...pauses) <= 3000, pauses);
+  assert.equal(new Backoff(2000).pauseMs(refused), 2000);
+  assert.throws(() => new Backoff(1900).pauseMs(refused), ProblemError);
 });
 
 test("an answer that is cut off is no answer", async () => {

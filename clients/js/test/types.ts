@@ -14,6 +14,10 @@ export async function use(client: Client, signal: AbortSignal): Promise<string[]
   for await (const { id } of client.passageMatches({ id: "a" }, { of: "match", page: 9 })) failed.push(id);
   const { guarantee } = await client.passages("one two", { containmentMin: 0.5, include: ["metadata"] });
   failed.push(String(guarantee.best_effort_from ?? guarantee.words));
+  const { changes, position } = await client.changes({ waitS: 30 });
+  for (const change of changes) failed.push(change.change === "stored" ? change.stored_at : change.id);
+  const { more, kept } = await client.collapse(["a", position], { limit: 1 });
+  failed.push(`${more} ${kept.length} ${await client.count({ filter: "@.lang" })}`);
   // @ts-expect-error there is no such option
   await client.query("one", { treshold: 0.5 });
   // @ts-expect-error a document is no text

@@ -91,7 +91,7 @@ class Script:
                 self.wfile.write(content)
                 self.close_connection = "close" in sent.get("connection", "")
 
-            do_GET = do_POST = do_PUT = do_DELETE = handle_any
+            do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = handle_any
 
             def log_message(self, *_: object) -> None:
                 pass

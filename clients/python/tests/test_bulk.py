@@ -109,7 +109,7 @@ def test_a_server_that_is_killed_on_the_way(tmp_path: Path, is_async: bool) -> N
             for document in crashing():
                 yield document
 
-        async def run() -> List[akin_search.types.BulkResult]:
+        async def run() -> List[akin_search.BulkResult]:
             async with akin_search.AsyncClient(server.url) as client:
                 return [result async for result in client.bulk(crashing_async())]
 

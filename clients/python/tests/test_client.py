@@ -7,6 +7,7 @@ import pytest
 from server import Reply, Script, Server, problem
 
 import akin_search
+from akin_search._exchange import Backoff
 
 BUS = "The night bus will stop at the old fish market instead of the pier, from Monday on."
 BUS_2 = BUS.replace("from Monday on", "from Monday")
@@ -37,7 +38,23 @@ def test_documents_come_and_go(client: akin_search.Client) -> None:
         client.remove("news/2")
     assert (refused.value.code, refused.value.status) == ("document_not_found", 404)
     assert refused.value.request_id and "'news/2'" in str(refused.value)
+    assert (client.count(), client.count(filter='@.lang == "fr"')) == (1, 0)
+    assert list(client.ids(filter='@.lang == "en"')) == ["news/1"]
     assert client.remove_where(filter='@.lang == "en"')["removed"] == 1
+    client.insert(7, BUS)
+    assert client.remove_many([7, "nobody"])["removed"] == 1
+
+
+def test_changes_are_followed(client: akin_search.Client) -> None:
+    position = client.changes()["position"]
+    client.insert("a", BUS)
+    client.insert("b", BUS)
+    first = client.changes(since=position, limit=1)
+    client.remove("a")
+    rest = client.changes(since=first["position"], wait_s=1)
+    followed = [(c["id"], c["change"]) for c in first["changes"] + rest["changes"]]
+    assert followed == [("a", "stored"), ("b", "stored"), ("a", "removed")]
+    assert client.changes(since=rest["position"])["changes"] == []
 
 
 def test_lookups(client: akin_search.Client) -> None:
@@ -62,6 +79,7 @@ def test_lookups(client: akin_search.Client) -> None:
     compared = client.compare("en", {"text": BUS_2}, measures=["edit", "cosine"], explain=True)
     assert set(compared["measures"]) == {"edit", "cosine"} and compared["explanation"]
     collapsed = client.collapse(["fr", "en", "gone"], threshold=0.9)
+    assert client.collapse(["fr", "gone"], limit=1)["more"]
     assert [group["representative"] for group in collapsed["groups"]] == ["fr"]
     assert [(p["a"], p["b"], p["exact"]) for p in client.pairs(mode="exact")] == [("en", "fr", 1.0)]
     clusters = list(client.clusters(linkage="representative", min_size=2))
@@ -110,7 +128,7 @@ def test_tokens_and_records(client: akin_search.Client) -> None:
     client.insert("counted", tokens=["bread", ("milk", 2), "beer"])
     found = client.query(tokens=["beer", "bread", "milk"])["matches"]
     assert [m["id"] for m in found] == ["basket", "counted"]
-    settings = {
+    settings: akin_search.types.Settings = {
         "shingles": {"unit": "field"},
         "scheme": {"kind": "fields", "fields": ["name", "phone"], "points": 100},
     }
@@ -132,6 +150,8 @@ def test_what_is_asked_wrongly() -> None:
         client.query()
     with pytest.raises(TypeError, match="not text and tokens"):
         client.insert("a", "b", tokens=["c"])
+    with pytest.raises(TypeError, match=r"query\(\) got an unexpected .* 'treshold'"):
+        client.query("a", treshold=0.5)  # type: ignore[call-arg]
     with pytest.raises(TypeError, match="of a client, not of the class"):
         akin_search.Client.stats()
     with pytest.raises(akin_search.ConnectionFailed, match="http://127.0.0.1:1/stats"):
@@ -161,7 +181,7 @@ def test_refusals_are_retried_after_the_time_that_they_name() -> None:
     done: Reply = (200, {}, b'{"documents": 1}')
     with Script(refused, busy, (0, {}, b""), done) as script:
         with akin_search.Client(script.url) as client:
-            assert client.stats() == {"documents": 1}
+            assert client.stats()["documents"] == 1
         assert [path for _, path, _, _ in script.requests] == ["/stats"] * 4
     # Longer than the caller's patience: the refusal itself is raised, without another try.
     late = (503, {"retry-after": "60"}, problem(503, "not_ready"))
@@ -169,6 +189,15 @@ def test_refusals_are_retried_after_the_time_that_they_name() -> None:
         with pytest.raises(akin_search.ProblemError) as raised:
             client.stats()
         assert (raised.value.code, raised.value.retry_after_s) == ("not_ready", 60.0)
+
+
+def test_clients_that_were_refused_together_come_back_apart() -> None:
+    refused = akin_search.ProblemError({"status": 503}, retry_after_s=2.0)
+    pauses = {Backoff(10).wait(refused).seconds for _ in range(20)}
+    assert len(pauses) > 1 and min(pauses) >= 2 and max(pauses) <= 3
+    assert Backoff(2).wait(refused).seconds == 2
+    with pytest.raises(akin_search.ProblemError):
+        Backoff(1.9).wait(refused)
 
 
 def test_other_failures_are_not_retried() -> None:

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// Milliseconds since the epoch. Finer parts of a client's time are cut off.
+/// A time as RFC 3339 has it, to the millisecond. Finer parts of a client's time are cut off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(try_from = "String", into = "String")]
 #[schema(value_type = String, format = DateTime, example = "2026-11-21T12:00:00.000Z")]

@@ -86,11 +86,11 @@ impl Sender<'_> {
                 (moved, wait) = (Instant::now(), WAIT_FIRST);
             }
             let why = attempt.why.expect("unanswered documents have a reason");
-            let pause = why.retry_after.unwrap_or(wait);
-            if moved.elapsed() + pause > self.patience {
+            let left = self.patience.saturating_sub(moved.elapsed());
+            let Some(pause) = pause(why.retry_after, wait, left, random_share()) else {
                 let waited_s = moved.elapsed().as_secs();
                 return Err(SendError::GaveUp { waited_s, reason: why.reason });
-            }
+            };
             (self.on_wait)(&why.reason);
             std::thread::sleep(pause);
             wait = (wait * 2).min(WAIT_MAX);
@@ -123,6 +123,19 @@ impl Sender<'_> {
         }
         Ok(Attempt { unanswered: items, why: Some(Setback::of(&problem)) })
     }
+}
+
+/// How long to wait for the next try; `None` if that is longer than `left`. Clients that were refused
+/// at the same time must not all come back at the same time, so a random share is added.
+fn pause(named: Option<Duration>, wait: Duration, left: Duration, share: f64) -> Option<Duration> {
+    let least = named.unwrap_or(wait / 2);
+    let spread = named.unwrap_or_default().max(wait) / 2;
+    (least <= left).then(|| (least + spread.mul_f64(share)).min(left))
+}
+
+/// A number from 0 to 1.
+fn random_share() -> f64 {
+    f64::from(getrandom::u32().unwrap_or_default()) / f64::from(u32::MAX)
 }
 
 impl Setback {
@@ -171,4 +184,25 @@ fn next_answer(lines: &mut impl Iterator<Item = io::Result<Vec<u8>>>) -> Result<
 /// The problem of a document for which another try may succeed.
 fn temporary(answer: &Answer) -> Option<&Problem> {
     answer.problem.as_ref().filter(|problem| problem.is_temporary())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn clients_that_were_refused_together_come_back_apart() {
+        let s = Duration::from_secs;
+        let pause = |named, left, share| pause(named, s(2), left, share);
+        assert_eq!(pause(Some(s(4)), s(60), 0.0), Some(s(4)), "not before the named time");
+        assert_eq!(pause(Some(s(4)), s(60), 1.0), Some(s(6)));
+        assert_eq!(pause(Some(s(0)), s(60), 1.0), Some(s(1)));
+        assert_eq!(pause(None, s(60), 0.0), Some(s(1)));
+        assert_eq!(pause(None, s(60), 1.0), Some(s(2)));
+        assert_eq!(pause(Some(s(4)), s(5), 1.0), Some(s(5)), "within the patience");
+        assert_eq!(pause(Some(s(4)), s(3), 0.0), None);
+        let shares: Vec<_> = (0..8).map(|_| random_share()).collect();
+        assert!(shares.iter().all(|share| (0.0..=1.0).contains(share)), "{shares:?}");
+        assert!(shares.iter().any(|share| *share != shares[0]), "{shares:?}");
+    }
 }

@@ -237,9 +237,14 @@ pub struct AddedLine {
 #[derive(Serialize, ToSchema)]
 pub struct ErrorLine {
     line: u64,
-    /// `error`.
-    status: &'static str,
+    status: ErrorStatus,
     problem: ProblemReply,
+}
+
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ErrorStatus {
+    Error,
 }
 
 impl Reporter {
@@ -282,7 +287,7 @@ impl Reporter {
                 self.tally.errors += 1;
                 self.log(&problem);
                 let problem = problem.reply(request_id::text(&self.request_id));
-                let line = ErrorLine { line: number, status: "error", problem };
+                let line = ErrorLine { line: number, status: ErrorStatus::Error, problem };
                 ndjson::write_line(results, &ResultLine::Failed(line));
             }
         }

@@ -150,15 +150,13 @@ pub enum ChangesLine {
 #[derive(Serialize, ToSchema)]
 #[serde(tag = "change", rename_all = "snake_case")]
 pub enum DocumentChanged {
-    Stored {
-        id: DocumentId,
-        stored_at: Time,
-    },
+    #[schema(title = "DocumentStored")]
+    Stored { id: DocumentId, stored_at: Time },
     /// Also if it expired.
-    Removed {
-        id: DocumentId,
-    },
+    #[schema(title = "DocumentRemoved")]
+    Removed { id: DocumentId },
     /// The document is in the cluster of this name now. It may have been before.
+    #[schema(title = "DocumentClustered")]
     Clustered {
         id: DocumentId,
         #[schema(example = "a9738ed41e992d80")]

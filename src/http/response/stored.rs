@@ -69,6 +69,7 @@ impl From<Record> for DocumentReply {
 #[serde(untagged)]
 pub enum ExportedLine {
     Document(DocumentReply),
+    #[schema(title = "DamagedDocument")]
     Damaged {
         /// As far as it can be read.
         id: String,

@@ -9,7 +9,7 @@
 """
 
 from . import types
-from ._bulk import Progress
+from ._bulk import BulkResult, FailedLine, Progress
 from .client import AsyncClient, Client
 from .errors import AkinError, ConnectionFailed, IncompleteWarning, ProblemError, ServerFailed
 from .rows import documents
@@ -18,8 +18,10 @@ from .server import Server
 __all__ = [
     "AkinError",
     "AsyncClient",
+    "BulkResult",
     "Client",
     "ConnectionFailed",
+    "FailedLine",
     "IncompleteWarning",
     "ProblemError",
     "Progress",

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, replace
-from typing import Any, Callable, Dict, List, Mapping, Optional
+from typing import Any, Callable, Dict, List, Mapping, Optional, Union
 from uuid import uuid4
+
+from typing_extensions import TypeAlias
 
 from . import types
 from ._exchange import (
@@ -17,7 +19,6 @@ from ._exchange import (
     Read,
     Request,
     Send,
-    Stream,
     Take,
     encode,
     read_all,
@@ -53,6 +54,15 @@ class Progress:
 OnProgress = Callable[[Progress], None]
 
 
+class FailedLine(types.ErrorLine):
+    """A document of many that was refused."""
+
+    id: str
+
+
+BulkResult: TypeAlias = Union[types.AddedLine, FailedLine]
+
+
 @dataclass(frozen=True)
 class _Line:
     """A document on its way, with its place in the input."""
@@ -62,11 +72,9 @@ class _Line:
     body: bytes
 
 
-class Bulk(Stream[types.BulkResult]):
-    def __init__(
-        self, request: Request, documents: Any, progress: Optional[OnProgress], patience_s: float
-    ) -> None:
-        super().__init__(request, documents)
+class Bulk:
+    def __init__(self, request: Request, progress: Optional[OnProgress], patience_s: float) -> None:
+        self._request = request
         self._patience_s = patience_s
         self._on_progress = progress
         self._progress = Progress()
@@ -135,7 +143,7 @@ class Bulk(Stream[types.BulkResult]):
 
     def _attempt(self, attempt: _Attempt) -> Exchange[Optional[AkinError]]:
         body = b"".join(line.body + b"\n" for line in attempt.lines)
-        head: Head = yield Send(replace(self.request, body=body))
+        head: Head = yield Send(replace(self._request, body=body))
         if head.status >= 400:
             return ProblemError.parse(head.status, (yield from read_all()), head.retry_after)
         failure: Optional[AkinError] = None

@@ -1,4 +1,7 @@
-"""The calls of the HTTP API, once for both clients: each function builds what is sent."""
+"""The calls of the HTTP API, once for both clients: each function builds what is sent.
+
+`**options` are the parameters that openapi.yaml has for the call, by their types in `types`.
+"""
 
 from __future__ import annotations
 
@@ -9,16 +12,26 @@ from urllib.parse import quote
 from uuid import uuid4
 from warnings import warn
 
+from typing_extensions import TypedDict, Unpack
+
 from . import types
-from ._bulk import Bulk, OnProgress
-from ._exchange import NDJSON, Call, Exchange, Give, Request, Stream, encode, params, timestamp
+from ._bulk import Bulk, BulkResult, OnProgress
+from ._exchange import NDJSON, Call, Exchange, Give, Request, Stream, encode, params, streamed
 from .errors import IncompleteWarning
 
+Id = types.GivenId
 Time = Union[str, datetime]
 
 
+class Changes(TypedDict):
+    """What was stored and removed, in order; the next call goes on at `position`."""
+
+    changes: List[types.DocumentChanged]
+    position: str
+
+
 def insert(
-    id: Optional[str] = None,
+    id: Optional[Id] = None,
     text: Optional[str] = None,
     *,
     tokens: Optional[Collection[types.Token]] = None,
@@ -26,14 +39,7 @@ def insert(
     signature: Optional[Sequence[int]] = None,
     metadata: Optional[Mapping[str, Any]] = None,
     expires_at: Optional[Time] = None,
-    check: Optional[bool] = None,
-    on_duplicate: Optional[types.OnDuplicate] = None,
-    threshold: Optional[float] = None,
-    points: Optional[int] = None,
-    passages: Optional[bool] = None,
-    on_contained: Optional[types.OnDuplicate] = None,
-    containment_min: Optional[float] = None,
-    of: Optional[types.ContainedOf] = None,
+    **options: Unpack[types.AddDocumentsQuery],
 ) -> Call[types.Added]:
     """Adds a document, or replaces the one with this id. It is on disk when this returns.
 
@@ -48,41 +54,20 @@ def insert(
         # Made here, so that a document whose answer was lost can be sent again.
         "id": str(uuid4()) if id is None else id,
         "metadata": metadata,
-        "expires_at": None if expires_at is None else timestamp(expires_at),
+        "expires_at": expires_at,
         **_content(text=text, tokens=tokens, fields=fields, signature=signature),
     }
-    query = params(
-        check=check,
-        on_duplicate=on_duplicate,
-        threshold=threshold,
-        points=points,
-        passages=passages,
-        on_contained=on_contained,
-        containment_min=containment_min,
-        of=of,
-    )
-    return Call(Request("POST", "/documents", query, encode(_given(document))), json.loads)
+    return _posted("/documents", _given(document), **options)
 
 
 def query(
     text: Optional[str] = None,
     *,
-    id: Optional[str] = None,
+    id: Optional[Id] = None,
     tokens: Optional[Collection[types.Token]] = None,
     fields: Optional[Mapping[str, str]] = None,
     signature: Optional[Sequence[int]] = None,
-    k: Optional[int] = None,
-    measure: Optional[types.Measure] = None,
-    of: Optional[types.ContainedOf] = None,
-    threshold: Optional[float] = None,
-    points: Optional[int] = None,
-    limit: Optional[int] = None,
-    mode: Optional[types.Mode] = None,
-    filter: Optional[str] = None,
-    stored_after: Optional[Time] = None,
-    stored_before: Optional[Time] = None,
-    offset: Optional[int] = None,
-    include: Optional[Sequence[str]] = None,
+    **options: Unpack[types.SimilarToPostedQuery],
 ) -> Call[types.Answer]:
     """Finds the near-duplicates of a text, a set, a record, or of the stored document `id`.
 
@@ -93,66 +78,26 @@ def query(
     `filter` is a condition on metadata, such as `@.lang == "en" && @.year >= 2020`; `include` says
     what matches have besides their scores: `text`, `metadata` or both; by default neither.
     """
-    probe = {
-        **_content(id=id, text=text, tokens=tokens, fields=fields, signature=signature),
-        "k": k,
-        "measure": measure,
-        "of": of,
-        "threshold": threshold,
-        "points": points,
-        "limit": limit,
-        "mode": mode,
-        "filter": filter,
-        "stored_after": None if stored_after is None else timestamp(stored_after),
-        "stored_before": None if stored_before is None else timestamp(stored_before),
-    }
-    options = params(offset=offset, include=include)
-    return Call(Request("POST", "/similar", options, encode(_given(probe))), json.loads)
+    content = _content(id=id, text=text, tokens=tokens, fields=fields, signature=signature)
+    return _posted("/similar", {**content, **_given(options)})
 
 
 def query_many(
-    probes: Sequence[types.Probe],
-    *,
-    k: Optional[int] = None,
-    measure: Optional[types.Measure] = None,
-    of: Optional[types.ContainedOf] = None,
-    threshold: Optional[float] = None,
-    limit: Optional[int] = None,
-    mode: Optional[types.Mode] = None,
-    filter: Optional[str] = None,
-    include: Optional[Sequence[str]] = None,
-) -> Call[List[Union[types.Answer, types.FailedProbe]]]:
+    probes: Sequence[types.LookupProbe], **options: Unpack[types.SimilarToPostedQuery]
+) -> Call[List[types.ProbeAnswer]]:
     """Looks up several probes in one request: an answer for each, in their order.
 
     A probe that cannot be looked up is answered by `{"error": …}`, also if the call has cost too
     much before it (`request_too_costly`).
     """
-    options = params(
-        k=k,
-        measure=measure,
-        of=of,
-        threshold=threshold,
-        limit=limit,
-        mode=mode,
-        filter=filter,
-        include=include,
-    )
-    return Call(Request("POST", "/similar", options, encode(list(probes))), json.loads)
+    return _posted("/similar", list(probes), **options)
 
 
 def passages(
     text: Optional[str] = None,
     *,
-    id: Optional[str] = None,
-    words_min: Optional[int] = None,
-    containment_min: Optional[float] = None,
-    of: Optional[types.ContainedOf] = None,
-    limit: Optional[int] = None,
-    offset: Optional[int] = None,
-    filter: Optional[str] = None,
-    stored_after: Optional[Time] = None,
-    stored_before: Optional[Time] = None,
-    include: Optional[Sequence[str]] = None,
+    id: Optional[Id] = None,
+    **options: Unpack[types.PassagesOfPostedQuery],
 ) -> Call[types.PassageAnswer]:
     """Finds the stored documents that share passages with a text, or with the stored document `id`.
 
@@ -160,101 +105,67 @@ def passages(
     texts: `text[start:end]`. `containment_min` is the least share of the probe's words in passages,
     or with `of="match"` of the match's words; `include=["metadata"]` adds the metadata of matches.
     """
-    options = params(
-        words_min=words_min,
-        containment_min=containment_min,
-        of=of,
-        limit=limit,
-        offset=offset,
-        filter=filter,
-        stored_after=stored_after,
-        stored_before=stored_before,
-        include=include,
-    )
-    body = encode(_content(id=id, text=text))
-    return Call(Request("POST", "/passages", options, body), json.loads)
-
-
-class PassageMatches(Stream[types.PassageMatch]):
-    """Matches of a search for passages, a page at a time."""
-
-    def exchange(self, patience_s: float) -> Exchange[None]:
-        query, offset = dict(self.request.params), 0
-        while True:
-            request = Request(
-                "POST", "/passages", {**query, "offset": str(offset)}, self.request.body
-            )
-            answer = yield from Call(request, json.loads).result(patience_s)
-            for match in answer["matches"]:
-                yield Give(match)
-            if not answer["more"]:
-                break
-            offset += len(answer["matches"])
-        if answer["truncated"]:
-            warn(IncompleteWarning({"truncated": True}), stacklevel=2)
+    return _posted("/passages", {**_content(id=id, text=text), **_given(options)})
 
 
 def passage_matches(
     text: Optional[str] = None,
     *,
-    id: Optional[str] = None,
-    words_min: Optional[int] = None,
-    containment_min: Optional[float] = None,
-    of: Optional[types.ContainedOf] = None,
-    filter: Optional[str] = None,
-    stored_after: Optional[Time] = None,
-    stored_before: Optional[Time] = None,
-    include: Optional[Sequence[str]] = None,
+    id: Optional[Id] = None,
     page: int = 1000,
+    **options: Unpack[types.PassagesOfPostedQuery],
 ) -> Stream[types.PassageMatch]:
     """All matches of `passages`, `page` of them a request.
 
     A search that was truncated ends with an `IncompleteWarning`. The server returns the first
     10,000 matches (`limit_max`) and refuses to go on beyond them.
     """
-    call = passages(
-        text,
-        id=id,
-        words_min=words_min,
-        containment_min=containment_min,
-        of=of,
-        limit=page,
-        filter=filter,
-        stored_after=stored_after,
-        stored_before=stored_before,
-        include=include,
-    )
-    return PassageMatches(call.request)
+    search = {**_content(id=id, text=text), **_given(options), "limit": page}
+
+    def exchange(patience_s: float) -> Exchange[None]:
+        offset = 0
+        while True:
+            answer = yield from _posted("/passages", {**search, "offset": offset}).result(
+                patience_s
+            )
+            yield from map(Give, answer["matches"])
+            if not answer["more"]:
+                break
+            offset += len(answer["matches"])
+        if answer["truncated"]:
+            warn(IncompleteWarning({"truncated": True}), stacklevel=2)
+
+    return Stream(exchange)
 
 
-def remove(id: str) -> Call[None]:
+def remove(id: Id) -> Call[None]:
     """Removes a document; `document_not_found` if there is none."""
     return Call(Request("DELETE", _document(id)), _nothing)
 
 
-def remove_where(
-    *,
-    filter: Optional[str] = None,
-    stored_after: Optional[Time] = None,
-    stored_before: Optional[Time] = None,
-) -> Call[types.Removed]:
+def remove_many(ids: Iterable[Id]) -> Call[types.Removed]:
+    """Removes the stored documents among these ids."""
+    return _posted("/remove", {"ids": _ids(ids)})
+
+
+def remove_where(**conditions: Unpack[types.RemoveDocumentsQuery]) -> Call[types.Removed]:
     """Removes every document that meets the conditions, of which at least one is needed."""
-    query = params(filter=filter, stored_after=stored_after, stored_before=stored_before)
-    return Call(Request("DELETE", "/documents", query), json.loads)
+    return Call(Request("DELETE", "/documents", params(**conditions)), json.loads)
 
 
-def get(id: str, *, include: Optional[Sequence[str]] = None) -> Call[types.StoredDocument]:
+def get(id: Id, **options: Unpack[types.GetDocumentQuery]) -> Call[types.StoredDocument]:
     """A stored document; `include` adds its `sketch`, its `shingles`, or both."""
-    return Call(Request("GET", _document(id), params(include=include)), json.loads)
+    return _got(_document(id), **options)
 
 
-def get_many(ids: Iterable[str], *, include: Optional[Sequence[str]] = None) -> Call[types.Fetched]:
+def get_many(
+    ids: Iterable[Id], **options: Unpack[types.FetchDocumentsQuery]
+) -> Call[types.Fetched]:
     """The stored documents among these ids, in their order, and the ids that are not stored."""
-    body = encode({"ids": _ids(ids)})
-    return Call(Request("POST", "/fetch", params(include=include), body), json.loads)
+    return _posted("/fetch", {"ids": _ids(ids)}, **options)
 
 
-def change(id: str, **changes: Any) -> Call[types.Added]:
+def change(id: Id, **changes: Unpack[types.DocumentChange]) -> Call[types.Added]:
     """Changes `metadata` or `expires_at` of a stored document and leaves its content as it is.
 
     The change is a merge patch: `metadata={"lang": "en", "draft": None}` sets one field and removes
@@ -264,105 +175,96 @@ def change(id: str, **changes: Any) -> Call[types.Added]:
 
 
 def compare(
-    a: Union[str, types.Probe],
-    b: Union[str, types.Probe],
-    *,
-    explain: Optional[bool] = None,
-    measures: Optional[Sequence[str]] = None,
+    a: Union[Id, types.Probe],
+    b: Union[Id, types.Probe],
+    **options: Unpack[types.ComparePostedQuery],
 ) -> Call[types.Comparison]:
     """The Jaccard similarity of two documents, each the id of a stored one or a probe."""
+    sides = {"a": a, "b": b}
     pair = {
-        name: {"id": side} if isinstance(side, str) else side for name, side in (("a", a), ("b", b))
+        name: side if isinstance(side, Mapping) else {"id": side} for name, side in sides.items()
     }
-    query = params(explain=explain, measures=measures)
-    return Call(Request("POST", "/resemblance", query, encode(pair)), json.loads)
+    return _posted("/resemblance", pair, **options)
 
 
-def collapse(ids: Iterable[str], *, threshold: Optional[float] = None) -> Call[types.Collapsed]:
+def collapse(ids: Iterable[Id], **options: Unpack[types.CollapseQuery]) -> Call[types.Collapsed]:
     """Keeps the highest-ranked of each group of near-duplicates in a ranked list of ids."""
-    body = encode(_given({"ids": _ids(ids), "threshold": threshold}))
-    return Call(Request("POST", "/collapse", body=body), json.loads)
+    return _posted("/collapse", {"ids": _ids(ids)}, **options)
 
 
-def pairs(
-    *, threshold: Optional[float] = None, mode: Optional[types.Mode] = None
-) -> Stream[types.Pair]:
+def pairs(**options: Unpack[types.PairsQuery]) -> Stream[types.FoundPair]:
     """Every pair of near-duplicates, while the server finds them."""
-    return Stream(Request("GET", "/pairs", params(threshold=threshold, mode=mode)))
+    return streamed(Request("GET", "/pairs", params(**options)))
 
 
-def clusters(
-    *,
-    threshold: Optional[float] = None,
-    mode: Optional[types.Mode] = None,
-    linkage: Optional[types.Linkage] = None,
-    min_size: Optional[int] = None,
-) -> Stream[types.Cluster]:
+def clusters(**options: Unpack[types.ClustersQuery]) -> Stream[types.Cluster]:
     """All clusters of near-duplicates, by their representatives."""
-    query = params(threshold=threshold, mode=mode, linkage=linkage, min_size=min_size)
-    return Stream(Request("GET", "/clusters", query))
+    return streamed(Request("GET", "/clusters", params(**options)))
 
 
-def cluster_of(
-    id: str,
-    *,
-    threshold: Optional[float] = None,
-    mode: Optional[types.Mode] = None,
-    linkage: Optional[types.Linkage] = None,
-) -> Call[types.Cluster]:
+def cluster_of(id: Id, **options: Unpack[types.ClustersQuery]) -> Call[types.Cluster]:
     """The cluster of a stored document: it alone if it has no near-duplicates."""
-    query = params(id=id, threshold=threshold, mode=mode, linkage=linkage)
-    return Call(Request("GET", "/clusters", query), _first_line)
+    query = params(id=id, **options)
+    return Call(Request("GET", "/clusters", query), lambda body: _values(body)[0])
 
 
-def _first_line(body: bytes) -> Any:
-    return json.loads(body.split(b"\n", 1)[0])
+def changes(**options: Unpack[types.ChangesQuery]) -> Call[Changes]:
+    """The documents that were stored or removed since the `position` of an earlier answer.
+
+    Without `since` the answer has the position of now alone. `wait_s` is how long to wait if
+    nothing has happened; `changes_gone` means that all documents must be read again.
+    """
+    wait_s = options.get("wait_s") or 0
+    return Call(Request("GET", "/changes", params(**options), wait_s=wait_s), _changes)
 
 
-def export(
-    *,
-    order: Optional[types.Order] = None,
-    on_damaged: Optional[types.OnDamaged] = None,
-) -> Stream[types.ExportedDocument]:
+def _changes(body: bytes) -> Changes:
+    *lines, end = _values(body)
+    return {"changes": lines, "position": end["position"]}
+
+
+def export(**options: Unpack[types.ExportDocumentsQuery]) -> Stream[types.ExportedLine]:
     """Every document from one consistent view, as it can be inserted again."""
-    query = params(order=order, on_damaged=on_damaged)
-    return Stream(Request("GET", "/export", query))
+    return streamed(Request("GET", "/export", params(**options)))
 
 
-class Ids(Stream[str]):
-    """Ids in byte order, a page at a time."""
+def ids(
+    *,
+    after: Optional[Id] = None,
+    page: int = 1000,
+    **conditions: Unpack[types.RemoveDocumentsQuery],
+) -> Stream[str]:
+    """The ids of all documents that meet the conditions, in byte order, those after `after`.
 
-    def exchange(self, patience_s: float) -> Exchange[None]:
-        query = dict(self.request.params)
+    `page` is how many a request brings.
+    """
+
+    def exchange(patience_s: float) -> Exchange[None]:
+        last: Optional[Id] = after
         while True:
-            page = Call(Request("GET", "/documents", query), json.loads)
-            answer = yield from page.result(patience_s)
-            for id in answer["ids"]:
-                yield Give(id)
-            if answer.get("next") is None:
+            got = _got("/documents", after=last, limit=page, **conditions)
+            answer = yield from got.result(patience_s)
+            yield from map(Give, answer["ids"])
+            last = answer.get("next")
+            if last is None:
                 return
-            query["after"] = answer["next"]
+
+    return Stream(exchange)
 
 
-def ids(*, after: Optional[str] = None, page: int = 1000) -> Stream[str]:
-    """All ids in byte order, those after `after`; `page` of them a request."""
-    return Ids(Request("GET", "/documents", params(after=after, limit=page)))
+def count(**conditions: Unpack[types.RemoveDocumentsQuery]) -> Call[int]:
+    """The number of documents that meet the conditions; without any, of all documents."""
+    query = params(count=True, limit=1, **conditions)
+    return Call(Request("GET", "/documents", query), lambda body: json.loads(body)["count"])
 
 
 def bulk(
     documents: Any,
     *,
-    check: Optional[bool] = None,
-    on_duplicate: Optional[types.OnDuplicate] = None,
-    threshold: Optional[float] = None,
-    points: Optional[int] = None,
-    passages: Optional[bool] = None,
-    on_contained: Optional[types.OnDuplicate] = None,
-    containment_min: Optional[float] = None,
-    of: Optional[types.ContainedOf] = None,
     progress: Optional[OnProgress] = None,
     patience_s: float = 60.0,
-) -> Stream[types.BulkResult]:
+    **options: Unpack[types.AddDocumentsQuery],
+) -> Stream[BulkResult]:
     """Inserts any number of documents, in requests of at most 512 documents or 1 MiB.
 
     Yields a result for each document while it goes on; a refused one has the status `error`.
@@ -370,25 +272,17 @@ def bulk(
 
     `documents` is an iterable of dictionaries, or of rows as `akin_search.documents` takes them,
     whose columns are those of a document; for `AsyncClient` also an asynchronous iterable.
-    `progress` is called after each request. `patience_s` is how long to wait, in sum and without progress,
-    before tries of a request that was refused for the time being or whose connection failed.
+    `progress` is called after each request. `patience_s` is how long to wait, in sum and without
+    progress, before tries of a request that was refused for the time being or whose connection
+    failed.
     """
-    query = params(
-        check=check,
-        on_duplicate=on_duplicate,
-        threshold=threshold,
-        points=points,
-        passages=passages,
-        on_contained=on_contained,
-        containment_min=containment_min,
-        of=of,
-    )
-    return Bulk(Request("POST", "/documents", query, media=NDJSON), documents, progress, patience_s)
+    request = Request("POST", "/documents", params(**options), media=NDJSON)
+    return Stream(Bulk(request, progress, patience_s).exchange, documents)
 
 
-def stats() -> Call[Dict[str, Any]]:
+def stats() -> Call[types.Stats]:
     """Figures of the collection and of the process."""
-    return Call(Request("GET", "/stats"), json.loads)
+    return _got("/stats")
 
 
 def collections() -> Call[List[str]]:
@@ -397,7 +291,7 @@ def collections() -> Call[List[str]]:
 
 
 def create_collection(
-    name: str, settings: Optional[Mapping[str, Any]] = None
+    name: str, settings: Optional[types.Settings] = None
 ) -> Call[types.Collection]:
     """Creates a collection, or finds it with these settings; else `collection_exists`."""
     body = encode(settings or {})
@@ -427,6 +321,14 @@ def request(
     return Call(Request(method, path, params or {}, body, in_collection=False), _any)
 
 
+def _got(path: str, **query: Any) -> Call[Any]:
+    return Call(Request("GET", path, params(**query)), json.loads)
+
+
+def _posted(path: str, body: Any, **query: Any) -> Call[Any]:
+    return Call(Request("POST", path, params(**query), encode(body)), json.loads)
+
+
 def _content(**contents: Any) -> Dict[str, Any]:
     given = _given(contents)
     if len(given) != 1:
@@ -437,7 +339,7 @@ def _content(**contents: Any) -> Dict[str, Any]:
     return given
 
 
-def _ids(ids: Iterable[str]) -> List[str]:
+def _ids(ids: Iterable[Id]) -> List[Id]:
     """A string is an iterable of strings, too, but of no ids."""
     if isinstance(ids, (str, bytes)):
         raise TypeError(f"a list of ids is needed, not a single {type(ids).__name__}")
@@ -448,12 +350,16 @@ def _given(values: Mapping[str, Any]) -> Dict[str, Any]:
     return {name: value for name, value in values.items() if value is not None}
 
 
-def _document(id: str) -> str:
-    return "/documents/" + quote(id, safe="")
+def _document(id: Id) -> str:
+    return "/documents/" + quote(str(id), safe="")
 
 
 def _collection(name: str) -> str:
     return "/collections/" + quote(name, safe="")
+
+
+def _values(lines: bytes) -> List[Any]:
+    return [json.loads(line) for line in lines.splitlines()]
 
 
 def _names(content: bytes) -> List[str]:

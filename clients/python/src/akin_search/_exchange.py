@@ -47,6 +47,8 @@ class Request:
     media: str = JSON
     in_collection: bool = True
     """Whether the path is one below that of a collection."""
+    wait_s: float = 0
+    """How long the server may wait before it answers."""
 
 
 @dataclass(frozen=True)
@@ -114,16 +116,19 @@ class Call(Generic[T]):
             yield backoff.wait(ProblemError.parse(head.status, content, head.retry_after))
 
 
-@dataclass
+@dataclass(frozen=True)
 class Stream(Generic[T]):
+    """Items that arrive one by one. `Take` takes from `documents`."""
+
+    exchange: Callable[[float], Exchange[None]]
+    documents: Any = ()
+
+
+def streamed(request: Request) -> Stream[Any]:
     """A request that is answered by NDJSON. It is not sent again once the answer has begun."""
 
-    request: Request
-    documents: Any = ()
-    """What `Take` takes from."""
-
-    def exchange(self, patience_s: float) -> Exchange[None]:
-        yield from send_until_accepted(self.request, Backoff(patience_s))
+    def exchange(patience_s: float) -> Exchange[None]:
+        yield from send_until_accepted(request, Backoff(patience_s))
         lines = Lines()
         while True:
             chunk: bytes = yield Read()
@@ -136,6 +141,8 @@ class Stream(Generic[T]):
                 else:
                     yield Give(value)
         lines.end()
+
+    return Stream(exchange)
 
 
 class Backoff:
@@ -157,12 +164,13 @@ class Backoff:
         """The pause before the next try; raises the failure if there should be none."""
         if isinstance(failure, ProblemError) and not failure.is_temporary:
             raise failure
-        pause_s = getattr(failure, "retry_after_s", None)
-        if pause_s is None:
-            # Clients that were refused at the same time must not all come back at the same time.
-            pause_s = self._next_s * random.uniform(0.5, 1.0)
-        if pause_s > self._left_s:
+        named_s = getattr(failure, "retry_after_s", None)
+        least_s = self._next_s / 2 if named_s is None else named_s
+        if least_s > self._left_s:
             raise failure
+        # Clients that were refused at the same time must not all come back at the same time.
+        spread_s = max(named_s or 0, self._next_s) / 2
+        pause_s = min(least_s + random.uniform(0, spread_s), self._left_s)
         self._left_s -= pause_s
         self._next_s = min(2 * self._next_s, WAIT_MAX_S)
         return Wait(pause_s)

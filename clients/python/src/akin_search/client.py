@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import functools
+import inspect
 import os
 from typing import (
     Any,
@@ -18,10 +19,11 @@ from typing import (
     Optional,
     TypeVar,
     cast,
+    get_args,
 )
 
 import httpx
-from typing_extensions import ParamSpec, Self
+from typing_extensions import ParamSpec, Self, get_type_hints
 
 from . import _calls
 from ._exchange import Call, Exchange, Give, Request, Stream
@@ -42,11 +44,33 @@ class _Method(Generic[P, T]):
         self.build = build
         self.__doc__ = build.__doc__
 
+    @functools.cached_property
+    def signature(self) -> inspect.Signature:
+        """The parameters, with each of the options."""
+        signature = inspect.signature(self.build)
+        hints = get_type_hints(self.build, vars(_calls))
+        parameters = []
+        for parameter in signature.parameters.values():
+            if parameter.kind is not parameter.VAR_KEYWORD:
+                parameters.append(parameter)
+                continue
+            (options,) = get_args(hints[parameter.name])
+            parameters += [
+                inspect.Parameter(name, parameter.KEYWORD_ONLY, default=None, annotation=kind)
+                for name, kind in get_type_hints(options).items()
+            ]
+        return signature.replace(parameters=parameters)
+
     def bind(self, run: Callable[[T], Any]) -> Callable[P, Any]:
         @functools.wraps(self.build)
         def method(*args: P.args, **kwargs: P.kwargs) -> Any:
+            try:
+                self.signature.bind(*args, **kwargs)
+            except TypeError as error:
+                raise TypeError(f"{self.build.__name__}() {error}") from None
             return run(self.build(*args, **kwargs))
 
+        method.__signature__ = self.signature  # type: ignore[attr-defined]
         return method
 
 
@@ -147,6 +171,7 @@ class Client(_Settings[httpx.Client]):
     passages = _Call(_calls.passages)
     passage_matches = _Stream(_calls.passage_matches)
     remove = _Call(_calls.remove)
+    remove_many = _Call(_calls.remove_many)
     remove_where = _Call(_calls.remove_where)
     get = _Call(_calls.get)
     get_many = _Call(_calls.get_many)
@@ -154,6 +179,8 @@ class Client(_Settings[httpx.Client]):
     compare = _Call(_calls.compare)
     collapse = _Call(_calls.collapse)
     cluster_of = _Call(_calls.cluster_of)
+    changes = _Call(_calls.changes)
+    count = _Call(_calls.count)
     pairs = _Stream(_calls.pairs)
     clusters = _Stream(_calls.clusters)
     export = _Stream(_calls.export)
@@ -218,6 +245,7 @@ class AsyncClient(_Settings[httpx.AsyncClient]):
     passages = _AsyncCall(_calls.passages)
     passage_matches = _AsyncStream(_calls.passage_matches)
     remove = _AsyncCall(_calls.remove)
+    remove_many = _AsyncCall(_calls.remove_many)
     remove_where = _AsyncCall(_calls.remove_where)
     get = _AsyncCall(_calls.get)
     get_many = _AsyncCall(_calls.get_many)
@@ -225,6 +253,8 @@ class AsyncClient(_Settings[httpx.AsyncClient]):
     compare = _AsyncCall(_calls.compare)
     collapse = _AsyncCall(_calls.collapse)
     cluster_of = _AsyncCall(_calls.cluster_of)
+    changes = _AsyncCall(_calls.changes)
+    count = _AsyncCall(_calls.count)
     pairs = _AsyncStream(_calls.pairs)
     clusters = _AsyncStream(_calls.clusters)
     export = _AsyncStream(_calls.export)

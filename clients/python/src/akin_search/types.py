@@ -1,271 +1,1849 @@
 """What is sent to the server and what it answers, as plain dictionaries.
 
-The server's `/openapi.yaml` describes every field. Fields that newer servers add are kept: answers
-are passed on as they came.
+Written by clients/generate.py from openapi.yaml.
+Answers are passed on as they came: fields that newer servers add are kept.
 """
 
 from __future__ import annotations
 
 import typing
-from typing import Any, Dict, List, Literal, Mapping, Sequence, Tuple, Union
+from datetime import datetime
+from typing import Any, Literal, Mapping, Optional, Sequence, Union
 
-from typing_extensions import NotRequired, Required, TypeAlias, TypedDict
-
-Mode: TypeAlias = Literal["verified", "estimated", "exact"]
-Measure: TypeAlias = Literal["resemblance", "containment"]
-Linkage: TypeAlias = Literal["single", "representative"]
-Order: TypeAlias = Literal["stored", "id"]
-OnDamaged: TypeAlias = Literal["fail", "report"]
-OnDuplicate: TypeAlias = Literal["keep", "skip"]
-ContainedOf: TypeAlias = Literal["probe", "match"]
-Token: TypeAlias = Union[str, Tuple[str, int], List[Any]]
-"""An element of a ready-made set, or one with how often it occurs."""
+from typing_extensions import NotRequired, TypeAlias, TypedDict
 
 
-class Document(TypedDict, total=False):
-    """Has exactly one of `text`, `tokens`, `fields` and `signature`."""
+class AddDocumentsQuery(TypedDict):
+    """The options of `add_documents`."""
 
-    id: str
-    text: str
-    tokens: typing.Collection[Token]
-    fields: Mapping[str, str]
-    signature: Sequence[int]
-    metadata: Mapping[str, Any]
-    expires_at: str
-
-
-class Probe(TypedDict, total=False):
-    """What a lookup searches for; has exactly one of the first five."""
-
-    id: str
-    text: str
-    tokens: typing.Collection[Token]
-    fields: Mapping[str, str]
-    signature: Sequence[int]
-    k: int
-    measure: Measure
-    of: ContainedOf
-    threshold: float
-    points: int
-    limit: int
-    mode: Mode
-    filter: str
-    stored_after: str
-    stored_before: str
-
-
-class Match(TypedDict):
-    id: str
-    resemblance: float
-    keys_shared: int
-    estimated: NotRequired[float]
-    interval: NotRequired[List[float]]
-    exact: NotRequired[float]
-    containment: NotRequired[Dict[str, float]]
-    shared: NotRequired[int]
-    union: NotRequired[int]
-    metadata: NotRequired[Dict[str, Any]]
-    text: NotRequired[str]
-    tokens: NotRequired[List[Token]]
-    fields: NotRequired[Dict[str, str]]
-    signature: NotRequired[List[int]]
-    points: NotRequired[int]
-    field_points: NotRequired[Dict[str, int]]
+    check: NotRequired[Optional[bool]]
+    """Look for near-duplicates of each document."""
+    on_duplicate: NotRequired[Optional[OnDuplicate]]
+    """`skip`: do not store a new document that has a near-duplicate. A document whose id is
+    stored is replaced. By default `keep`.
+    """
+    threshold: NotRequired[Optional[Threshold]]
+    """The lowest Jaccard similarity of a near-duplicate; by default the collection's threshold."""
+    points: NotRequired[Optional[int]]
+    """Of records, the fewest points of a near-duplicate; by default the collection's. Other
+    documents have a `threshold` instead.
+    """
+    passages: NotRequired[Optional[bool]]
+    """Look for stored documents that share passages with each document, in a collection with
+    `passages.words`.
+    """
+    on_contained: NotRequired[Optional[OnDuplicate]]
+    """`skip`: do not store a new document that shares passages as `containment_min` says. By
+    default `keep`.
+    """
+    containment_min: NotRequired[Optional[Threshold]]
+    """The least share of words in passages: of the document's words, or of the stored document's
+    (`of`).
+    """
+    of: NotRequired[Optional[ContainedOf]]
+    """Whose words `containment_min` is a share of; by default `probe`, the document that is
+    added.
+    """
 
 
-class Problem(TypedDict, total=False):
-    """An error, as RFC 9457 has it; `code` stays the same between versions."""
-
-    type: Required[str]
-    title: Required[str]
-    status: Required[int]
-    detail: Required[str]
-    code: Required[str]
-    request_id: str
-    errors: List[Dict[str, str]]
+AddStatus: TypeAlias = Literal["created", "replaced", "unchanged", "skipped"]
 
 
 class Added(TypedDict):
-    id: str
-    status: Literal["created", "replaced", "unchanged", "skipped"]
-    duplicates: List[Match]
+    """The result of an addition."""
+
+    id: Id
+    status: AddStatus
+    duplicates: list[Match]
+    """The near-duplicates that were stored before it."""
     shingles: int
-    notes: List[str]
+    """The number of its distinct shingles."""
+    notes: list[Note]
+    """What was done that its sender may not expect: `whole_document`, the text has no shingle,
+    so the whole of it is its only one.
+    """
+    cluster: NotRequired[str]
+    """The name of its cluster, in a collection that keeps them; absent while they are being
+    built, and of a document that was skipped.
+    """
     more: NotRequired[bool]
+    """There, and true, if there are more near-duplicates than `duplicates` has room for."""
     truncated: NotRequired[bool]
+    """There, and true, if a work limit was hit while looking for near-duplicates: some may be
+    missing.
+    """
     passages: NotRequired[AddedPassages]
+    """By `passages`: the documents that share passages with it. Absent of a document that was
+    skipped for its near-duplicates.
+    """
 
 
 class AddedLine(Added):
-    """The result of one document of many; `line` is its place in the input, from 1."""
-
     line: int
+    """The line of the document, or its position in the array, from 1."""
 
 
-class FailedLine(TypedDict):
-    """A document of many that was refused."""
-
+class ErrorLine(TypedDict):
     line: int
-    id: str
-    status: Literal["error"]
+    status: ErrorStatus
     problem: Problem
 
 
-BulkResult: TypeAlias = Union[AddedLine, FailedLine]
+ResultLine: TypeAlias = Union[AddedLine, ErrorLine]
+"""The result of one document of a bulk import."""
+
+
+AddedAnswer: TypeAlias = Union[Added, list[ResultLine]]
+"""The result of a document, or an array with a result for each document."""
+
+
+class AddedPassages(TypedDict):
+    """The documents that share passages with a document that is added: all that arrived before
+    it, the documents that share the most words first, then by their longest run of equal
+    words, then by their age.
+    """
+
+    matches: list[PassageMatch]
+    """The document that is added is the `probe`."""
+    guarantee: PassageGuarantee
+    more: bool
+    """There are more matches than `limits.duplicates_max`."""
+    truncated: bool
+    """A limit was hit, or a damaged text is not in the index: documents or passages may be
+    missing.
+    """
 
 
 class Answer(TypedDict):
-    matches: List[Match]
+    """The near-duplicates of a probe: `resemblance` falling, then by id, within the groups of
+    the first 40 candidates and of the next 40, 80, 160 … candidates.
+    """
+
+    matches: list[Match]
     candidates: int
+    """Distinct sets that share a key with the probe; or, if it was a scan, all documents, or
+    with `k` all distinct sets.
+    """
     more: bool
+    """There are more matches than `limit`; with `k` never true."""
     truncated: bool
-    mode: Mode
-    found_by: str
-    took_us: int
+    """A work limit was hit: some matches may be missing."""
     expected_recall: NotRequired[float]
-    guarantee: NotRequired[Dict[str, int]]
-    chances: NotRequired[List[Dict[str, float]]]
+    """The chance to find a document whose similarity is exactly the threshold; of records, one
+    that agrees in a field. With `k`, the least chance to find each of the `k` most similar
+    documents whose similarity is at least `floor`, unless `truncated` is true. Absent with
+    `measure=containment`, of which `guarantee` says what is sure to be found.
+    """
+    guarantee: NotRequired[PassageGuarantee]
+    """With `measure=containment` only: unless `truncated` is true, every document that reaches
+    the threshold and has a run of so many words of the probe is found. Others may be missing.
+    """
+    chances: NotRequired[list[PassageChance]]
+    """With `measure=containment` and `of=probe` only: the chances to find a document that has
+    the whole probe, edited.
+    """
     threshold: NotRequired[float]
+    """Of records, `points` as a share of the most that two of them can have. Absent with `k`."""
     floor: NotRequired[float]
+    """With `k` only: the similarity from which `expected_recall` holds. Less similar documents
+    may be among the matches, and others may be missing. Absent in mode `estimated`, where the
+    matches are the highest estimates of all documents.
+    """
     points: NotRequired[int]
+    """Of records only: the fewest points of a match."""
+    mode: Mode
+    found_by: FoundBy
+    """Whether the candidates share a key of the sketch with the probe (`keys`), one of the first
+    elements (`prefix`) or a run of words (`passages`), or are all documents (`scan`).
+    """
+    took_us: int
 
 
 class FailedProbe(TypedDict):
     error: Problem
 
 
-class PassagePlace(TypedDict):
-    """A part of a text: `text[start:end]`."""
-
-    start: int
-    end: int
-    words: int
+ProbeAnswer: TypeAlias = Union[Answer, FailedProbe]
+"""The answer to a probe of several probes: its near-duplicates, or why it could not be
+looked up.
+"""
 
 
-class SharedPassage(TypedDict):
-    probe: PassagePlace
-    match: PassagePlace
-    words_equal: int
+Answers: TypeAlias = Union[Answer, list[ProbeAnswer]]
+"""An answer to a probe; an array of answers to an array of probes, in the order of the
+probes.
+"""
 
 
-class PassageMatch(TypedDict):
-    id: str
-    words_shared: int
-    longest: int
-    containment: Dict[str, float]
-    passages: List[SharedPassage]
-    metadata: NotRequired[Dict[str, Any]]
+class ChangesEnd(TypedDict):
+    """Where the next call goes on."""
+
+    position: str
+    """The `since` of the next call."""
 
 
-class AddedPassages(TypedDict):
-    """The documents that share passages with a document that is added, the `probe`."""
-
-    matches: List[PassageMatch]
-    guarantee: Dict[str, int]
-    more: bool
-    truncated: bool
+class DocumentStored(TypedDict):
+    id: Id
+    stored_at: Time
+    change: Literal["stored"]
 
 
-class PassageAnswer(TypedDict):
-    matches: List[PassageMatch]
-    probe: Dict[str, int]
-    guarantee: Dict[str, int]
-    chances: List[Dict[str, float]]
-    more: bool
-    truncated: bool
-    took_us: int
+class DocumentRemoved(TypedDict):
+    """Also if it expired."""
+
+    id: Id
+    change: Literal["removed"]
 
 
-class StoredDocument(TypedDict):
-    id: str
-    stored_at: str
-    shingles: int
-    fingerprint: str
-    notes: List[str]
-    text: NotRequired[str]
-    tokens: NotRequired[List[Token]]
-    fields: NotRequired[Dict[str, str]]
-    signature: NotRequired[List[int]]
-    metadata: NotRequired[Dict[str, Any]]
-    expires_at: NotRequired[str]
-    included: NotRequired[Dict[str, Any]]
+class DocumentClustered(TypedDict):
+    """The document is in the cluster of this name now. It may have been before."""
+
+    id: Id
+    cluster: str
+    change: Literal["clustered"]
 
 
-class Fetched(TypedDict):
-    documents: List[StoredDocument]
-    unknown: List[str]
+DocumentChanged: TypeAlias = Union[DocumentStored, DocumentRemoved, DocumentClustered]
+"""A document was stored, removed, or has another cluster."""
 
 
-class ExportedDocument(TypedDict):
-    id: str
-    text: NotRequired[str]
-    tokens: NotRequired[List[Token]]
-    fields: NotRequired[Dict[str, str]]
-    metadata: NotRequired[Dict[str, Any]]
-    expires_at: NotRequired[str]
-    problem: NotRequired[Problem]
+ChangesLine: TypeAlias = Union[DocumentChanged, ChangesEnd]
+"""A line of the feed: a change, or last of all where the next call goes on."""
 
 
-class Removed(TypedDict):
-    matched: int
-    removed: int
-    took_us: int
+class ChangesQuery(TypedDict):
+    """The options of `changes`."""
 
-
-class Comparison(TypedDict):
-    probability_reported: float
-    took_us: int
-    estimated: NotRequired[Dict[str, Any]]
-    exact: NotRequired[Dict[str, Any]]
-    containment: NotRequired[Dict[str, float]]
-    probability_candidate: NotRequired[float]
-    points: NotRequired[int]
-    field_points: NotRequired[Dict[str, int]]
-    measures: NotRequired[Dict[str, Any]]
-    explanation: NotRequired[Dict[str, Any]]
-
-
-class Pair(TypedDict):
-    a: str
-    b: str
-    resemblance: float
-    estimated: NotRequired[float]
-    interval: NotRequired[List[float]]
-    exact: NotRequired[float]
-    containment: NotRequired[Dict[str, float]]
-    shared: NotRequired[int]
-    union: NotRequired[int]
-
-
-class Member(TypedDict):
-    id: str
-    resemblance: float
+    since: NotRequired[Optional[str]]
+    """The `position` of an earlier answer. Without it the answer has the position of now alone."""
+    limit: NotRequired[Optional[int]]
+    """The most operations that are read for an answer; and as many changes of clusters."""
+    wait_s: NotRequired[Optional[int]]
+    """How many seconds the answer waits for something to happen, if nothing has."""
+    clusters: NotRequired[Optional[bool]]
+    """Also tell the documents whose cluster changed, in a collection with `clusters.threshold`."""
 
 
 class Cluster(TypedDict):
+    """A cluster of near-duplicates. It is written piece by piece, as it may be as large as the
+    collection.
+    """
+
     cluster: str
-    representative: str
+    """The cluster's name, which depends on its representative only."""
+    representative: Id
+    """The lowest id of the cluster in byte order."""
     size: int
-    members: List[Member]
+    """The number of members."""
+    members: list[ClusterMember]
+    """In byte order of their ids, so the representative is first."""
 
 
-class Group(TypedDict):
-    representative: str
-    members: List[Member]
+class ClusterCounts(TypedDict):
+    """Figures of the clusters."""
+
+    state: ClustersState
+    clusters: int
+    """Clusters of at least two documents."""
+    documents: int
+    """Documents in them."""
+    bytes: int
+    """Their memory."""
+
+
+class IncompleteLine(TypedDict):
+    """The last line of an answer for which not all candidates were compared."""
+
+    incomplete: Incomplete
+
+
+ClusterLine: TypeAlias = Union[Cluster, IncompleteLine]
+"""A line of all clusters. The last line may say which documents may be missing in their
+clusters.
+"""
+
+
+class ClusterMember(TypedDict):
+    id: Id
+    resemblance: float
+    """The Jaccard similarity to the representative: the exact value, or the estimate in mode
+    `estimated`. It may be below the threshold with `linkage=single`, where a chain of
+    near-duplicates connects the two.
+    """
+
+
+class ClusterSettings(TypedDict):
+    """The clusters that a collection keeps."""
+
+    threshold: NotRequired[Optional[Threshold]]
+    """The lowest Jaccard similarity of two documents that are connected in a cluster. Without it
+    no clusters are kept.
+    """
+
+
+class ClustersQuery(TypedDict):
+    """The options of `clusters`."""
+
+    threshold: NotRequired[Optional[Threshold]]
+    """The lowest Jaccard similarity of a pair; by default the collection's threshold, and for
+    clusters its `clusters.threshold` if it has one.
+    """
+    mode: NotRequired[Optional[Mode]]
+    """`verified`: candidates share a key of the MinHash sketch, and each is checked exactly;
+    `estimated`: they are scored by their sketches; `exact`: no pair is missed. By default
+    `verified`, and `exact` where the kind is `prefix`.
+    """
+    linkage: NotRequired[Optional[Linkage]]
+    """By default `single`."""
+    min_size: NotRequired[Optional[int]]
+    """Without `id`: the fewest documents of a cluster, by default 2."""
+
+
+ClustersState: TypeAlias = Literal["building", "updating", "current", "over_limit"]
+"""How far the clusters have come."""
+
+
+Code: TypeAlias = Literal[
+    "malformed_json",
+    "malformed_text",
+    "invalid_parameter",
+    "unreadable_body",
+    "malformed_request",
+    "invalid_host",
+    "key_required",
+    "invalid_key",
+    "not_permitted",
+    "foreign_origin",
+    "document_not_found",
+    "collection_not_found",
+    "reindex_not_found",
+    "route_not_found",
+    "method_not_allowed",
+    "body_timeout",
+    "collection_exists",
+    "collection_required",
+    "too_many_collections",
+    "reindex_under_way",
+    "reindex_of_default",
+    "changes_gone",
+    "body_too_large",
+    "document_too_large",
+    "unsupported_media_type",
+    "unsupported_encoding",
+    "host_not_served",
+    "invalid_document",
+    "invalid_request",
+    "empty_document",
+    "too_many_shingles",
+    "metadata_too_large",
+    "text_not_kept",
+    "wrong_content",
+    "unknown_field",
+    "field_too_large",
+    "unsupported_mode",
+    "passages_off",
+    "request_too_costly",
+    "text_required",
+    "texts_too_long",
+    "too_many_requests",
+    "document_damaged",
+    "internal",
+    "unsupported_by_backend",
+    "not_ready",
+    "out_of_service",
+    "collection_unavailable",
+    "overloaded",
+    "memory_budget_exhausted",
+    "timed_out",
+    "insufficient_storage",
+]
+"""The kind of a problem, in a word that stays the same between versions."""
+
+
+class CollapseQuery(TypedDict):
+    """The options of `collapse`."""
+
+    threshold: NotRequired[Optional[Threshold]]
+    """By default the collection's threshold."""
+    limit: NotRequired[Optional[int]]
+    """The most ids in `kept`; by default all."""
 
 
 class Collapsed(TypedDict):
-    kept: List[str]
-    groups: List[Group]
-    unknown: List[str]
+    """A ranked list without the near-duplicates of what ranks higher."""
+
+    kept: list[Id]
+    """In their order, with those that are not stored."""
+    groups: list[CollapsedGroup]
+    """The kept documents that have near-duplicates in the list, in their order."""
+    unknown: list[Id]
+    """The ids that are not stored, in their order."""
+    more: bool
+    """More were kept than `limit`, and are left out."""
     threshold: float
     took_us: int
 
 
+class CollapsedGroup(TypedDict):
+    """A kept document and those that it stands for."""
+
+    representative: Id
+    members: list[CollapsedMember]
+    """In their order, at least one. They need not resemble each other."""
+
+
+class CollapsedMember(TypedDict):
+    id: Id
+    resemblance: float
+    """The exact Jaccard similarity to the representative."""
+
+
 class Collection(TypedDict):
+    """A collection: its settings and size."""
+
     name: str
-    settings: Dict[str, Any]
+    settings: Settings
     documents: int
     distinct_sets: int
+    """Distinct sets; equal sets are indexed once."""
+    keys: int
+    postings: int
+    """Entries of all keys."""
+    postings_longest: int
+    """The entries of the key that has most."""
+    postings_skew: NotRequired[float]
+    """`postings_longest` divided by the average entries of a key; absent while there are none."""
     index_bytes: int
+    """Memory of the index and of the ids."""
     database_bytes: int
+    """On disk, without snapshots and the write-ahead log."""
+
+
+class CollectionEntry(TypedDict):
+    name: str
+
+
+class Collections(TypedDict):
+    collections: list[CollectionEntry]
+    unavailable: NotRequired[list[CollectionEntry]]
+    """Collections that could not be opened when the server started. Calls on them are answered
+    503 `collection_unavailable`.
+    """
+
+
+class ComparePostedQuery(TypedDict):
+    """The options of `compare_posted`."""
+
+    explain: NotRequired[Optional[bool]]
+    """Add the shared and differing passages, and the bands with keys that both documents have."""
+    measures: NotRequired[
+        Optional[typing.Collection[Literal["edit", "lcs", "hamming", "cosine", "euclidean"]]]
+    ]
+    """Add further measures: `edit`, `lcs`, `hamming`, `cosine`, `euclidean`, or several with
+    commas between.
+    """
+
+
+class CompareStoredQuery(TypedDict):
+    """The options of `compare_stored`."""
+
+    a: NotRequired[Optional[Id]]
+    """The id of a stored document."""
+    b: NotRequired[Optional[Id]]
+    """The id of another."""
+    explain: NotRequired[Optional[bool]]
+    """Add the shared and differing passages, and the bands with keys that both documents have."""
+    measures: NotRequired[
+        Optional[typing.Collection[Literal["edit", "lcs", "hamming", "cosine", "euclidean"]]]
+    ]
+    """Add further measures: `edit`, `lcs`, `hamming`, `cosine`, `euclidean`, or several with
+    commas between.
+    """
+
+
+class ComparedField(TypedDict):
+    """A field of two records."""
+
+    field: str
+    a: NotRequired[str]
+    """Its normalised value in the first record; absent if that lacks the field."""
+    b: NotRequired[str]
+    """Its normalised value in the second record; absent if that lacks the field."""
+    points: NotRequired[int]
+    """Absent if one of the records lacks the field."""
+
+
+class Comparison(TypedDict):
+    """The estimated and the exact Jaccard similarity (resemblance) of two documents."""
+
+    estimated: NotRequired[Estimate]
+    """By the sketches. Absent of records, which are not estimated."""
+    exact: NotRequired[ExactResemblance]
+    """Absent of signatures, which have no sets."""
+    containment: NotRequired[PairContainment]
+    """Absent where `exact` is."""
+    probability_candidate: NotRequired[float]
+    """The probability that two documents of this resemblance share a key that a lookup at the
+    collection's threshold probes; of records 1 if they share one, else 0. Absent where
+    candidates are found otherwise (`kind = "prefix"`).
+    """
+    probability_reported: float
+    """The probability that a lookup of one at the collection's threshold reports the other: 0
+    below the threshold.
+    """
+    points: NotRequired[int]
+    """Of records only: the points of all fields."""
+    field_points: NotRequired[dict[str, int]]
+    """Of records only: the points of each field that both have."""
+    measures: NotRequired[Measures]
+    """On request, by `measures`."""
+    explanation: NotRequired[Explanation]
+    """On request, by `explain`."""
+    took_us: int
+
+
+ContainedOf: TypeAlias = Literal["probe", "match"]
+"""Which of two texts is contained in the other."""
+
+
+class CosineMeasure(TypedDict):
+    """The cosine similarity of the counts of shingles as vectors."""
+
+    similarity: float
+    """The cosine of the angle between them."""
+    angle_degrees: float
+    """The angle, 0..=90."""
+
+
+class Curve(TypedDict):
+    """The chance to find a document by its Jaccard similarity, and the costs of the scheme."""
+
+    kind: SchemeKind
+    bands: int
+    """Keys of a document."""
+    rows: int
+    """Slots of a key."""
+    slots: int
+    """Slots of a sketch."""
+    threshold: float
+    keys_probed: int
+    """Keys that a lookup at the threshold probes."""
+    agreeing_min: int
+    """A candidate with fewer agreeing slots is not checked exactly."""
+    expected_recall: float
+    """The chance to find a document with a similarity of exactly the threshold."""
+    false_negatives: float
+    """The share that is missed, on average over similarities from the threshold to 1."""
+    false_positives: float
+    """The share that is checked in vain, on average over similarities from 0 to the threshold."""
+    bytes_per_document: float
+    """Memory of the index for a document, computed from its layout."""
+    measured_bytes_per_document: NotRequired[float]
+    """Memory of the collection's index for a document. Only for the collection's own scheme, and
+    only if there are documents.
+    """
+    points: list[CurvePoint]
+    """At 0, 0.01, …, 1."""
+    took_us: int
+
+
+class CurvePoint(TypedDict):
+    similarity: float
+    candidate: float
+    """The probability of sharing a key that a lookup probes."""
+    found: float
+    """The probability of being a candidate with a sketch that agrees enough to be checked."""
+
+
+class CurveQuery(TypedDict):
+    """The options of `curve`."""
+
+    threshold: NotRequired[Optional[Threshold]]
+    """By default the collection's threshold."""
+    recall: NotRequired[Optional[float]]
+    """The wanted chance to find a document with a similarity of exactly the threshold: draws the
+    curve of the scheme that akin would choose for it.
+    """
+    bands: NotRequired[Optional[int]]
+    """The number of keys, all of which are looked up; with `rows`."""
+    rows: NotRequired[Optional[int]]
+    """Slots of a key; with `bands`."""
+
+
+class DamagedDocument(TypedDict):
+    id: str
+    """As far as it can be read."""
+    problem: Problem
+
+
+class Discovery(TypedDict):
+    """A running discovery."""
+
+    kind: str
+    """`pairs` or `clusters`."""
+    linkage: NotRequired[str]
+    threshold: float
+    mode: Mode
+    started_at: Time
+    stage: Stage
+    done: int
+    """Steps of this stage that are done."""
+    total: int
+    """Steps of this stage; 0 while unknown."""
+    found: int
+    """Pairs or clusters sent so far."""
+
+
+class Distance(TypedDict):
+    distance: int
+
+
+class Document(TypedDict):
+    """A document: it has exactly one of `text`, `tokens`, `fields` and `signature`. The options,
+    from `check` on, are not stored; they may stand in the query instead.
+    """
+
+    id: NotRequired[Optional[GivenId]]
+    """By default the server makes a UUIDv7."""
+    text: NotRequired[Optional[str]]
+    tokens: NotRequired[Optional[typing.Collection[Token]]]
+    """The elements of a ready-made set."""
+    fields: NotRequired[Optional[Fields]]
+    """Of a record, in a collection that declares these fields."""
+    signature: NotRequired[Optional[typing.Collection[int]]]
+    """MinHash values, in a collection whose `sketch.method` is `foreign`: as many as its
+    `sketch.slots`.
+    """
+    metadata: NotRequired[Optional[Mapping[str, Any]]]
+    """Returned as it came."""
+    expires_at: NotRequired[Optional[Union[Time, datetime]]]
+    """In the future. From then on the document is no longer returned, and its id can be reused.
+    By default documents expire as the collection's `store.ttl_s` says, or never.
+    """
+    check: NotRequired[Optional[bool]]
+    on_duplicate: NotRequired[Optional[OnDuplicate]]
+    threshold: NotRequired[Optional[Threshold]]
+    points: NotRequired[Optional[int]]
+    passages: NotRequired[Optional[bool]]
+    on_contained: NotRequired[Optional[OnDuplicate]]
+    containment_min: NotRequired[Optional[Threshold]]
+    of: NotRequired[Optional[ContainedOf]]
+
+
+class DocumentChange(TypedDict):
+    """The changes of a document. Absent fields stay unchanged."""
+
+    metadata: NotRequired[Optional[Mapping[str, Any]]]
+    """A merge patch (RFC 7396): a field that is `null` is removed; `null` removes all."""
+    expires_at: NotRequired[Optional[Union[Time, datetime]]]
+    """`null`: as the collection's `store.ttl_s` says, or never."""
+
+
+Documents: TypeAlias = Union[Document, typing.Collection[Document]]
+"""One document, or an array of them."""
+
+
+Equivalents: TypeAlias = typing.Collection[typing.Collection[str]]
+"""Groups of words or whole values that mean the same in a field, as "Bill" and "William" do.
+The first member of a group replaces the other members.
+"""
+
+
+ErrorStatus: TypeAlias = Literal["error"]
+
+
+class Estimate(TypedDict):
+    """An estimate of the Jaccard similarity (resemblance) from the slots that agree."""
+
+    value: float
+    """0..=1. Accidental agreements of b-bit slots are subtracted."""
+    standard_error: float
+    interval: Sequence[float]
+    """The 95 % interval (Wilson's, modified near 0 and 1), accidental agreements subtracted."""
+    agreeing: int
+    """Number of slots that agree."""
+    slots: int
+    """Number of slots compared."""
+
+
+class EuclideanMeasure(TypedDict):
+    """The Euclidean distance of the counts of shingles as vectors."""
+
+    distance: float
+    """The length of their difference."""
+
+
+class ExactResemblance(TypedDict):
+    value: float
+    intersection: int
+    union: int
+    bag: NotRequired[float]
+    """The similarity of the bags of shingles, with repetitions: Σmin of the counts / (Σa + Σb),
+    at most ½. Absent where counts are not known: of documents stored without their texts,
+    unless the collection's sets are multisets.
+    """
+    bag_max_union: NotRequired[float]
+    """The Jaccard similarity of the bags: Σmin / Σmax of the counts, at most 1."""
+
+
+class Explanation(TypedDict):
+    """Where two texts are alike."""
+
+    a: Passages
+    b: Passages
+    bands_shared: list[int]
+    """The bands whose keys both have."""
+    fields: NotRequired[list[ComparedField]]
+    """Of records only, which have no passages: every field of either record."""
+
+
+class ExportDocumentsQuery(TypedDict):
+    """The options of `export_documents`."""
+
+    order: NotRequired[Optional[Order]]
+    """By default `stored`."""
+    on_damaged: NotRequired[Optional[OnDamaged]]
+    """By default `fail`."""
+
+
+class ExportedDocument(TypedDict):
+    """A document as it was posted, and can be posted again."""
+
+    id: Id
+    text: NotRequired[str]
+    """Absent, as all contents are, in a collection that does not keep texts."""
+    tokens: NotRequired[list[Token]]
+    fields: NotRequired[dict[str, str]]
+    signature: NotRequired[list[int]]
+    metadata: NotRequired[dict[str, Any]]
+    expires_at: NotRequired[Time]
+    """Absent if it never expires."""
+
+
+ExportedLine: TypeAlias = Union[ExportedDocument, DamagedDocument]
+"""A line of an export."""
+
+
+class FetchDocumentsQuery(TypedDict):
+    """The options of `fetch_documents`."""
+
+    include: NotRequired[Optional[typing.Collection[Literal["sketch", "shingles"]]]]
+    """`sketch`, `shingles`, or both with a comma between."""
+
+
+class Fetched(TypedDict):
+    """The documents that are stored, in the order of the ids."""
+
+    documents: list[StoredDocument]
+    unknown: list[Id]
+    """The ids that are not stored, in their order."""
+    damaged: NotRequired[list[Id]]
+    """The ids of documents that cannot be read whole: `GET /documents/{id}` says why."""
+
+
+class FieldError(TypedDict):
+    """An invalid field of a body."""
+
+    pointer: str
+    """Where in the body, as a JSON pointer (RFC 6901); empty for the whole of it."""
+    detail: str
+
+
+Fields: TypeAlias = Mapping[str, str]
+"""The fields of a record: an object of strings in which no name comes twice."""
+
+
+FoundBy: TypeAlias = Literal["keys", "passages", "prefix", "scan"]
+"""How the candidates of a lookup were found."""
+
+
+class FoundPair(TypedDict):
+    """Two near-duplicates. `exact`, `containment`, `shared` and `union` are absent in mode
+    `estimated`.
+    """
+
+    a: Id
+    """The id that is lower in byte order."""
+    b: Id
+    resemblance: float
+    """The exact value where it is known, else the estimate."""
+    estimated: float
+    interval: NotRequired[list[float]]
+    """Where `exact` is absent: the 95 % interval of the estimate."""
+    exact: NotRequired[float]
+    containment: NotRequired[PairContainment]
+    shared: NotRequired[int]
+    """Shingles that both have."""
+    union: NotRequired[int]
+    """Shingles that either has."""
+
+
+class GetDocumentQuery(TypedDict):
+    """The options of `get_document`."""
+
+    include: NotRequired[Optional[typing.Collection[Literal["sketch", "shingles"]]]]
+    """`sketch`, `shingles`, or both with a comma between."""
+
+
+Id: TypeAlias = str
+"""The client's name for a document: 1..=1024 bytes of UTF-8 without control characters."""
+
+
+GivenId: TypeAlias = Union[Id, int]
+"""An id as a client may write it: an integer means its decimal digits. Answers have strings."""
+
+
+class Ids(TypedDict):
+    """Ids in byte order."""
+
+    ids: list[Id]
+    next: NotRequired[Id]
+    """The `after` of the next page; absent on the last."""
+    count: NotRequired[int]
+    """By `count=true`: how many documents there are that meet the conditions."""
+
+
+IgnoredTexts: TypeAlias = typing.Collection[str]
+"""Texts whose shingles are in no set: documents are compared by the rest."""
+
+
+class Included(TypedDict):
+    sketch: NotRequired[str]
+    """The slots in order, each little-endian, in hexadecimal."""
+    shingles: NotRequired[list[str]]
+    """The hashed shingles, ascending, each in 16 hexadecimal digits."""
+
+
+class Incomplete(TypedDict):
+    """Documents that were not compared with all their candidates: so some of their pairs may be
+    missing. In a discovery, too many comparisons were in vain; `mode=exact` compares them
+    all, however long it takes. In kept clusters, a limit was reached, the documents are not
+    linked yet, or a removal may have divided their cluster.
+    """
+
+    documents: int
+    """The number of these documents; documents with equal sets are counted once."""
+    ids: list[Id]
+    """The ids of these documents: at most [`Incomplete::IDS_MAX`]."""
+    example: NotRequired[list[Id]]
+    """One of these documents, and a document that it was not compared with. The shingles that
+    these two share are the template of all these documents.
+    """
+    shared: NotRequired[int]
+    """The number of shingles that the two documents of the example share."""
+
+
+class LcsMeasure(TypedDict):
+    """The longest common subsequence of the characters of two texts."""
+
+    length: int
+    """In characters."""
+    distance: int
+    """The fewest characters to insert or delete to turn a text into the other."""
+
+
+class LimitSettings(TypedDict):
+    """The limits of a collection's calls."""
+
+    candidates_max: NotRequired[int]
+    """Candidates of a lookup; if there are more, the answer says `truncated`."""
+    checked_max: NotRequired[int]
+    """Candidates that are checked exactly, in the order of the agreement of their sketches; more
+    only while at least half of them match. If further candidates may match, the answer says
+    `truncated`.
+    """
+    filtered_max: NotRequired[int]
+    """Documents on which a filter is evaluated in a lookup, in the order of the agreement of
+    their sketches; if there are more, the answer says `truncated`.
+    """
+    duplicates_max: NotRequired[int]
+    """Near-duplicates in the answer to an added document."""
+    shingles_max: NotRequired[int]
+    """Shingles of a document: its distinct shingles, or all shingles of a multiset."""
+    metadata_bytes_max: NotRequired[int]
+    """Bytes of a document's metadata."""
+    field_bytes_max: NotRequired[int]
+    """Bytes of a field of a record."""
+    cluster_members_alarm: NotRequired[int]
+    """Clusters of more documents are counted in metrics and logged as giant."""
+    clusters_bytes_max: NotRequired[int]
+    """Memory of the clusters that a collection keeps; if they need more, they are dropped."""
+    collapse_shingles_max: NotRequired[int]
+    """Shingles that a `POST /collapse` holds in memory: the sets of documents that may be
+    near-duplicates of each other; equal sets count once.
+    """
+    passage_texts_max: NotRequired[int]
+    """Texts that a search for passages compares, the likeliest first: distinct texts, and of
+    long texts the blocks that may have a passage. If there are more, the answer says
+    `truncated`.
+    """
+    passage_words_max: NotRequired[int]
+    """Words of all texts that a search for passages compares; if there are more, the answer says
+    `truncated`.
+    """
+    edit_product_max: NotRequired[int]
+    """The product of two texts' lengths in characters, for the measures `edit` and `lcs`."""
+
+
+Linkage: TypeAlias = Literal["single", "representative"]
+"""How documents are clustered. `single`: clusters are connected by chains of pairs.
+`representative`: the similarity of each member to the representative of its cluster is at
+least the threshold.
+"""
+
+
+class ListDocumentsQuery(TypedDict):
+    """The options of `list_documents`."""
+
+    after: NotRequired[Optional[Id]]
+    """The last id of the previous page: the `next` of its answer."""
+    limit: NotRequired[Optional[int]]
+    """The most ids of a page."""
+    count: NotRequired[Optional[bool]]
+    """Whether the documents are counted, too, which examines all of them if there are
+    conditions.
+    """
+    filter: NotRequired[Optional[str]]
+    """A condition on the metadata: a filter expression of JSONPath (RFC 9535, section 2.3.5) in
+    which `@` is the metadata. There are comparisons (`==`, `!=`, `<`, `<=`, `>`, `>=`) of
+    strings, numbers, `true`, `false`, `null` and paths like `@.author.name` and `@.tags[0]`;
+    tests whether there is a value, as `@.lang`, `@.tags[*]` and `@.tags[?@ == "news"]`; and
+    `!`, `&&`, `||` and parentheses. There are no `$`, `..`, functions, slices, lists of
+    selectors, or filters within filters. A value that is absent equals nothing, and is not
+    less or greater than anything; a document without metadata counts as a document with `{}`.
+    """
+    stored_after: NotRequired[Optional[Union[Time, datetime]]]
+    """Stored later than this time."""
+    stored_before: NotRequired[Optional[Union[Time, datetime]]]
+    """Stored earlier than this time."""
+
+
+LookupMeasure: TypeAlias = Literal["resemblance", "containment"]
+"""By what documents match."""
+
+
+class LookupProbe(TypedDict):
+    """A document to look up: it has exactly one of `id` (of a stored document), `text`,
+    `tokens`, `fields` and `signature`. Options may stand in the query instead; an option that
+    stands in both must have the same value.
+    """
+
+    id: NotRequired[Optional[GivenId]]
+    text: NotRequired[Optional[str]]
+    tokens: NotRequired[Optional[typing.Collection[Token]]]
+    fields: NotRequired[Optional[Fields]]
+    signature: NotRequired[Optional[typing.Collection[int]]]
+    k: NotRequired[Optional[int]]
+    measure: NotRequired[Optional[LookupMeasure]]
+    of: NotRequired[Optional[ContainedOf]]
+    threshold: NotRequired[Optional[Threshold]]
+    points: NotRequired[Optional[int]]
+    limit: NotRequired[Optional[int]]
+    offset: NotRequired[Optional[int]]
+    mode: NotRequired[Optional[Mode]]
+    include: NotRequired[Optional[typing.Collection[str]]]
+    filter: NotRequired[Optional[str]]
+    stored_after: NotRequired[Optional[Union[Time, datetime]]]
+    stored_before: NotRequired[Optional[Union[Time, datetime]]]
+    metadata: NotRequired[Any]
+    """Ignored, so that documents can be sent as they are."""
+    expires_at: NotRequired[Any]
+    """Ignored."""
+
+
+class Match(TypedDict):
+    """A near-duplicate. `exact`, `containment`, `shared` and `union` are absent where the exact
+    resemblance is not known, as in mode `estimated`.
+    """
+
+    id: Id
+    resemblance: float
+    """The Jaccard similarity: the exact value where it is known, else the estimate; of records,
+    `points` as a share of the most for the fields that either has.
+    """
+    estimated: NotRequired[float]
+    """Absent of records, which are not estimated."""
+    interval: NotRequired[list[float]]
+    """Where `exact` is absent: the 95 % interval of the estimate."""
+    exact: NotRequired[float]
+    containment: NotRequired[MatchContainment]
+    shared: NotRequired[int]
+    """Shingles that both have."""
+    union: NotRequired[int]
+    """Shingles that either has."""
+    keys_shared: int
+    """Keys that the match shares with the probe; elements, if it was found by those."""
+    metadata: NotRequired[dict[str, Any]]
+    """By `include=metadata`."""
+    text: NotRequired[str]
+    """By `include=text`, as `tokens` and `fields` are."""
+    tokens: NotRequired[list[Any]]
+    fields: NotRequired[dict[str, str]]
+    signature: NotRequired[list[int]]
+    points: NotRequired[int]
+    """Of records only: the points of all fields."""
+    field_points: NotRequired[dict[str, int]]
+    """Of records only: the points of each field that both have."""
+
+
+class MatchContainment(TypedDict):
+    of_probe: float
+    """The share of the probe's shingles that the match has."""
+    of_match: float
+    """The share of the match's shingles that the probe has."""
+
+
+class Measures(TypedDict):
+    """The requested measures."""
+
+    edit: NotRequired[Distance]
+    """Of the texts: the fewest characters to insert, delete or exchange to make one of the
+    other.
+    """
+    lcs: NotRequired[LcsMeasure]
+    hamming: NotRequired[Distance]
+    """Of the sets: shingles that only one of them has."""
+    cosine: NotRequired[CosineMeasure]
+    euclidean: NotRequired[EuclideanMeasure]
+
+
+Mode: TypeAlias = Literal["verified", "estimated", "exact"]
+"""How candidates are found and scored."""
+
+
+Normalize: TypeAlias = Literal["nfkc", "nfc", "none"]
+"""The normalisation of a text before it is cut into words."""
+
+
+Note: TypeAlias = Literal["whole_document"]
+"""Special treatment of a document that its sender may not expect."""
+
+
+OnDamaged: TypeAlias = Literal["fail", "report"]
+"""How an export with damaged documents ends. `fail`: the connection is closed without the
+end of the body. `report`: as any other, so that only the lines with a `problem` say what
+is missing.
+"""
+
+
+OnDuplicate: TypeAlias = Literal["keep", "skip"]
+"""What to do with a new document that has a near-duplicate, or that is contained. A document
+whose id is stored replaces the stored document.
+"""
+
+
+Order: TypeAlias = Literal["stored", "id"]
+"""The order of an export. `stored`: as documents were stored, the fastest. `id`: by the
+bytes of their ids, so that equal collections are exported alike.
+"""
+
+
+class Pair(TypedDict):
+    """Two probes to compare. Options may stand in the query instead; an option that stands in
+    both must have the same value.
+    """
+
+    a: Probe
+    b: Probe
+    explain: NotRequired[Optional[bool]]
+    """Add the shared and differing passages, and the bands with keys that both documents have."""
+    measures: NotRequired[Optional[typing.Collection[str]]]
+    """Add further measures."""
+
+
+class PairContainment(TypedDict):
+    a_in_b: float
+    """The share of a's shingles that b has."""
+    b_in_a: float
+    """The share of b's shingles that a has."""
+
+
+PairLine: TypeAlias = Union[FoundPair, IncompleteLine]
+"""A line of all pairs. The last line may say which pairs may be missing."""
+
+
+class PairsQuery(TypedDict):
+    """The options of `pairs`."""
+
+    threshold: NotRequired[Optional[Threshold]]
+    """The lowest Jaccard similarity of a pair; by default the collection's threshold, and for
+    clusters its `clusters.threshold` if it has one.
+    """
+    mode: NotRequired[Optional[Mode]]
+    """`verified`: candidates share a key of the MinHash sketch, and each is checked exactly;
+    `estimated`: they are scored by their sketches; `exact`: no pair is missed. By default
+    `verified`, and `exact` where the kind is `prefix`.
+    """
+
+
+class PassageAnswer(TypedDict):
+    """The documents that share passages with a probe: the documents that share the most words
+    first, then by their longest run of equal words, then by their age.
+    """
+
+    matches: list[PassageMatch]
+    probe: PassageProbe
+    guarantee: PassageGuarantee
+    chances: list[PassageChance]
+    """The chances to find a passage of `words_min` words that was edited."""
+    more: bool
+    """There are more matches than `limit`."""
+    truncated: bool
+    """A limit was hit, or a damaged text is not in the index: documents or passages may be
+    missing.
+    """
+    took_us: int
+
+
+class PassageChance(TypedDict):
+    """The chance that a passage of `words_min` words is found."""
+
+    kept: float
+    """The probability with which each word was kept."""
+    probability: float
+    """The computed probability that the passage is compared. It is returned if `words_min` of
+    its words are equal.
+    """
+
+
+class PassageContainment(TypedDict):
+    """Words in passages, as shares of all words."""
+
+    of_probe: float
+    """The share of the probe's words."""
+    of_match: float
+    """The share of the match's words."""
+
+
+class PassageGuarantee(TypedDict):
+    """What an answer that is not `truncated` is sure to have."""
+
+    words: int
+    """Every document that has a run of so many words of the probe is found, with all these
+    words.
+    """
+    best_effort_from: NotRequired[int]
+    """With a `words_min` below the guarantee: passages from so many words up to the guarantee
+    are found by chance only.
+    """
+
+
+class PassageIndex(TypedDict):
+    """The size of an index of passages."""
+
+    sequences: int
+    """Distinct sequences of words: equal texts, and equal blocks of long texts, are indexed
+    once.
+    """
+    postings: int
+    postings_longest: int
+    """The postings of the key that has most."""
+    bytes: int
+    """Its memory, which is a part of `index_bytes`."""
+
+
+class PassageMatch(TypedDict):
+    """A document that shares passages with the probe."""
+
+    id: Id
+    words_shared: int
+    """Words of the probe in passages; each counts once."""
+    longest: int
+    """Words of the longest run of equal words."""
+    containment: PassageContainment
+    passages: list[SharedPassage]
+    """The passages with the most equal words first."""
+    metadata: NotRequired[dict[str, Any]]
+    """By `include=metadata`."""
+
+
+class PassagePlace(TypedDict):
+    """A part of a text as it was sent, in Unicode code points: the slice `text[start:end]` of
+    Python.
+    """
+
+    start: int
+    end: int
+    words: int
+    """Its words."""
+
+
+class PassageProbe(TypedDict):
+    words: int
+    """Its words."""
+
+
+class PassageProbeBody(TypedDict):
+    """A text, or the `id` of a stored document. Options may stand in the query instead; an
+    option that stands in both must have the same value.
+    """
+
+    id: NotRequired[Optional[GivenId]]
+    text: NotRequired[Optional[str]]
+    words_min: NotRequired[Optional[int]]
+    containment_min: NotRequired[Optional[float]]
+    of: NotRequired[Optional[ContainedOf]]
+    limit: NotRequired[Optional[int]]
+    offset: NotRequired[Optional[int]]
+    include: NotRequired[Optional[typing.Collection[str]]]
+    filter: NotRequired[Optional[str]]
+    stored_after: NotRequired[Optional[Union[Time, datetime]]]
+    stored_before: NotRequired[Optional[Union[Time, datetime]]]
+
+
+class PassageSettings(TypedDict):
+    """The index of passages that a collection has."""
+
+    words: NotRequired[int]
+    """Every run of so many equal words is found: 13 to 100. With 0, the default, there is no
+    index of passages.
+    """
+
+
+class Passages(TypedDict):
+    """Byte ranges of a text, each `[from, to)`; differing ones do not overlap others."""
+
+    shared: list[list[int]]
+    differing: list[list[int]]
+    ignored: NotRequired[list[list[int]]]
+    """Ranges of shingles that `shingles.ignore` leaves out of the set. Shingles of words on both
+    sides of an end of such a range count, so up to a shingle less a word may be shared, too.
+    """
+
+
+class PassagesOfPostedQuery(TypedDict):
+    """The options of `passages_of_posted`."""
+
+    words_min: NotRequired[Optional[int]]
+    """The fewest equal words of a passage; by default `passages.words` of the collection.
+    Shorter passages are found by chance only, as `chances` says. A text of fewer words is
+    found if it is shared as a whole.
+    """
+    containment_min: NotRequired[Optional[float]]
+    """The least share of words in passages: of the probe, or of the match (`of`)."""
+    of: NotRequired[Optional[ContainedOf]]
+    """Whose words `containment_min` is a share of; by default the probe's."""
+    limit: NotRequired[Optional[int]]
+    """The most documents that are returned."""
+    offset: NotRequired[Optional[int]]
+    """Documents to leave out before the first that is returned. Pages of one search have every
+    document once, unless documents are written between the calls.
+    """
+    include: NotRequired[Optional[typing.Collection[Literal["metadata"]]]]
+    """`metadata`: the metadata of each document."""
+    filter: NotRequired[Optional[str]]
+    """A condition on the metadata: a filter expression of JSONPath (RFC 9535, section 2.3.5) in
+    which `@` is the metadata. There are comparisons (`==`, `!=`, `<`, `<=`, `>`, `>=`) of
+    strings, numbers, `true`, `false`, `null` and paths like `@.author.name` and `@.tags[0]`;
+    tests whether there is a value, as `@.lang`, `@.tags[*]` and `@.tags[?@ == "news"]`; and
+    `!`, `&&`, `||` and parentheses. There are no `$`, `..`, functions, slices, lists of
+    selectors, or filters within filters. A value that is absent equals nothing, and is not
+    less or greater than anything; a document without metadata counts as a document with `{}`.
+    """
+    stored_after: NotRequired[Optional[Union[Time, datetime]]]
+    """Stored later than this time."""
+    stored_before: NotRequired[Optional[Union[Time, datetime]]]
+    """Stored earlier than this time."""
+
+
+class PassagesOfStoredQuery(TypedDict):
+    """The options of `passages_of_stored`."""
+
+    words_min: NotRequired[Optional[int]]
+    """The fewest equal words of a passage; by default `passages.words` of the collection.
+    Shorter passages are found by chance only, as `chances` says. A text of fewer words is
+    found if it is shared as a whole.
+    """
+    containment_min: NotRequired[Optional[float]]
+    """The least share of words in passages: of the probe, or of the match (`of`)."""
+    of: NotRequired[Optional[ContainedOf]]
+    """Whose words `containment_min` is a share of; by default the probe's."""
+    limit: NotRequired[Optional[int]]
+    """The most documents that are returned."""
+    offset: NotRequired[Optional[int]]
+    """Documents to leave out before the first that is returned. Pages of one search have every
+    document once, unless documents are written between the calls.
+    """
+    include: NotRequired[Optional[typing.Collection[Literal["metadata"]]]]
+    """`metadata`: the metadata of each document."""
+    filter: NotRequired[Optional[str]]
+    """A condition on the metadata: a filter expression of JSONPath (RFC 9535, section 2.3.5) in
+    which `@` is the metadata. There are comparisons (`==`, `!=`, `<`, `<=`, `>`, `>=`) of
+    strings, numbers, `true`, `false`, `null` and paths like `@.author.name` and `@.tags[0]`;
+    tests whether there is a value, as `@.lang`, `@.tags[*]` and `@.tags[?@ == "news"]`; and
+    `!`, `&&`, `||` and parentheses. There are no `$`, `..`, functions, slices, lists of
+    selectors, or filters within filters. A value that is absent equals nothing, and is not
+    less or greater than anything; a document without metadata counts as a document with `{}`.
+    """
+    stored_after: NotRequired[Optional[Union[Time, datetime]]]
+    """Stored later than this time."""
+    stored_before: NotRequired[Optional[Union[Time, datetime]]]
+    """Stored earlier than this time."""
+
+
+class Probe(TypedDict):
+    """A document to compare: it has exactly one of `id` (of a stored document), `text`,
+    `tokens`, `fields` and `signature`.
+    """
+
+    id: NotRequired[Optional[GivenId]]
+    text: NotRequired[Optional[str]]
+    tokens: NotRequired[Optional[typing.Collection[Token]]]
+    fields: NotRequired[Optional[Fields]]
+    signature: NotRequired[Optional[typing.Collection[int]]]
+    metadata: NotRequired[Any]
+    """Ignored, so that documents can be sent as they are."""
+    expires_at: NotRequired[Any]
+    """Ignored."""
+
+
+Probes: TypeAlias = Union[LookupProbe, typing.Collection[LookupProbe]]
+"""A probe, or an array of probes."""
+
+
+class Problem(TypedDict):
+    """An error, as RFC 9457 has it."""
+
+    type: str
+    """Where the code is documented, as an address on this server."""
+    title: str
+    """The same for every problem of this code."""
+    status: int
+    detail: str
+    """The fault of this request."""
+    code: Code
+    request_id: str
+    """The `x-request-id` of the response."""
+    errors: NotRequired[list[FieldError]]
+    """Each bad field."""
+    progress: NotRequired[ProgressReply]
+    """With `not_ready`."""
+
+
+class ProgressReply(TypedDict):
+    """How much of the index a start has restored."""
+
+    done: int
+    """Documents restored so far."""
+    total: int
+    """Documents to restore; 0 while unknown."""
+
+
+class PutDocumentQuery(TypedDict):
+    """The options of `put_document`."""
+
+    check: NotRequired[Optional[bool]]
+    """Look for near-duplicates of each document."""
+    on_duplicate: NotRequired[Optional[OnDuplicate]]
+    """`skip`: do not store a new document that has a near-duplicate. A document whose id is
+    stored is replaced. By default `keep`.
+    """
+    threshold: NotRequired[Optional[Threshold]]
+    """The lowest Jaccard similarity of a near-duplicate; by default the collection's threshold."""
+    points: NotRequired[Optional[int]]
+    """Of records, the fewest points of a near-duplicate; by default the collection's. Other
+    documents have a `threshold` instead.
+    """
+    passages: NotRequired[Optional[bool]]
+    """Look for stored documents that share passages with each document, in a collection with
+    `passages.words`.
+    """
+    on_contained: NotRequired[Optional[OnDuplicate]]
+    """`skip`: do not store a new document that shares passages as `containment_min` says. By
+    default `keep`.
+    """
+    containment_min: NotRequired[Optional[Threshold]]
+    """The least share of words in passages: of the document's words, or of the stored document's
+    (`of`).
+    """
+    of: NotRequired[Optional[ContainedOf]]
+    """Whose words `containment_min` is a share of; by default `probe`, the document that is
+    added.
+    """
+
+
+class Ranked(TypedDict):
+    """A ranked list. Options may stand in the query instead."""
+
+    ids: typing.Collection[GivenId]
+    """The first ranks highest. An id that comes again counts at its first place."""
+    threshold: NotRequired[Optional[Threshold]]
+    """By default the collection's threshold."""
+    limit: NotRequired[Optional[int]]
+    """The most ids in `kept`; by default all. The rest of the list still joins their groups."""
+
+
+class Readiness(TypedDict):
+    status: str
+    unavailable: NotRequired[int]
+    """Collections that could not be opened when the server started; absent if all could."""
+
+
+class Recall(TypedDict):
+    """Recall and precision of lookups, measured on a random sample."""
+
+    threshold: float
+    sampled: int
+    """Documents drawn at random and looked up."""
+    left_out: int
+    """Sampled documents that do not count, since they have over a thousand near-duplicates or
+    their lookup was `truncated`.
+    """
+    documents: int
+    """All documents, with which each sampled document was compared."""
+    pairs: int
+    """Pairs of a sampled document and another document with a similarity of at least the
+    threshold.
+    """
+    recall: NotRequired[float]
+    """The share of the pairs that was found; absent if there are none."""
+    pairs_unequal: int
+    """Pairs of sets that differ."""
+    recall_unequal: NotRequired[float]
+    """The share of these pairs that was found. Equal sets are always found, so `recall` hides
+    missed pairs where most pairs are equal.
+    """
+    precision: NotRequired[float]
+    """The share of the found pairs with a similarity of at least the threshold; absent if none
+    was found.
+    """
+    expected_recall: float
+    """The chance to find a document with a similarity of exactly the threshold. A document with
+    a higher similarity is found more surely.
+    """
+    took_us: int
+
+
+class RecallQuery(TypedDict):
+    """The options of `recall`."""
+
+    sample: NotRequired[Optional[int]]
+    """How many documents are drawn at random; by default 200, or as many as the cost of a
+    request allows.
+    """
+    threshold: NotRequired[Optional[Threshold]]
+    """By default the collection's threshold."""
+
+
+class Recovery(TypedDict):
+    """How the index was recovered at the start."""
+
+    source: RecoverySource
+    snapshot_sequence: NotRequired[int]
+    """The last operation contained in the snapshot that was loaded."""
+    replayed: int
+    """Number of operations replayed from the log after the snapshot."""
+    took_ms: int
+
+
+RecoverySource: TypeAlias = Literal["empty", "snapshot", "rebuilt"]
+"""How the index was restored: `empty` (no documents), `snapshot` (a snapshot and the log),
+or `rebuilt` (from the stored sketches).
+"""
+
+
+class Reindex(TypedDict):
+    """How far a reindex is, or how it ended."""
+
+    state: ReindexState
+    """`running`; `done`: the collection has the new settings; `failed`: it is as it was."""
+    documents_done: int
+    """Documents that the new collection has so far."""
+    documents_total: int
+    """Documents that the collection had when this began; more may have come since."""
+    settings: Settings
+    started_at: Time
+    ended_at: NotRequired[Time]
+    """Absent while it is running."""
+    failure: NotRequired[ReindexFailure]
+    """Why it failed."""
+
+
+class ReindexFailure(TypedDict):
+    code: Code
+    detail: str
+
+
+ReindexState: TypeAlias = Literal["running", "done", "failed"]
+
+
+class RemoveDocumentsQuery(TypedDict):
+    """The options of `remove_documents`."""
+
+    filter: NotRequired[Optional[str]]
+    """A condition on the metadata: a filter expression of JSONPath (RFC 9535, section 2.3.5) in
+    which `@` is the metadata. There are comparisons (`==`, `!=`, `<`, `<=`, `>`, `>=`) of
+    strings, numbers, `true`, `false`, `null` and paths like `@.author.name` and `@.tags[0]`;
+    tests whether there is a value, as `@.lang`, `@.tags[*]` and `@.tags[?@ == "news"]`; and
+    `!`, `&&`, `||` and parentheses. There are no `$`, `..`, functions, slices, lists of
+    selectors, or filters within filters. A value that is absent equals nothing, and is not
+    less or greater than anything; a document without metadata counts as a document with `{}`.
+    """
+    stored_after: NotRequired[Optional[Union[Time, datetime]]]
+    """Stored later than this time."""
+    stored_before: NotRequired[Optional[Union[Time, datetime]]]
+    """Stored earlier than this time."""
+
+
+class Removed(TypedDict):
+    """The outcome of a removal by conditions."""
+
+    matched: int
+    """Documents that met the conditions."""
+    removed: int
+    """Documents removed: fewer than `matched` if other requests removed or replaced matching
+    documents first.
+    """
+    took_us: int
+
+
+SchemeKind: TypeAlias = Literal["bands", "random_rows", "prefix", "fields"]
+"""The source of keys. `bands`: consecutive slots of the sketch (MinHash LSH). `random_rows`:
+slots drawn at random. `prefix`: the first elements of the set itself, so that lookups
+miss nothing. `fields`: the fields of a record.
+"""
+
+
+class SchemeSettings(TypedDict):
+    """How keys are made. `kind`, `bands`, `rows`, `fields` and `field_sketches` determine the
+    stored data: fixed for a collection's life.
+    """
+
+    kind: NotRequired[SchemeKind]
+    threshold: NotRequired[Threshold]
+    """The threshold of calls that give none."""
+    recall: NotRequired[float]
+    """The wanted probability to find a document with a similarity of exactly the threshold."""
+    bands: NotRequired[Optional[int]]
+    """Keys that a document is indexed under. By default as many bands as the sketch has slots
+    for, or 125 keys of random rows.
+    """
+    rows: NotRequired[Optional[int]]
+    """Slots of a key. By default the most, up to 4, with which the bands reach `recall` at
+    `threshold`, or 3 random rows.
+    """
+    exact_from: NotRequired[Optional[Threshold]]
+    """The lowest threshold for which lookups in mode `exact` have an index; below it they scan
+    every set. By default there is no index for exact lookups; with the kind `prefix` it
+    serves thresholds from `threshold` up.
+    """
+    fields: NotRequired[typing.Collection[str]]
+    """For the kind `fields`: the names of the fields that records may have."""
+    field_sketches: NotRequired[bool]
+    """For the kind `fields`: find records by fields that are nearly equal, too."""
+    points: NotRequired[Optional[int]]
+    """For the kind `fields`: the points from which records count as near-duplicates, for calls
+    that give none; at most 100 for each field, by default 80.
+    """
+    penalty: NotRequired[Optional[int]]
+    """For the kind `fields`: the points that an edit costs; d edits cost d² times as much. By
+    default 4.
+    """
+
+
+class Settings(TypedDict):
+    """A collection's settings. `shingles`, `sketch`, `scheme.kind`, `scheme.bands`,
+    `scheme.rows`, `scheme.fields`, `scheme.field_sketches` and `store.text` decide the stored
+    data and are fixed for the life of the collection.
+    """
+
+    shingles: NotRequired[ShingleSettings]
+    sketch: NotRequired[SketchSettings]
+    scheme: NotRequired[SchemeSettings]
+    store: NotRequired[StoreSettings]
+    clusters: NotRequired[ClusterSettings]
+    passages: NotRequired[PassageSettings]
+    limits: NotRequired[LimitSettings]
+
+
+class SharedPassage(TypedDict):
+    """A part of the probe, and the part of the match that equals it, or nearly."""
+
+    probe: PassagePlace
+    match: PassagePlace
+    words_equal: int
+    """Words that are equal in both, in order."""
+
+
+class ShingleSettings(TypedDict):
+    """How texts are cut into shingles. Determines the stored data: fixed for a collection's
+    life.
+    """
+
+    unit: NotRequired[ShingleUnit]
+    size: NotRequired[int]
+    """How many units make a shingle."""
+    lowercase: NotRequired[bool]
+    """Ignore the difference between upper and lower case."""
+    normalize: NotRequired[Normalize]
+    """Unicode normalisation of texts and fields before they are cut. Ready-made tokens are never
+    normalised.
+    """
+    multiset: NotRequired[bool]
+    """Count repetitions: each occurrence of a shingle is an element of its own, so the Jaccard
+    similarity is that of bags, Σmin / Σmax of the counts.
+    """
+    stopwords: NotRequired[StopWords]
+    """For the unit `stopword`: the words that shingles begin with."""
+    ignore: NotRequired[IgnoredTexts]
+    """Texts whose shingles do not count, such as menus and notices."""
+    equivalents: NotRequired[Equivalents]
+    """For the unit `field`: groups of words and whole values that mean the same."""
+
+
+ShingleUnit: TypeAlias = Literal["word", "character", "stopword", "token", "field"]
+"""The units of which shingles are made."""
+
+
+class SimilarToPostedQuery(TypedDict):
+    """The options of `similar_to_posted`."""
+
+    k: NotRequired[Optional[int]]
+    """The number of matches: the most similar documents, however unlike they are, instead of the
+    documents that reach a threshold. `threshold`, `points`, `limit` and `offset` must not be
+    given with it, and `mode` must not be `exact`.
+    """
+    measure: NotRequired[Optional[LookupMeasure]]
+    """By what documents match: `resemblance`, or `containment`, the share of the shingles of
+    `of` that both have. Lookups by containment need the setting `passages.words`, and find
+    documents that share a run of so many words with the probe.
+    """
+    of: NotRequired[Optional[ContainedOf]]
+    """With `measure=containment`: what is contained in the other, the `probe` or the `match`."""
+    threshold: NotRequired[Optional[Threshold]]
+    """The lowest Jaccard similarity (resemblance) of a match, or with `measure=containment` its
+    lowest containment; by default the collection's threshold.
+    """
+    points: NotRequired[Optional[int]]
+    """Of records, the fewest points of a match; by default the collection's. Other documents
+    have a `threshold` instead.
+    """
+    limit: NotRequired[Optional[int]]
+    """The most matches that are returned."""
+    offset: NotRequired[Optional[int]]
+    """Matches to leave out before the first that is returned. Pages of one lookup have every
+    match once, unless documents are written between the calls.
+    """
+    mode: NotRequired[Optional[Mode]]
+    """`verified`: candidates share a key of the MinHash sketch, and each is checked exactly;
+    `estimated`: they are scored by their sketches alone; `exact`: checked exactly, and no
+    match is missed. By default `verified`, and `exact` where the kind is `prefix`.
+    """
+    include: NotRequired[Optional[typing.Collection[Literal["text", "metadata"]]]]
+    """The optional parts of each match: `text` (its text, tokens or fields), `metadata`, or both
+    with a comma between. By default neither.
+    """
+    filter: NotRequired[Optional[str]]
+    """A condition on the metadata: a filter expression of JSONPath (RFC 9535, section 2.3.5) in
+    which `@` is the metadata. There are comparisons (`==`, `!=`, `<`, `<=`, `>`, `>=`) of
+    strings, numbers, `true`, `false`, `null` and paths like `@.author.name` and `@.tags[0]`;
+    tests whether there is a value, as `@.lang`, `@.tags[*]` and `@.tags[?@ == "news"]`; and
+    `!`, `&&`, `||` and parentheses. There are no `$`, `..`, functions, slices, lists of
+    selectors, or filters within filters. A value that is absent equals nothing, and is not
+    less or greater than anything; a document without metadata counts as a document with `{}`.
+    """
+    stored_after: NotRequired[Optional[Union[Time, datetime]]]
+    """Stored later than this time."""
+    stored_before: NotRequired[Optional[Union[Time, datetime]]]
+    """Stored earlier than this time."""
+
+
+class SimilarToStoredQuery(TypedDict):
+    """The options of `similar_to_stored`."""
+
+    k: NotRequired[Optional[int]]
+    """The number of matches: the most similar documents, however unlike they are, instead of the
+    documents that reach a threshold. `threshold`, `points`, `limit` and `offset` must not be
+    given with it, and `mode` must not be `exact`.
+    """
+    measure: NotRequired[Optional[LookupMeasure]]
+    """By what documents match: `resemblance`, or `containment`, the share of the shingles of
+    `of` that both have. Lookups by containment need the setting `passages.words`, and find
+    documents that share a run of so many words with the probe.
+    """
+    of: NotRequired[Optional[ContainedOf]]
+    """With `measure=containment`: what is contained in the other, the `probe` or the `match`."""
+    threshold: NotRequired[Optional[Threshold]]
+    """The lowest Jaccard similarity (resemblance) of a match, or with `measure=containment` its
+    lowest containment; by default the collection's threshold.
+    """
+    points: NotRequired[Optional[int]]
+    """Of records, the fewest points of a match; by default the collection's. Other documents
+    have a `threshold` instead.
+    """
+    limit: NotRequired[Optional[int]]
+    """The most matches that are returned."""
+    offset: NotRequired[Optional[int]]
+    """Matches to leave out before the first that is returned. Pages of one lookup have every
+    match once, unless documents are written between the calls.
+    """
+    mode: NotRequired[Optional[Mode]]
+    """`verified`: candidates share a key of the MinHash sketch, and each is checked exactly;
+    `estimated`: they are scored by their sketches alone; `exact`: checked exactly, and no
+    match is missed. By default `verified`, and `exact` where the kind is `prefix`.
+    """
+    include: NotRequired[Optional[typing.Collection[Literal["text", "metadata"]]]]
+    """The optional parts of each match: `text` (its text, tokens or fields), `metadata`, or both
+    with a comma between. By default neither.
+    """
+    filter: NotRequired[Optional[str]]
+    """A condition on the metadata: a filter expression of JSONPath (RFC 9535, section 2.3.5) in
+    which `@` is the metadata. There are comparisons (`==`, `!=`, `<`, `<=`, `>`, `>=`) of
+    strings, numbers, `true`, `false`, `null` and paths like `@.author.name` and `@.tags[0]`;
+    tests whether there is a value, as `@.lang`, `@.tags[*]` and `@.tags[?@ == "news"]`; and
+    `!`, `&&`, `||` and parentheses. There are no `$`, `..`, functions, slices, lists of
+    selectors, or filters within filters. A value that is absent equals nothing, and is not
+    less or greater than anything; a document without metadata counts as a document with `{}`.
+    """
+    stored_after: NotRequired[Optional[Union[Time, datetime]]]
+    """Stored later than this time."""
+    stored_before: NotRequired[Optional[Union[Time, datetime]]]
+    """Stored earlier than this time."""
+
+
+SketchMethod: TypeAlias = Literal["fast32", "permutations", "foreign"]
+"""`fast32`: one-permutation MinHash whose empty slots are filled by 32-bit hashes.
+`permutations`: textbook MinHash, one hash per shingle and slot, much slower. `foreign`:
+documents are signatures that clients compute.
+"""
+
+
+class SketchSettings(TypedDict):
+    """How the MinHash sketch of a set is computed. Decides the stored data: fixed for the life
+    of a collection.
+    """
+
+    slots: NotRequired[int]
+    """Number of MinHash slots of a sketch; more slots estimate better."""
+    bits: NotRequired[int]
+    """Bits kept of each slot: 8, 16 or 32."""
+    seed: NotRequired[Optional[int]]
+    """Seed of all hash functions. A collection without a given seed gets a random seed, which is
+    kept secret: anyone with the seed can make unlike documents look alike.
+    """
+    method: NotRequired[SketchMethod]
+
+
+class Snapshot(TypedDict):
+    sequence: int
+    """The last operation in it."""
+    created_at: Time
+    bytes: int
+    documents: int
+
+
+class Snapshots(TypedDict):
+    snapshots: list[Snapshot]
+
+
+Stage: TypeAlias = Literal["reading", "counting", "filing", "joining", "giving"]
+"""The stage of a join; each stage counts its own steps. `reading`: documents; `counting`:
+occurrences of elements; `filing`: sets by keys; `joining`: sets that share keys;
+`giving`: results.
+"""
+
+
+class Stats(TypedDict):
+    """Statistics of the collection and the process."""
+
+    documents: int
+    distinct_sets: int
+    """Distinct sets; equal sets are indexed once."""
+    keys: int
+    postings: int
+    """Entries of all keys."""
+    postings_longest: int
+    """The entries of the key that has most."""
+    index_bytes: int
+    """Memory of the index and of the ids."""
+    ids_bytes: int
+    """The part of it that is for ids."""
+    bytes_per_document: NotRequired[float]
+    """`index_bytes` divided by `documents`; absent while there are none."""
+    passages: NotRequired[PassageIndex]
+    """The index of passages, in a collection that has one."""
+    database_bytes: int
+    wal_bytes: int
+    log_rows: int
+    """Operations in the log that no snapshot covers yet."""
+    sequence: int
+    """The last operation applied."""
+    last_snapshot: NotRequired[Snapshot]
+    clusters: NotRequired[ClusterCounts]
+    """The kept clusters, in a collection that keeps clusters."""
+    discoveries: list[Discovery]
+    """Running discoveries, the oldest first."""
+    recovery: Recovery
+    uptime_s: int
+    version: str
+    started_at: Time
+    settings: Settings
+
+
+class Status(TypedDict):
+    status: str
+
+
+StopWords: TypeAlias = Union[str, typing.Collection[str]]
+"""Stop words as settings have them: the ISO 639-1 code of a language that has a list, or
+words.
+"""
+
+
+class StoreSettings(TypedDict):
+    """Stored parts of a document, and its time to live."""
+
+    text: NotRequired[bool]
+    """Keep the text (or tokens) itself, to give it back and to explain matches."""
+    ttl_s: NotRequired[Optional[int]]
+    """Seconds until a document without `expires_at` expires. By default it never does."""
+
+
+class StoredDocument(ExportedDocument):
+    """A document as stored."""
+
+    stored_at: Time
+    shingles: int
+    """Its distinct shingles, or the values of its signature."""
+    fingerprint: str
+    """A hash of all its shingles, in 16 hexadecimal digits: equal sets have equal fingerprints."""
+    notes: list[Note]
+    cluster: NotRequired[str]
+    """The name of its cluster, in a collection that keeps them; absent while they are being
+    built.
+    """
+    included: NotRequired[Included]
+    """On request, by `include`."""
+
+
+Threshold: TypeAlias = float
+"""A Jaccard similarity (resemblance) from which documents count as near-duplicates: above 0,
+at most 1.
+"""
+
+
+Time: TypeAlias = str
+"""A time as RFC 3339 has it, to the millisecond. Finer parts of a client's time are cut off."""
+
+
+Token: TypeAlias = Union[str, Sequence[Union[str, int]]]
+"""An element of a ready-made set, or one with how often it occurs."""
+
+
+class Unwanted(TypedDict):
+    """The documents to remove: the documents with these ids, or the documents that meet all
+    conditions.
+    """
+
+    ids: NotRequired[Optional[typing.Collection[GivenId]]]
+    filter: NotRequired[Optional[str]]
+    stored_after: NotRequired[Optional[Union[Time, datetime]]]
+    stored_before: NotRequired[Optional[Union[Time, datetime]]]
+
+
+class Wanted(TypedDict):
+    """Which documents are wanted. `include` may stand in the query instead."""
+
+    ids: typing.Collection[GivenId]
+    """An id that comes again counts once."""
+    include: NotRequired[Optional[typing.Collection[str]]]

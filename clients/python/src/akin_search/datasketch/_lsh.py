@@ -17,7 +17,6 @@ from typing import (
     Mapping,
     Optional,
     Tuple,
-    Union,
     cast,
 )
 
@@ -36,7 +35,7 @@ SLOTS_MAX = 1024
 ROWS_MAX = 32
 FETCHED_MAX = 200
 # datasketch has no limits: those of the collection are as high as servers allow by default.
-LIMITS = {"candidates_max": 1_000_000, "checked_max": LIMIT_MAX}
+LIMITS: types.LimitSettings = {"candidates_max": 1_000_000, "checked_max": LIMIT_MAX}
 
 
 class MinHashLSH(Generic[Key]):
@@ -215,7 +214,7 @@ class MinHashLSH(Generic[Key]):
             self._expect("signature" in item)
         results: List[List[Key]] = []
         for start in range(0, len(contents), PROBES_MAX):
-            probes = cast(List[types.Probe], contents[start : start + PROBES_MAX])
+            probes = cast(List[types.LookupProbe], contents[start : start + PROBES_MAX])
             answers = self._client.query_many(
                 probes,
                 threshold=self.threshold,
@@ -225,7 +224,7 @@ class MinHashLSH(Generic[Key]):
             results.extend(map(self._keys_of, answers))
         return results
 
-    def _keys_of(self, answer: Union[types.Answer, types.FailedProbe]) -> List[Key]:
+    def _keys_of(self, answer: types.ProbeAnswer) -> List[Key]:
         if "error" in answer:
             raise ProblemError(dict(cast(types.FailedProbe, answer)["error"]))
         if answer["more"] or answer["truncated"]:
@@ -254,11 +253,11 @@ class MinHashLSH(Generic[Key]):
             self._signatures = signatures
         self._expect(signatures)
 
-    def _settings(self, signatures: bool) -> Dict[str, Any]:
-        scheme: Dict[str, Any] = {"threshold": self.threshold, "recall": self._recall}
+    def _settings(self, signatures: bool) -> types.Settings:
+        scheme: types.SchemeSettings = {"threshold": self.threshold, "recall": self._recall}
         if self._params is not None:
             scheme["bands"], scheme["rows"] = self._params
-        sketch: Dict[str, Any] = {"slots": self._slots(signatures)}
+        sketch: types.SketchSettings = {"slots": self._slots(signatures)}
         if signatures:
             sketch = {**sketch, "method": "foreign", "bits": 32}
         return {"sketch": sketch, "scheme": scheme, "limits": LIMITS}

@@ -15,8 +15,8 @@ class MinHash:
     """A set that is built as datasketch's `MinHash` is. It remembers its elements.
 
     So `jaccard` and `count` are exact, and memory grows with the set. `num_perm` and `seed` are
-    only compared with those of the index and of other MinHashes. `hashfunc`, `hashobj`, `scheme` and
-    `gpu_mode` have no effect: nothing is hashed here, and akin's hash functions are its own.
+    only compared with those of the index and of other MinHashes. `hashfunc`, `hashobj`, `scheme`
+    and `gpu_mode` have no effect: nothing is hashed here, and akin's hash functions are its own.
     """
 
     def __init__(

@@ -18,7 +18,7 @@ from typing import (
 
 from typing_extensions import Self, TypeVar
 
-from .. import types
+from .._bulk import BulkResult
 from ..errors import ProblemError
 from ._minhash import Sketchable
 
@@ -95,7 +95,7 @@ class DeletionSession(Generic[Key]):
         pass
 
 
-def check(results: Iterator[types.BulkResult]) -> None:
+def check(results: Iterator[BulkResult]) -> None:
     """Takes all results; raises the first refusal after the others were stored."""
     first: Optional[ProblemError] = None
     for result in results:

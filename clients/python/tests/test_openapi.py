@@ -1,0 +1,137 @@
+"""The methods beside the operations of openapi.yaml, as the server has it."""
+
+import inspect
+import json
+import re
+from typing import Any, Callable, Dict, Set
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+from server import Script, Server, lines
+
+import akin_search
+
+Call = Callable[..., Any]
+
+CALLS: Dict[str, Call] = {
+    "add_documents": lambda client, id, **query: client.insert(id, "b", **query),
+    "remove_documents": lambda client, **query: client.remove_where(**query),
+    "remove_named_documents": lambda client: client.remove_many(["a"]),
+    "get_document": lambda client, **query: client.get("a", **query),
+    "remove_document": lambda client: client.remove("a"),
+    "change_document": lambda client: client.change("a", metadata={}, expires_at=None),
+    "fetch_documents": lambda client, **query: client.get_many(["a"], **query),
+    "export_documents": lambda client, **query: list(client.export(**query)),
+    "similar_to_posted": lambda client, **query: client.query("a", **query),
+    "passages_of_posted": lambda client, **query: client.passages("a", **query),
+    "compare_posted": lambda client, **query: client.compare("a", "b", **query),
+    "pairs": lambda client, **query: list(client.pairs(**query)),
+    "collapse": lambda client, **query: client.collapse(["a"], **query),
+    "stats": lambda client: client.stats(),
+    "list_collections": lambda client: client.collections(),
+    "describe_collection": lambda client: client.describe_collection("a"),
+    "create_collection": lambda client: client.create_collection("a", {}),
+    "remove_collection": lambda client: client.remove_collection("a"),
+    "changes": lambda client, **query: client.changes(**query),
+    "clusters": lambda client, id, **query: client.cluster_of(id, **query),
+    "list_documents": lambda client, count, limit, **query: (
+        client.count(),
+        list(client.ids(page=limit, **query)),
+    ),
+}
+
+WITHOUT_METHOD = {
+    "put_document": "insert does it",
+    "similar_to_stored": "query does it",
+    "passages_of_stored": "passages does it",
+    "compare_stored": "compare does it",
+    "curve": "of tuning: request",
+    "recall": "of tuning: request",
+    "list_snapshots": "of operators: request",
+    "take_snapshot": "of operators: request",
+    "describe_reindex_of_collection": "of operators: request",
+    "reindex_of_collection": "of operators: request",
+    "cancel_reindex_of_collection": "of operators: request",
+    "back_up": "a file: the command akin backup",
+    "openapi": "a file",
+    "openapi_json": "request",
+    "health": "the command akin health",
+    "readiness": "of load balancers",
+    "metrics": "of Prometheus",
+}
+
+# What any of the methods reads of an answer.
+ANSWER = {"collections": [], "count": 0, "ids": [], "position": "1"}
+
+
+@pytest.fixture(scope="module")
+def document(server: Server) -> Any:
+    with akin_search.Client(server.url) as client:
+        return client.request("GET", "/openapi.json")
+
+
+def operations(document: Any) -> Dict[str, Any]:
+    """By their ids, with method and path."""
+    found = {
+        operation["operationId"]: {**operation, "method": method.upper(), "path": path}
+        for path, item in document["paths"].items()
+        for method, operation in item.items()
+    }
+    return {
+        id: found[id] for id in found if id.replace("_of_collection", "") not in found.keys() - {id}
+    }
+
+
+def test_every_operation_has_a_method_or_a_reason(document: Any) -> None:
+    assert sorted([*CALLS, *WITHOUT_METHOD]) == sorted(operations(document))
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_every_parameter_is_sent(document: Any, name: str) -> None:
+    operation = operations(document)[name]
+    parameters = [p for p in operation.get("parameters", []) if p["in"] == "query"]
+    query = {p["name"]: example(document, p["schema"]) for p in parameters}
+    answer = lines(ANSWER)
+    with Script((200, {}, answer), (200, {}, answer)) as script:
+        with akin_search.Client(script.url) as client:
+            CALLS[name](client, **query)
+        sent: Set[str] = set()
+        for method, url, body, _ in script.requests:
+            path = re.sub("{[a-z]+}", "a", operation["path"])
+            assert (method, urlsplit(url).path) == (operation["method"], path)
+            sent |= parse_qs(urlsplit(url).query).keys()
+            sent |= json.loads(body).keys() if body else set()
+    assert query.keys() - sent == set()
+
+
+@pytest.mark.parametrize(
+    "method, body",
+    [
+        ("insert", "Document"),
+        ("query", "LookupProbe"),
+        ("passages", "PassageProbeBody"),
+        ("get_many", "Wanted"),
+        ("change", "DocumentChange"),
+        ("compare", "Pair"),
+        ("collapse", "Ranked"),
+    ],
+)
+def test_every_field_of_a_body_is_a_parameter(document: Any, method: str, body: str) -> None:
+    fields = document["components"]["schemas"][body]["properties"]
+    # The fields without a type have no effect: a stored document may be sent as a probe.
+    wanted = {name for name, schema in fields.items() if schema.keys() - {"description"}}
+    assert wanted <= inspect.signature(getattr(akin_search.Client, method)).parameters.keys()
+
+
+def example(document: Any, schema: Any) -> Any:
+    """A value that the schema of a parameter allows."""
+    if "$ref" in schema:
+        schema = document["components"]["schemas"][schema["$ref"].rsplit("/", 1)[1]]
+    if "oneOf" in schema:
+        return example(document, schema["oneOf"][0])
+    if "enum" in schema:
+        return schema["enum"][0]
+    listed = re.match(r"\^\(?([a-z]+)", schema.get("pattern", ""))
+    if listed:
+        return [listed[1]]
+    return {"boolean": True, "integer": 1, "number": 0.5, "string": "a"}[schema["type"]]
