@@ -14,12 +14,13 @@ ARG AKIN_REVISION
 RUN --mount=type=cache,target=/usr/local/cargo/registry \
     --mount=type=cache,target=/src/target,sharing=locked \
     echo 'fn main() {}' > /tmp/main.rs \
-    && for package in . crates/akin-core crates/akin-model; do \
+    && for package in . crates/akin-core crates/akin-engine crates/akin-model; do \
         mkdir -p "$package/benches"; \
         sed -n '/^\[\[bench/{n;s|^name = "\(.*\)"|\1|p}' "$package/Cargo.toml" \
             | xargs -I NAME cp /tmp/main.rs "$package/benches/NAME.rs"; \
     done \
-    && touch src/main.rs src/lib.rs crates/akin-core/src/lib.rs crates/akin-model/src/lib.rs && cargo build --release --locked --features full --bin akin \
+    && touch src/main.rs src/lib.rs crates/*/src/lib.rs \
+    && cargo build --release --locked --features full --bin akin \
     && bash packaging/image-root.sh target/release/akin /image
 
 # The command, glibc and the certificates of the authorities: no shell, no package manager, nothing setuid.

@@ -127,7 +127,7 @@ mod disk;
 mod elements;
 mod error;
 mod expiries;
-#[cfg(any(test, fuzzing))]
+#[cfg(any(test, fuzzing, feature = "fuzzing"))]
 pub mod fuzzing;
 mod hostile;
 mod inspect;

@@ -56,7 +56,7 @@ pub(crate) fn encode(content: &Content, level: i32) -> Vec<u8> {
 }
 
 /// The frame of bytes that are not known to be of any form.
-#[cfg(any(test, fuzzing))]
+#[cfg(any(test, fuzzing, feature = "fuzzing"))]
 pub(super) fn encoded_bytes(plain: &[u8]) -> Vec<u8> {
     compress(plain, 1).expect("it is compressed like any content")
 }

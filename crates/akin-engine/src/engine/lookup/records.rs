@@ -73,7 +73,7 @@ impl Engine {
     ///
     /// # Errors
     /// `NotForSignatures`.
-    pub(crate) fn refuse_signatures(&self) -> Result<(), EngineError> {
+    pub fn refuse_signatures(&self) -> Result<(), EngineError> {
         if self.analyser.takes_signatures() { Err(EngineError::NotForSignatures) } else { Ok(()) }
     }
 

@@ -24,9 +24,7 @@ use tempfile::TempDir;
 
 use super::*;
 use crate::document::{Content, DocumentId, Metadata, Ordinal, Token};
-use crate::stored::{
-    Change, Changes, Detail, DocumentDetails, Order, Position, Record, SnapshotInfo, Tail,
-};
+use crate::stored::{Detail, DocumentDetails, Order, Record, SnapshotInfo, Tail};
 use akin_core::sketch::Sketch;
 use akin_core::text::{ShingleSet, ShingleSettings, Shingler};
 

@@ -9,7 +9,7 @@ mod discovery;
 mod disguise;
 mod documents;
 mod error;
-#[cfg(any(test, fuzzing))]
+#[cfg(any(test, fuzzing, feature = "fuzzing"))]
 pub mod fuzzing;
 mod lookup;
 mod offline;
@@ -70,7 +70,7 @@ pub use offline::{
     Sorter, StateError,
 };
 pub use operations::ListedIds;
-#[cfg(any(test, fuzzing))]
+#[cfg(any(test, fuzzing, feature = "fuzzing"))]
 pub use operations::backup::check_backup;
 pub use operations::backup::{Restored, Restoring, restore};
 pub use passages::{

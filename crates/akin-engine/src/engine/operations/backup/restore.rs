@@ -97,7 +97,7 @@ pub fn restore(backup: impl Read, restoring: &Restoring<'_>) -> Result<Vec<Resto
 ///
 /// # Errors
 /// [`EngineError::Backup`]: it is not intact.
-#[cfg(any(test, fuzzing))]
+#[cfg(any(test, fuzzing, feature = "fuzzing"))]
 pub fn check_backup(backup: impl Read) -> Result<(), EngineError> {
     read(backup, |entry, _, _| hash_only(entry)).map(drop)
 }

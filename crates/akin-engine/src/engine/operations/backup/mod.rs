@@ -14,7 +14,7 @@
 mod restore;
 mod write;
 
-#[cfg(any(test, fuzzing))]
+#[cfg(any(test, fuzzing, feature = "fuzzing"))]
 pub use restore::check_backup;
 pub use restore::{Restored, Restoring, restore};
 
