@@ -155,7 +155,8 @@ fn write_passages(
         return writeln!(out, "  nothing");
     }
     for &[from, to] in passages.iter().take(PASSAGES_SHOWN_MAX) {
-        let shown = shortened(text.get(from..to).unwrap_or_default());
+        let part: String = text.chars().skip(from).take(to - from).collect();
+        let shown = shortened(&part);
         writeln!(out, "  {from}..{to}  {shown}")?;
     }
     match passages.len().saturating_sub(PASSAGES_SHOWN_MAX) {

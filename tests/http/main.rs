@@ -35,6 +35,7 @@ mod openapi;
 mod operating;
 mod options;
 mod passages;
+mod places;
 mod recall;
 mod records;
 mod refusals;

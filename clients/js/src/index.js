@@ -472,6 +472,23 @@ function probeOf(side) {
   return typeof side === "object" ? side : { id: side };
 }
 
+/**
+ * The part of a text between two places as the server returns them. They count Unicode code points,
+ * and strings of JavaScript count UTF-16 units, so that `text.slice` is wrong after an emoji.
+ * @param {string} text
+ * @param {number} start
+ * @param {number} end
+ */
+export function sliceText(text, start, end) {
+  const after = (/** @type {number} */ unit, /** @type {number} */ points) => {
+    for (; points > 0 && unit < text.length; points -= 1)
+      unit += /** @type {number} */ (text.codePointAt(unit)) > 0xffff ? 2 : 1;
+    return unit;
+  };
+  const from = after(0, start);
+  return text.slice(from, after(from, end - start));
+}
+
 /** @param {string | object} probe */
 function textOf(probe) {
   return typeof probe === "string" ? { text: probe } : probe;

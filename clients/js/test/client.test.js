@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { readFile } from "node:fs/promises";
 
-import { AkinError, Client, ConnectionFailed, ProblemError } from "akin-client";
+import { AkinError, Client, ConnectionFailed, ProblemError, sliceText } from "akin-client";
 import { Backoff } from "../src/exchange.js";
 import { Server, ndjson, problem, script } from "./server.js";
 
@@ -101,7 +101,10 @@ test("passages are found page by page, and their places are slices", async () =>
   const answer = await client.passages(probe, { limit: 2, containmentMin: 0.5, of: "probe" });
   assert.deepEqual([answer.matches.length, answer.more, answer.guarantee.words], [2, true, 13]);
   const [{ probe: place }] = answer.matches[0].passages;
-  assert.equal([...probe].slice(place.start, place.end).join(""), BUS.slice(0, -1));
+  assert.equal(sliceText(probe, place.start, place.end), BUS.slice(0, -1));
+  const { explanation } = await client.compare({ text: `Größe 🦊🦊: ${BUS}` }, { text: probe }, { explain: true });
+  assert.equal(sliceText(`Größe 🦊🦊: ${BUS}`, ...explanation.a.shared[0]), BUS.slice(0, -1));
+  assert.equal(sliceText(probe, ...explanation.b.shared[0]), BUS.slice(0, -1));
   const found = await all(client.passageMatches(probe, { page: 2 }));
   assert.deepEqual(found.map(({ id }) => id), ["p/1", "p/2", "p/3"]);
   const ofStored = await all(client.passageMatches({ id: "p/2" }, { page: 1 }));
@@ -113,6 +116,16 @@ test("passages are found page by page, and their places are slices", async () =>
   assert.equal(contained.guarantee.words, 13);
   assert.ok(contained.matches[0].containment.of_match >= 0.5);
   await root.removeCollection("passages");
+});
+
+test("texts are sliced by code points", () => {
+  for (const text of ["", "plain", "Größe: süß", "我们看见木桥", "🦊a𝐛🏔️é\ud800", "\udc00🌉"]) {
+    const points = [...text];
+    for (let start = 0; start <= points.length; start += 1) {
+      for (let end = start; end <= points.length + 1; end += 1)
+        assert.equal(sliceText(text, start, end), points.slice(start, end).join(""));
+    }
+  }
 });
 
 test("a search for passages that was cut short is reported", async () => {

@@ -1,5 +1,5 @@
 // Compiled only: the types as a program of a user's meets them.
-import { Client, ProblemError, type Document } from "../src/index.js";
+import { Client, ProblemError, sliceText, type Document } from "../src/index.js";
 
 export async function use(client: Client, signal: AbortSignal): Promise<string[]> {
   const documents: Document[] = [{ id: "a", text: "one two three", metadata: { lang: "en" } }];
@@ -12,6 +12,8 @@ export async function use(client: Client, signal: AbortSignal): Promise<string[]
   const [first] = await client.queryMany([{ id: "a" }, { tokens: ["x", ["y", 2]] }]);
   if (first !== undefined && "error" in first) failed.push(first.error.code);
   for await (const { id } of client.passageMatches({ id: "a" }, { of: "match", page: 9 })) failed.push(id);
+  const { explanation } = await client.compare("a", { text: "one" }, { explain: true });
+  for (const [from, to] of explanation?.b.shared ?? []) failed.push(sliceText("one", from, to));
   const { guarantee } = await client.passages("one two", { containmentMin: 0.5, include: ["metadata"] });
   failed.push(String(guarantee.best_effort_from ?? guarantee.words));
   const { changes, position } = await client.changes({ waitS: 30 });

@@ -5,9 +5,10 @@ import { interval } from "./interval.js";
 import { bar } from "./charts.js";
 import { el, figure, replace, table } from "./dom.js";
 import { count, cut, share } from "./format.js";
+import { units } from "./pieces.js";
 
-/** More of a text is shown on request only. */
-const SHOWN_BYTES = 100_000;
+/** The characters of a text that are shown; more are shown on request only. */
+const SHOWN_MAX = 100_000;
 
 /** Compares two probes, and draws that into `node`. */
 export async function compareInto(node, context, a, b, { withBar = false } = {}) {
@@ -111,48 +112,44 @@ function column({ name, text }, { shared, differing }, unit) {
     role: "region",
     "aria-label": `Text of ${cut(name, 80)}`,
   });
-  const encoded = new TextEncoder().encode(text);
-  const parts = unit === "word" ? differing.map((range) => ofWords(encoded, range)) : differing;
+  const placed = ([start, end]) => units(text, { start, end });
+  const marked = shared.map(placed);
+  const parts = differing.map(placed).map((range) => (unit === "word" ? ofWords(text, range) : range));
   const draw = (end) => {
-    const cutAt = encoded.length > end;
     const more = el(
       "button",
       { type: "button", onclick: () => draw(Infinity) },
       "Show the whole text",
     );
-    replace(body, pieces(encoded, shared, parts, end), cutAt ? [" … ", more] : null);
+    replace(body, pieces(text, marked, parts, end), text.length > end ? [" … ", more] : null);
   };
-  draw(SHOWN_BYTES);
+  draw(SHOWN_MAX);
   return el("section", {}, el("h3", { class: "id" }, cut(name, 200)), body);
 }
 
 /** The range without what is before its first word and after its last, which no shingle has. */
-function ofWords(encoded, [from, to]) {
-  const text = new TextDecoder().decode(encoded.subarray(from, to));
-  const words = /[\p{L}\p{N}\p{M}](?:.*[\p{L}\p{N}\p{M}])?/su.exec(text);
+function ofWords(text, [from, to]) {
+  const words = /[\p{L}\p{N}\p{M}](?:.*[\p{L}\p{N}\p{M}])?/su.exec(text.slice(from, to));
   if (!words) return [from, from];
-  const length = (part) => new TextEncoder().encode(part).length;
-  const start = from + length(text.slice(0, words.index));
-  return [start, start + length(words[0])];
+  const start = from + words.index;
+  return [start, start + words[0].length];
 }
 
-/** The text as nodes. Ranges are of bytes, `[from, to)`, and do not overlap. */
-function pieces(encoded, shared, differing, end) {
+/** The text as nodes. Ranges `[from, to)` are of units of UTF-16, and do not overlap. */
+function pieces(text, shared, differing, end) {
   const ranges = [
     ...shared.map((range) => ["mark", range]),
     ...differing.filter(([from, to]) => from < to).map((range) => ["ins", range]),
   ]
     .sort(([, [a]], [, [b]]) => a - b)
     .filter(([, [from]]) => from < end);
-  const decoder = new TextDecoder();
-  const text = (from, to) => decoder.decode(encoded.subarray(from, to));
   const nodes = [];
   let at = 0;
   for (const [kind, [from, to]] of ranges) {
-    nodes.push(text(at, from), el(kind, {}, text(from, to)));
+    nodes.push(text.slice(at, from), el(kind, {}, text.slice(from, to)));
     at = to;
   }
-  nodes.push(text(at, Math.max(at, Math.min(end, encoded.length))));
+  nodes.push(text.slice(at, Math.max(at, Math.min(end, text.length))));
   return nodes;
 }
 

@@ -113,7 +113,8 @@ pub struct ComparedField {
     pub points: Option<u32>,
 }
 
-/// Byte ranges of a text, each `[from, to)`; differing ones do not overlap others.
+/// Parts of a text in Unicode code points, each `[from, to)`: the slice `text[from:to]` of Python.
+/// Differing parts do not overlap others.
 #[derive(Clone, Debug, Default, Serialize, ToSchema)]
 pub struct Passages {
     pub shared: Vec<[usize; 2]>,

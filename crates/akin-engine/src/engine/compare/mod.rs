@@ -15,7 +15,7 @@ use crate::engine::{
     MeasureSelection, MeasureValues, PairContainment, Passages,
 };
 use akin_core::measure::{BagOverlap, Overlap};
-use akin_core::text::ShingleSet;
+use akin_core::text::{CharOffsets, ShingleSet};
 
 /// A side of a comparison.
 pub(crate) struct Side {
@@ -146,8 +146,8 @@ fn explain_contents(
     })
 }
 
-/// The byte ranges of a text that are covered by shingles of the other set, the byte ranges that
-/// are covered by ignored shingles, and the remaining byte ranges. Documents of tokens have no
+/// The parts of a text that are covered by shingles of the other set, the parts that are covered by
+/// ignored shingles, and the remaining parts, in Unicode code points. Documents of tokens have no
 /// passages.
 fn passages(
     analyser: &Analyser,
@@ -176,8 +176,10 @@ fn passages(
     })?;
     let ignored = analyser.shingler.ignored(text)?;
     let differing = between(text, &merged([shared.clone(), ignored.clone()].concat()));
+    let offsets = CharOffsets::new(text);
+    let chars = |bytes: Range<usize>| [offsets.at(bytes.start), offsets.at(bytes.end)];
     let [shared, differing, ignored] = [shared, differing, ignored]
-        .map(|passages| passages.into_iter().map(|passage| [passage.start, passage.end]).collect());
+        .map(|passages| passages.into_iter().map(chars).collect());
     Ok(Passages { shared, differing, ignored })
 }
 
@@ -228,6 +230,12 @@ mod tests {
         compare_contents(&analyser, a, b, explained()).unwrap()
     }
 
+    /// The parts of a text.
+    fn parts(text: &str, ranges: &[[usize; 2]]) -> Vec<String> {
+        let part = |[from, to]: &[usize; 2]| text.chars().skip(*from).take(to - from).collect();
+        ranges.iter().map(part).collect()
+    }
+
     #[test]
     fn ignored_parts_are_explained_and_do_not_count() {
         let mut settings = CollectionSettings::default();
@@ -243,31 +251,51 @@ mod tests {
         let exact = comparison.exact.unwrap();
         assert_eq!((exact.intersection, exact.union), (3, 7));
         let explanation = comparison.explanation.unwrap();
-        let of = |text: &str, ranges: &[[usize; 2]]| -> Vec<String> {
-            ranges.iter().map(|[start, end]| text[*start..*end].to_owned()).collect()
-        };
         for (text, passages, ignored) in [
             (texts[0], &explanation.a, "HOME\nNews and Sport"),
             (texts[1], &explanation.b, "Home news and"),
         ] {
-            assert_eq!(of(text, &passages.ignored), [ignored]);
-            assert_eq!(of(text, &passages.shared), ["The quick brown fox jumps"]);
-            assert!(of(text, &passages.differing).iter().all(|part| part == "."));
+            assert_eq!(parts(text, &passages.ignored), [ignored]);
+            assert_eq!(parts(text, &passages.shared), ["The quick brown fox jumps"]);
+            assert!(parts(text, &passages.differing).iter().all(|part| part == "."));
         }
     }
 
     #[test]
-    fn passages_are_bytes_of_each_text() {
-        let a = "Intro. The quick brown fox jumps over the lazy dog, they say.";
-        let b = "Ünlike: the QUICK brown fox jumps over\nthe lazy cat.";
-        let explanation = compare(a, b).explanation.unwrap();
-        let of = |text: &str, ranges: &[[usize; 2]]| -> Vec<String> {
-            ranges.iter().map(|[from, to]| text[*from..*to].to_owned()).collect()
-        };
-        assert_eq!(of(a, &explanation.a.shared), ["The quick brown fox jumps over the lazy"]);
-        assert_eq!(of(a, &explanation.a.differing), ["Intro.", "dog, they say."]);
-        assert_eq!(of(b, &explanation.b.shared), ["the QUICK brown fox jumps over\nthe lazy"]);
-        assert_eq!(of(b, &explanation.b.differing), ["Ünlike:", "cat."]);
+    fn passages_are_code_points_of_each_text() {
+        let cases = [
+            (
+                "Intro. The quick brown fox jumps over the lazy dog, they say.",
+                "Ünlike: the QUICK brown fox jumps over\nthe lazy cat.",
+                ["The quick brown fox jumps over the lazy", "Intro.", "dog, they say."],
+                ["the QUICK brown fox jumps over\nthe lazy", "Ünlike:", "cat."],
+            ),
+            (
+                "Größe: über den Fluß führt eine Brücke, weiß man.",
+                "Schön. Über den Fluß führt eine BRÜCKE nach Süden.",
+                ["über den Fluß führt eine Brücke", "Größe:", ", weiß man."],
+                ["Über den Fluß führt eine BRÜCKE", "Schön.", "nach Süden."],
+            ),
+            (
+                "春：我们在河边看见一座桥。",
+                "昨天我们在河边看见一只鸟。",
+                ["我们在河边看见一", "春：", "座桥。"],
+                ["我们在河边看见一", "昨天", "只鸟。"],
+            ),
+            (
+                "🦊🦊 𝐎𝐧𝐞 two three four 🐈 five 🌉.",
+                "🏔️ one two three four five six",
+                ["𝐎𝐧𝐞 two three four 🐈 five", "🦊🦊", "🌉."],
+                ["one two three four five", "🏔️", "six"],
+            ),
+        ];
+        for (a, b, of_a, of_b) in cases {
+            let explanation = compare(a, b).explanation.unwrap();
+            for (text, found, expected) in [(a, explanation.a, of_a), (b, explanation.b, of_b)] {
+                assert_eq!(parts(text, &found.shared), expected[..1]);
+                assert_eq!(parts(text, &found.differing), expected[1..]);
+            }
+        }
     }
 
     #[test]
@@ -280,8 +308,7 @@ mod tests {
         let explanation =
             compare_contents(&analyser, content.clone(), content, explained()).unwrap();
         let explanation = explanation.explanation.unwrap();
-        let shared: Vec<&str> =
-            explanation.a.shared.iter().map(|[from, to]| &text[*from..*to]).collect();
+        let shared = parts(text, &explanation.a.shared);
         assert_eq!(shared, ["The quick fox", "now! And it jumps, of course it"]);
     }
 
