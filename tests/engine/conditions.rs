@@ -1,5 +1,6 @@
 //! Matches and removals by what documents' metadata and times are.
 
+use std::num::NonZeroUsize;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -90,6 +91,33 @@ async fn a_filtered_lookup_equals_filtering_all_matches() {
         }
     }
     assert!(told > 100, "there was nothing to be told: {told}");
+}
+
+/// Of equal documents any may be the only one that meets the filter.
+#[tokio::test]
+async fn a_filter_examines_more_equal_documents_than_a_lookup_has_candidates() {
+    let dir = tempdir().unwrap();
+    let mut settings = CollectionSettings::default();
+    settings.limits.candidates_max = 10;
+    let engine = try_open(dir.path(), settings).unwrap();
+    for n in 0..50 {
+        let metadata = Metadata::from_json(&format!(r#"{{"n": {n}}}"#)).ok();
+        let document = text(&format!("{n}"), "one two three four five six seven eight");
+        add(&engine, Document { metadata, ..document }).await;
+    }
+    let modes = [(None, Mode::Verified), (None, Mode::Estimated), (None, Mode::Exact)];
+    let nearest = NonZeroUsize::new(3);
+    for (k, mode) in
+        modes.into_iter().chain([(nearest, Mode::Verified), (nearest, Mode::Estimated)])
+    {
+        for n in [0, 20, 49] {
+            let conditions = by_filter(&format!("@.n == {n}"));
+            let (mode, probe) = (Some(mode), Probe::Stored(id("7")));
+            let lookup = Lookup { k, mode, conditions, ..Lookup::default() };
+            let answer = engine.similar(probe, lookup).await.unwrap();
+            assert_eq!((ids(&answer), answer.truncated), (vec![n.to_string().as_str()], false));
+        }
+    }
 }
 
 #[tokio::test]

@@ -254,6 +254,49 @@ async fn a_search_beyond_its_limits_is_truncated() {
     assert_eq!((ids(&answer).len(), &answer["truncated"]), (5, &json!(false)), "{answer}");
 }
 
+/// Documents that are not wanted take none of the texts that a search compares: the best of them is
+/// the probe itself.
+#[tokio::test]
+async fn conditions_are_applied_before_texts_are_compared() {
+    for limits in [
+        LimitSettings { passage_texts_max: 1, ..LimitSettings::default() },
+        LimitSettings { passage_words_max: 132, ..LimitSettings::default() },
+    ] {
+        let Some(app) = limited(limits).await else { return };
+        let last = json!({"id": "last", "text": SENTENCE, "metadata": {"lang": "en"}});
+        app.add(&[last.clone(), json!({"id": "short", "text": filler("short", 20)})]).await;
+        let filter = "&filter=@.lang==%22en%22";
+        let found = app.get(&format!("/passages?id=n3{filter}")).await.json();
+        assert_eq!((ids(&found), &found["truncated"]), (vec!["last"], &json!(false)), "{found}");
+        let contained = format!("/similar?id=n3&measure=containment&of=match{filter}");
+        let found = app.get(&contained).await.json();
+        assert_eq!((ids(&found), &found["truncated"]), (vec!["last"], &json!(false)), "{found}");
+        app.delete("/documents?filter=!@.lang").await;
+        app.add(&[json!({"id": "own", "text": format!("{SENTENCE} {}", filler("own", 100))})])
+            .await;
+        let found = app.get("/passages?id=own").await.json();
+        assert_eq!((ids(&found), &found["truncated"]), (vec!["last"], &json!(false)), "{found}");
+    }
+}
+
+/// Of equal documents any may be the only one that is wanted.
+#[tokio::test]
+async fn conditions_are_applied_to_each_of_equal_documents() {
+    let Some(app) = app_with_texts().await else { return };
+    let line = |number| {
+        let metadata = json!({"number": number});
+        format!("{}\n", json!({"id": format!("c{number}"), "text": SENTENCE, "metadata": metadata}))
+    };
+    let copies: String = (0..1_100).map(line).collect();
+    let added = app.post("/documents?check=false", "application/x-ndjson", copies).await;
+    assert!(!added.has_failed_lines());
+    let found = find(&app, json!({"text": SENTENCE, "filter": "@.number == 1099"})).await;
+    assert_eq!((ids(&found), &found["truncated"]), (vec!["c1099"], &json!(false)), "{found}");
+    let all =
+        find(&app, json!({"text": SENTENCE, "filter": "@.number >= 0", "limit": 10_000})).await;
+    assert_eq!((ids(&all).len(), &all["truncated"]), (1_000, &json!(true)));
+}
+
 #[tokio::test]
 async fn a_filter_is_evaluated_on_so_many_documents() {
     let limits = LimitSettings { filtered_max: 3, ..LimitSettings::default() };

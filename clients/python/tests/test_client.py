@@ -98,6 +98,11 @@ def test_passages(server: Server) -> None:
         assert answer["guarantee"] == {"words": 13}
         place = answer["matches"][0]["passages"][0]["probe"]
         assert probe[place["start"] : place["end"]] == BUS[:-1]
+        first = f"Größe 🦊🦊: {BUS}"
+        compared = client.compare({"text": first}, {"text": probe}, explain=True)["explanation"]
+        for text, side in ((first, "a"), (probe, "b")):
+            [[start, end]] = compared[side]["shared"]
+            assert text[start:end] == BUS[:-1]
         assert [m["id"] for m in client.passage_matches(probe, page=2)] == ["p/1", "p/2", "p/3"]
         found = client.passage_matches(id="p/2", page=1, filter="@.i > 1", include=["metadata"])
         assert [(m["id"], m["metadata"]) for m in found] == [("p/3", {"i": 3})]

@@ -36,6 +36,24 @@ impl Candidate {
     pub fn blocks(&self) -> &[(Ordinal, Option<BlockPlace>)] {
         &self.blocks
     }
+
+    /// Keeps the documents that are wanted.
+    ///
+    /// # Errors
+    /// The first error of `is_wanted`.
+    pub fn retain<E>(
+        &mut self,
+        mut is_wanted: impl FnMut(Ordinal) -> Result<bool, E>,
+    ) -> Result<(), E> {
+        let mut kept = Vec::with_capacity(self.blocks.len());
+        for block in self.blocks.drain(..) {
+            if is_wanted(block.0)? {
+                kept.push(block);
+            }
+        }
+        self.blocks = kept;
+        Ok(())
+    }
 }
 
 /// An entry that is indexed under a gram of the probe.

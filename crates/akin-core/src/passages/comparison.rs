@@ -2,6 +2,7 @@
 
 use std::cmp::Reverse;
 use std::ops::Range;
+use std::{iter, mem};
 
 use super::coverage::Coverage;
 use super::runs::{Run, Seeds};
@@ -12,16 +13,16 @@ const GAP_WORDS_MAX: usize = 12;
 /// A part of the probe and a part of a match that are equal word for word, or nearly.
 ///
 /// A passage is a run of equal words, or several runs that follow one another in both texts. Two
-/// runs are joined if, in the probe and in the match, at most 12 words are between, and each of the
-/// two runs has at least half as many words as are between. Runs of fewer than three words count as
-/// words between.
+/// runs are joined if, in the probe and in the match, at most 12 words are between, each of the two
+/// runs has at least half as many words as are between, and the runs are at most 12 words further
+/// apart in one text than in the other. Runs of fewer than three words count as words between.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Passage {
     /// The numbers of its words in the probe.
     pub probe: Range<usize>,
     /// The numbers of its words in the match.
     pub matched: Range<usize>,
-    /// The number of equal words.
+    /// The number of pairs of equal words, in order: each word is in one pair at most.
     pub equal: usize,
     /// The number of words between the runs: of each gap, in the text with more words there.
     pub differing: usize,
@@ -36,7 +37,8 @@ pub struct Comparison {
     pub passages: Vec<Passage>,
     /// The number of words of the longest run.
     pub longest: usize,
-    /// The number of words of the probe in runs of passages, and the number of all its words.
+    /// The number of words of the probe in runs of passages, without the words between the runs, and
+    /// the number of all its words.
     pub of_probe: Share,
     /// The same for the match.
     pub of_match: Share,
@@ -45,7 +47,7 @@ pub struct Comparison {
 /// A number of words, of a number of words.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Share {
-    /// Each word counts once, in however many passages it is.
+    /// Each word counts once, in however many runs and passages it is.
     pub shared: usize,
     /// The words of the whole text.
     pub words: usize,
@@ -110,27 +112,36 @@ impl Comparison {
 }
 
 /// The best predecessor of each run. Runs on the same diagonal (with the same difference of their
-/// places in the two texts) are disjoint, so the last run of each near diagonal is the only run of
-/// the diagonal that can be near.
+/// places in the two texts) are disjoint, so only the last few runs of each near diagonal are near.
 fn links(runs: &[Run], probe: usize, matched: usize) -> Vec<Link> {
     let mut last = vec![u32::MAX; probe + matched + 2 * GAP_WORDS_MAX + 1];
+    // Of each run the run before it on its diagonal.
+    let mut earlier = vec![u32::MAX; runs.len()];
     let diagonal = |run: &Run| run.probe + matched - run.matched;
     let (mut links, mut entered) = (Vec::<Link>::with_capacity(runs.len()), 0);
     for run in runs {
         while runs[entered].matched < run.matched {
-            last[diagonal(&runs[entered]) + GAP_WORDS_MAX] = entered as u32;
+            let last = &mut last[diagonal(&runs[entered]) + GAP_WORDS_MAX];
+            earlier[entered] = mem::replace(last, entered as u32);
             entered += 1;
         }
+        let is_near = |before: &usize| {
+            runs.get(*before).is_some_and(|it| it.matched_end() + GAP_WORDS_MAX >= run.matched)
+        };
+        let of_diagonal = |last: &u32| {
+            let last = Some(*last as usize).filter(is_near);
+            iter::successors(last, |at| Some(earlier[*at] as usize).filter(is_near))
+        };
         let near = &last[diagonal(run)..=diagonal(run) + 2 * GAP_WORDS_MAX];
-        let link = |before: &u32| {
-            let before = *before as usize;
-            let gap = joined(runs.get(before)?, run)?;
+        let link = |before: usize| {
+            let gap = joined(&runs[before], run)?;
             let new = run.words - gap.overlap;
             let words = links[before].words + new;
             let score = (links[before].score + new).saturating_sub(gap.words);
             Some(Link { before: Some(before), words, score })
         };
-        let best = near.iter().filter_map(link).max_by_key(|link| (link.score, link.words));
+        let near = near.iter().flat_map(of_diagonal);
+        let best = near.filter_map(link).max_by_key(|link| (link.score, link.words));
         let alone = Link { before: None, words: run.words, score: run.words };
         links.push(best.unwrap_or(alone));
     }

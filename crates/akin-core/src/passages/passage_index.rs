@@ -78,9 +78,9 @@ pub struct PassageMatches<Id> {
 pub struct PassageMatch<Id> {
     /// The id of the text.
     pub id: Id,
-    /// The words of the query in passages, and all its words.
+    /// The words of the query in runs of passages, and all its words.
     pub of_probe: Share,
-    /// The words of the text in passages, and all its words.
+    /// The words of the text in runs of passages, and all its words.
     pub of_match: Share,
     /// The number of words of the longest run of equal words.
     pub longest: usize,
@@ -96,7 +96,7 @@ pub struct MatchedPassage {
     pub probe: Span,
     /// The part of the text.
     pub matched: Span,
-    /// The number of equal words.
+    /// The number of pairs of equal words, in order: each word is in one pair at most.
     pub equal: usize,
     /// The number of words between the runs of equal words.
     pub differing: usize,

@@ -143,6 +143,13 @@ impl<'a> PassageSearch<'a> {
         group
     }
 
+    /// Takes a candidate back that the caller does not compare, as it wants none of its documents: the
+    /// candidate counts towards no limit.
+    pub fn pass_over(&mut self, candidate: &Candidate) {
+        self.compared -= 1;
+        self.words_left += candidate.words;
+    }
+
     /// Compares the words of a candidate's block with the probe. Returns false, and does nothing,
     /// if they are not the candidate's words: the document was replaced after the search began, so
     /// the caller may try another document of the candidate.

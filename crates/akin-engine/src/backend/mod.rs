@@ -50,8 +50,8 @@ pub use error::BackendError;
 pub(crate) use local::WriteGate;
 pub use local::{
     ClusterCounts, ClusterNote, ClusterPosition, ClusterWork, Clusters, ClustersState,
-    FoundPassages, Local, LocalSettings, LocatedPassages, PassageRequest, PausedWrites, SetCache,
-    SharedPassages, SketchSearch, Unfinished,
+    FoundPassages, Local, LocalSettings, LocatedPassages, PassageFilter, PassageRequest,
+    PausedWrites, SetCache, SharedPassages, SketchSearch, Unfinished,
 };
 pub use rival::{Registered, Rival, RivalSearch, Rivals};
 pub use statistics::{BackendStats, Progress, Recovery, RecoverySource};

@@ -324,6 +324,15 @@ impl Store {
         Ok(self.readers.read_here(read)?.pop().flatten())
     }
 
+    /// The details of one document, read by the calling thread, which has to be a blocking one.
+    ///
+    /// # Errors
+    /// [`StorageError::CorruptDocument`] if its row does not match its checksum.
+    pub fn details_here(&self, ordinal: Ordinal) -> Result<Option<DocumentDetails>, StorageError> {
+        let read = |connection: &Connection| details::details(connection, &[ordinal]);
+        Ok(self.readers.read_here(read)?.pop().flatten())
+    }
+
     /// The details of the documents with these ordinals, in the given order; `None` for a document
     /// that does not exist.
     ///

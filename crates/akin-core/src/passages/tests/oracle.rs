@@ -4,6 +4,7 @@
 //! `AKIN_PASSAGE_PROBES=100000 cargo test --release -p akin-core passages::tests::oracle` searches
 //! that many probes.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use super::*;
@@ -12,12 +13,15 @@ use super::*;
 const PROBES: usize = 600;
 const TEXTS: usize = 12;
 
+/// Pairs of texts with more runs are not [compared naively](shared_words).
+const RUNS_MAX: usize = 300;
+
 #[test]
 fn no_guaranteed_run_is_missing() {
     let probes = std::env::var("AKIN_PASSAGE_PROBES").ok().and_then(|it| it.parse().ok());
     let probes: usize = probes.unwrap_or(PROBES);
     let mut random = Numbers(27);
-    let (mut searched, mut runs, mut short) = (0, 0, 0);
+    let (mut searched, mut runs, mut short, mut counted) = (0, 0, 0, 0);
     while searched < probes {
         let mut settings = PassageSettings::new([13, 14, 20, 32][random.below(4)]).unwrap();
         settings.block_words = [2 * settings.run_words(), 75, 4_096][random.below(3)];
@@ -27,14 +31,15 @@ fn no_guaranteed_run_is_missing() {
             let found = world.check_probe();
             runs += found.0;
             short += found.1;
+            counted += found.2;
             searched += 1;
         }
     }
     assert!(
-        runs > probes && short > probes / 50,
-        "too few cases: {runs} runs, {short} short texts"
+        runs > probes && short > probes / 50 && counted > probes,
+        "too few cases: {runs} runs, {short} short texts, {counted} texts counted"
     );
-    println!("{searched} probes, {runs} guaranteed runs, {short} short texts");
+    println!("{searched} probes, {runs} guaranteed runs, {short} short texts, {counted} counted");
 }
 
 struct World {
@@ -99,15 +104,16 @@ impl World {
         }
     }
 
-    /// The number of guaranteed runs and of short texts in a probe, all of which were found.
-    fn check_probe(&mut self) -> (usize, usize) {
+    /// The number of guaranteed runs and of short texts in a probe, all of which were found, and
+    /// of the matches whose words were counted naively.
+    fn check_probe(&mut self) -> (usize, usize, usize) {
         let probe = self.words();
         let found = self.index.query_within(&text(&probe), unlimited()).unwrap();
         assert!(!found.truncated);
         let matches: BTreeMap<usize, &PassageMatch<usize>> =
             found.matches.iter().map(|it| (it.id, it)).collect();
         assert_eq!(matches.len(), found.matches.len(), "an id is reported once");
-        let (mut runs, mut short) = (0, 0);
+        let (mut runs, mut short, mut counted) = (0, 0, 0);
         for (id, words) in &self.texts {
             let guaranteed = brute_runs(&probe, words, self.settings.run_words());
             let is_short = words.len() < self.settings.run_words();
@@ -119,21 +125,92 @@ impl World {
             runs += guaranteed.len();
             if let Some(found) = matches.get(id) {
                 check_match(found, &probe, words, &guaranteed);
+                // Of a text of several blocks, blocks without a passage are not compared.
+                let is_whole = words.len() <= self.settings.block_words;
+                let shared = shared_words(&probe, words, self.settings.run_words());
+                if let Some(shared) = shared.filter(|_| is_whole) {
+                    assert_eq!([found.of_probe.shared, found.of_match.shared], shared);
+                    counted += 1;
+                }
             } else {
                 assert!(guaranteed.is_empty(), "{guaranteed:?} of {words:?} in {probe:?}");
             }
         }
-        (runs, short)
+        (runs, short, counted)
     }
 }
 
+/// A run of equal words: its places in the probe and in the text, and its length.
+type BruteRun = (usize, usize, usize);
+
+/// The words between two runs that are joined, and the words that both have in a text.
+fn gap(before: BruteRun, run: BruteRun) -> Option<(usize, usize)> {
+    let ends = [before.0 + before.2, before.1 + before.2];
+    let both = || [run.0, run.1].into_iter().zip(ends);
+    let gap = both().map(|(start, end)| start.saturating_sub(end)).max()?;
+    let overlap = both().map(|(start, end)| end.saturating_sub(start)).max()?;
+    let follows = before.0 < run.0 && before.1 < run.1 && overlap < run.2;
+    let is_near = gap <= 12 && diagonal(before).abs_diff(diagonal(run)) <= 12;
+    (follows && is_near && gap <= 2 * before.2.min(run.2)).then_some((gap, overlap))
+}
+
+fn diagonal(run: BruteRun) -> i64 {
+    run.0 as i64 - run.1 as i64
+}
+
+/// The best chain of runs that ends with each run: its score, its words, and the run before.
+fn chains(runs: &[BruteRun]) -> Vec<(usize, usize, Option<usize>)> {
+    let mut chains: Vec<(usize, usize, Option<usize>)> = Vec::new();
+    for (number, run) in runs.iter().enumerate() {
+        let longer = |before: usize| {
+            let (gap, overlap) = gap(runs[before], *run)?;
+            let (score, words, _) = chains[before];
+            let new = run.2 - overlap;
+            Some(((score + new).saturating_sub(gap), words + new, Some(before)))
+        };
+        let all = (0..number).filter_map(|before| Some((longer(before)?, diagonal(runs[before]))));
+        let best = all.max_by_key(|((score, words, _), diagonal)| (*score, *words, *diagonal));
+        chains.push(best.map_or((run.2, run.2, None), |(chain, _)| chain));
+    }
+    chains
+}
+
+/// The words of the probe and of a text in runs of their passages, by trying all chains of runs.
+/// `None` if there are too many runs.
+fn shared_words(probe: &[u32], text: &[u32], words_min: usize) -> Option<[usize; 2]> {
+    let words_min = words_min.min(probe.len()).min(text.len());
+    let mut runs = brute_runs(probe, text, text.len().min(3));
+    runs.sort_by_key(|(at, place, _)| (*place, *at));
+    if runs.len() > RUNS_MAX {
+        return None;
+    }
+    let chains = chains(&runs);
+    let mut ends: Vec<usize> = (0..runs.len()).collect();
+    ends.sort_by_key(|end| Reverse(chains[*end].1));
+    let (mut is_taken, mut of_probe, mut of_text) = (vec![false; runs.len()], vec![], vec![]);
+    for end in ends {
+        let free = |at: &usize| !is_taken[*at];
+        let chain = std::iter::successors(Some(end).filter(free), |at| chains[*at].2.filter(free));
+        let chain: Vec<usize> = chain.collect();
+        let Some(first) = chain.last() else { continue };
+        if chains[end].1 - chains[*first].1 + runs[*first].2 < words_min {
+            continue;
+        }
+        for at in chain {
+            is_taken[at] = true;
+            let (start, place, words) = runs[at];
+            of_probe.push(start..start + words);
+            of_text.push(place..place + words);
+        }
+    }
+    let count = |ranges: Vec<Range<usize>>, words| {
+        covered(ranges, words).iter().filter(|is_covered| **is_covered).count()
+    };
+    Some([count(of_probe, probe.len()), count(of_text, text.len())])
+}
+
 /// The guaranteed runs are in the passages, and everything that is reported is true.
-fn check_match(
-    found: &PassageMatch<usize>,
-    probe: &[u32],
-    words: &[u32],
-    guaranteed: &[(usize, usize, usize)],
-) {
+fn check_match(found: &PassageMatch<usize>, probe: &[u32], words: &[u32], guaranteed: &[BruteRun]) {
     let of_probe = covered(found.passages.iter().map(|it| it.probe.words.clone()), probe.len());
     let of_match = covered(found.passages.iter().map(|it| it.matched.words.clone()), words.len());
     for (at, place, length) in guaranteed {

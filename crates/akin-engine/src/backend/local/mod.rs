@@ -60,7 +60,7 @@ pub use clusters::{
 pub use gate::PausedWrites;
 pub(crate) use gate::WriteGate;
 pub(crate) use passages::ArrivingText;
-pub use passages::{FoundPassages, LocatedPassages, PassageRequest, SharedPassages};
+pub use passages::{FoundPassages, LocatedPassages, PassageFilter, PassageRequest, SharedPassages};
 pub use passes::SketchSearch;
 pub use set_cache::SetCache;
 pub use settings::LocalSettings;

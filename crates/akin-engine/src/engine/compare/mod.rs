@@ -178,8 +178,8 @@ fn passages(
     let differing = between(text, &merged([shared.clone(), ignored.clone()].concat()));
     let offsets = CharOffsets::new(text);
     let chars = |bytes: Range<usize>| [offsets.at(bytes.start), offsets.at(bytes.end)];
-    let [shared, differing, ignored] = [shared, differing, ignored]
-        .map(|passages| passages.into_iter().map(chars).collect());
+    let [shared, differing, ignored] =
+        [shared, differing, ignored].map(|passages| passages.into_iter().map(chars).collect());
     Ok(Passages { shared, differing, ignored })
 }
 

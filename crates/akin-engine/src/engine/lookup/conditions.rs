@@ -34,7 +34,7 @@ impl Conditions {
     }
 
     /// Whether a document without metadata can match.
-    fn hold_without_metadata(&self) -> bool {
+    pub(crate) fn hold_without_metadata(&self) -> bool {
         self.filter.as_ref().is_none_or(|filter| filter.matches(None))
     }
 
@@ -56,6 +56,20 @@ impl Conditions {
             Ok(self.hold(&details))
         };
         details.into_iter().map(&mut meets).collect()
+    }
+
+    /// [`Self::hold`], with the work and the memory of reading and examining one document.
+    pub(crate) fn hold_within(
+        &self,
+        of: &DocumentDetails,
+        memory: Option<&Reservation>,
+    ) -> Result<bool, Exhausted> {
+        let Some(memory) = memory else { return Ok(self.hold(of)) };
+        let metadata = of.metadata.as_ref().filter(|_| self.filter.is_some());
+        let metadata = metadata.map_or(&b""[..], |metadata| metadata.as_json().as_bytes());
+        memory.charge(1 + metadata.len() / cost::METADATA_BYTES)?;
+        let _held = memory.beside(decoded_json_bytes(metadata))?;
+        Ok(self.hold(of))
     }
 
     pub(crate) fn hold(&self, of: &DocumentDetails) -> bool {

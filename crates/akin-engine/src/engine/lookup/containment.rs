@@ -11,10 +11,9 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
 use super::{FoundMatches, PageRange, Query, Scored};
-use crate::backend::{Candidate, PassageSearch, SharedPassages, Sketched};
+use crate::backend::{Candidate, PassageRequest, PassageSearch, SharedPassages, Sketched};
 use crate::document::{Content, DocumentId};
 use crate::engine::lookup::keyed::ATTEMPTS_MAX;
-use crate::engine::passages::ProbeText;
 use crate::engine::{
     Answer, Chance, ContainedOf, Engine, EngineError, FoundBy, Guarantee, Lookup, Mode,
     PassageQuery, Probe,
@@ -54,7 +53,16 @@ impl Engine {
             // Each candidate is compared, as a low resemblance may be a high containment.
             ..Query::of(&analysis, Mode::Verified, self.settings.limits.candidates_max)
         };
-        let mut found = self.find_contained(search, &text, &query, threshold, of).await?;
+        let conditions = lookup.conditions.clone();
+        let passages = PassageQuery {
+            words_min: Some(WORDS_MIN),
+            conditions,
+            memory,
+            ..PassageQuery::default()
+        };
+        let request = self.passage_request(&text, &passages)?;
+        let mut found = self.find_contained(search, request, &query, threshold, of).await?;
+        // A document may have been replaced since the search.
         self.keep_meeting(&mut found, page, &lookup.conditions, memory).await?;
         let chances = Chance::of(settings, text.words.len());
         Ok(Answer {
@@ -69,15 +77,13 @@ impl Engine {
     async fn find_contained(
         &self,
         search: &dyn PassageSearch,
-        text: &ProbeText,
+        request: PassageRequest,
         query: &Query<'_>,
         threshold: Threshold,
         of: ContainedOf,
     ) -> Result<FoundMatches, EngineError> {
-        let (words_min, memory) = (Some(WORDS_MIN), query.memory);
-        let passages = PassageQuery { words_min, memory, ..PassageQuery::default() };
         for attempt in 1.. {
-            let found = search.passages(self.passage_request(text, &passages)?).await?;
+            let found = search.passages(request.clone()).await?;
             let mut sets = self.sets_of(&found.matches, query.sketch).await?;
             let (candidates, elements) = (sets.len(), query.set.count());
             sets.retain(|set| most_of(of, elements, set.shingles as usize) >= threshold.get());

@@ -180,6 +180,14 @@ impl Engine {
         }
     }
 
+    /// How many documents of a set are found: with conditions as many as are examined, as any of
+    /// them may be the only one that meets the conditions.
+    fn members_max(&self, conditions: &Conditions) -> usize {
+        let limits = &self.settings.limits;
+        let examined = if conditions.is_empty() { 0 } else { limits.filtered_max };
+        limits.candidates_max.max(examined)
+    }
+
     /// Keeps the matches that meet the conditions, as many as the page needs.
     async fn keep_meeting(
         &self,

@@ -74,7 +74,7 @@ impl Engine {
         let (conditions, memory) = (&lookup.conditions, lookup.memory);
         let none = MinimumScore { threshold: Threshold::LEAST, points: None };
         let (analysis, _) = self.analyse_query(&probe, none, memory).await?;
-        let members_max = self.settings.limits.candidates_max.max(k + 1);
+        let members_max = self.members_max(conditions).max(k + 1);
         let query = Query {
             own_id: probe.id(),
             limit: k,

@@ -46,7 +46,7 @@ impl Engine {
             limit: page.end(),
             conditions: (!conditions.is_empty()).then_some(conditions),
             memory,
-            ..Query::of(&analysis, mode, self.settings.limits.candidates_max)
+            ..Query::of(&analysis, mode, self.members_max(conditions))
         };
         let mut found = self.find(&query, None).await?;
         // Keyed lookups filter their candidates before verifying them.

@@ -108,7 +108,8 @@ pub struct Chance {
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct PassageMatch {
     pub id: DocumentId,
-    /// Words of the probe in passages; each counts once.
+    /// Words of the probe in runs of equal words of the passages. Each counts once, in however many
+    /// runs and passages it is; the words between the runs of a passage do not count.
     pub words_shared: usize,
     /// Words of the longest run of equal words.
     pub longest: usize,
@@ -121,14 +122,14 @@ pub struct PassageMatch {
     pub metadata: Option<Metadata>,
 }
 
-/// Words in passages, as shares of all words.
+/// Words in runs of equal words of the passages, as shares of all words of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, ToSchema)]
 #[schema(as = PassageContainment)]
 pub struct PassageShares {
-    /// The share of the probe's words.
+    /// `words_shared`, divided by the probe's words.
     #[schema(example = 0.35)]
     pub of_probe: f64,
-    /// The share of the match's words.
+    /// The same of the match: its words in runs, each once, divided by all its words.
     #[schema(example = 0.04)]
     pub of_match: f64,
 }
@@ -138,7 +139,8 @@ pub struct PassageShares {
 pub struct SharedPassage {
     pub probe: PassagePlace,
     pub r#match: PassagePlace,
-    /// Words that are equal in both, in order.
+    /// Pairs of equal words, in order: a word of either part is in one pair at most. So where one of
+    /// the texts repeats words that the other has once, `words_shared` can be more.
     pub words_equal: usize,
 }
 

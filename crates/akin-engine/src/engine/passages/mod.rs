@@ -20,7 +20,7 @@ use std::sync::Arc;
 use akin_core::passages::{PassageLimits, PassageSettings};
 use akin_core::text::{ShingleError, WordSequence};
 
-use crate::backend::{PassageRequest, PassageSearch};
+use crate::backend::{PassageFilter, PassageRequest, PassageSearch};
 use crate::budget::Reservation;
 use crate::document::{Content, DocumentId};
 use crate::engine::analysis::CONTENT_INLINE_BYTES_MAX;
@@ -98,8 +98,24 @@ impl Engine {
                 ..PassageLimits::default()
             },
             own_id: probe.own_id.clone(),
+            filter: self.passage_filter(query)?,
             memory: beside(query.memory)?,
         })
+    }
+
+    fn passage_filter(
+        &self,
+        query: &PassageQuery<'_>,
+    ) -> Result<Option<PassageFilter>, EngineError> {
+        if query.conditions.is_empty() {
+            return Ok(None);
+        }
+        let (conditions, memory) = (query.conditions.clone(), beside(query.memory)?);
+        Ok(Some(PassageFilter {
+            documents_max: self.settings.limits.filtered_max,
+            takes_no_metadata: conditions.hold_without_metadata(),
+            selects: Arc::new(move |details| conditions.hold_within(details, memory.as_deref())),
+        }))
     }
 
     pub(super) async fn probe_text(

@@ -13,7 +13,6 @@ use super::answer::{
 use crate::backend::{FoundPassages, LocatedPassages, PassageSearch, SharedPassages, Version};
 use crate::engine::lookup::PageRange;
 use crate::engine::lookup::charging::reserve;
-use crate::engine::lookup::conditions::READ_AT_ONCE;
 use crate::engine::{Engine, EngineError, compute_if};
 
 /// Bytes reserved for a match and for each of its passages, in memory and as JSON.
@@ -63,9 +62,10 @@ impl Engine {
         is_last: bool,
     ) -> Result<Option<PassagePage>, EngineError> {
         let range = PageRange { offset: query.offset, limit: query.limit };
-        let mut truncated = found.truncated;
-        let (mut selected, is_cut) = self.select(found.matches, query, range.end() + 1).await?;
-        truncated |= is_cut;
+        let FoundPassages { matches: mut selected, mut truncated } = found;
+        selected.retain(|shared| {
+            query.of.share(&shared.comparison).containment() >= query.containment_min
+        });
         let more = selected.len() > range.end();
         selected.truncate(range.end());
         selected.drain(..range.offset.min(selected.len()));
@@ -85,39 +85,6 @@ impl Engine {
         }
         let matches = matches.into_iter().map(|(_, found)| found).collect();
         Ok(Some(PassagePage { matches, more, truncated }))
-    }
-
-    /// The first `limit` matches that reach the containment and meet the conditions, and whether
-    /// `limits.filtered_max` cut the search short.
-    async fn select(
-        &self,
-        mut found: Vec<SharedPassages>,
-        query: &PassageQuery<'_>,
-        limit: usize,
-    ) -> Result<(Vec<SharedPassages>, bool), EngineError> {
-        let contains = |shared: &SharedPassages| {
-            query.of.share(&shared.comparison).containment() >= query.containment_min
-        };
-        found.retain(contains);
-        if query.conditions.is_empty() {
-            found.truncate(limit);
-            return Ok((found, false));
-        }
-        let filtered_max = self.settings.limits.filtered_max;
-        let is_cut = found.len() > filtered_max;
-        let mut rest = found.into_iter().take(filtered_max);
-        let mut selected = Vec::new();
-        while selected.len() < limit {
-            let next: Vec<SharedPassages> = rest.by_ref().take(READ_AT_ONCE).collect();
-            if next.is_empty() {
-                return Ok((selected, is_cut));
-            }
-            let versions: Vec<Version> = next.iter().map(|it| it.member.version()).collect();
-            let met = self.versions_matching(&query.conditions, &versions, query.memory).await?;
-            selected.extend(next.into_iter().filter(|it| met.contains(&it.member.ordinal)));
-        }
-        selected.truncate(limit);
-        Ok((selected, false))
     }
 
     async fn add_metadata(

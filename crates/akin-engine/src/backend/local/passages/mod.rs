@@ -2,6 +2,7 @@
 //! makes it from the stored texts. Documents of tokens are not in it.
 
 mod arriving;
+mod filtering;
 mod search;
 
 use std::collections::HashSet;
@@ -18,6 +19,7 @@ use crate::stored::Detail;
 
 pub(crate) use arriving::ArrivingText;
 pub(super) use arriving::ArrivingTexts;
+pub use filtering::PassageFilter;
 pub use search::{FoundPassages, LocatedPassages, PassageRequest, SharedPassages};
 
 /// The index of passages, and what it takes to change it.

@@ -14,6 +14,7 @@ use akin_core::passages::{
     BlockPlace, Candidate, Comparison, PassageLimits, SearchMatch, Span, block_words, locate,
 };
 
+use super::filtering::{Filtered, PassageFilter};
 use super::{Passages, blocking};
 use crate::backend::local::Local;
 use crate::backend::local::memory_state::MemoryState;
@@ -52,6 +53,8 @@ pub struct PassageRequest {
     pub limits: PassageLimits,
     /// A document that is not returned: the probe itself.
     pub own_id: Option<DocumentId>,
+    /// Selects the documents that are compared.
+    pub filter: Option<PassageFilter>,
     /// Where memory and work are counted; `None` if nothing but limits bounds them.
     pub memory: Option<Arc<Reservation>>,
 }
@@ -77,20 +80,21 @@ pub struct SharedPassages {
 pub type LocatedPassages = Option<Vec<Span>>;
 
 /// A search that has read the index.
-struct Searching {
-    state: Arc<MemoryState>,
-    store: Arc<Store>,
-    request: PassageRequest,
-    now_ms: i64,
+pub(super) struct Searching {
+    pub(super) state: Arc<MemoryState>,
+    pub(super) store: Arc<Store>,
+    pub(super) request: PassageRequest,
+    pub(super) now_ms: i64,
     /// The replacements that were considered.
     since: u64,
     found: FoundPassages,
     /// Documents of the index without a row: they are being replaced or removed, or damaged.
-    gone: Vec<Ordinal>,
+    pub(super) gone: Vec<Ordinal>,
     /// Documents that share passages and are not listed: not yet, or not any more.
     unlisted: Vec<Ordinal>,
     /// The text that was read last: several blocks of it may be candidates.
     last_text: Option<(Ordinal, String)>,
+    pub(super) filtered: Filtered,
 }
 
 impl Local {
@@ -111,13 +115,14 @@ impl Local {
         let mut searching = Searching {
             state: Arc::clone(&self.memory),
             store: Arc::clone(&self.store),
-            request,
             now_ms: self.now_ms(),
+            request,
             since: self.memory.replacements.count(),
             found: FoundPassages::default(),
             gone: Vec::new(),
             unlisted: Vec::new(),
             last_text: None,
+            filtered: Filtered::default(),
         };
         let search = move || searching.search().map(|()| (searching, turn));
         let (mut searching, mut turn) = blocking(search).await?;
@@ -182,13 +187,22 @@ impl Searching {
         let passages = state.passages.as_ref().expect("the caller has checked it");
         let (words, limits) = (Arc::clone(&self.request.words), self.request.limits);
         let _held = of_index(&self.request)?;
-        let mut search = passages.index.search(&words, limits);
+        // One of equal documents may be the probe itself.
+        let examined_max = |filter: &PassageFilter| filter.documents_max;
+        let documents_max =
+            self.request.filter.as_ref().map_or(limits.documents_max + 1, examined_max);
+        let mut search = passages.index.search(&words, PassageLimits { documents_max, ..limits });
         loop {
-            let group = search.next_group(GROUP);
-            if group.is_empty() {
+            let mut group = search.next_group(GROUP);
+            if group.is_empty() || self.filtered.is_cut {
                 break;
             }
-            for candidate in &group {
+            for candidate in &mut group {
+                candidate.retain(|ordinal| self.is_wanted(ordinal))?;
+                if candidate.blocks().is_empty() {
+                    search.pass_over(candidate);
+                    continue;
+                }
                 for (ordinal, block) in candidate.blocks() {
                     let words = self.words_of(passages, *ordinal, block.as_ref())?;
                     if words.is_some_and(|words| search.compare(candidate, &words)) {
@@ -199,12 +213,14 @@ impl Searching {
         }
         let found = search.finish();
         self.charge(found.postings_read / cost::SKETCHES)?;
-        self.found.truncated = found.truncated || !passages.is_complete();
-        for SearchMatch { ordinals, comparison } in found.matches {
+        self.found.truncated = found.truncated || self.filtered.is_cut || !passages.is_complete();
+        for SearchMatch { mut ordinals, comparison } in found.matches {
+            self.found.truncated |= ordinals.len() > limits.documents_max;
+            ordinals.truncate(limits.documents_max);
             self.grow(ordinals.len() * MATCH_BYTES + comparison.passages.len() * PASSAGE_BYTES)?;
             let comparison = Arc::new(comparison);
             for ordinal in ordinals {
-                self.push(ordinal, &comparison);
+                self.push(ordinal, &comparison)?;
             }
         }
         // Equal texts came together, also where others are older.
@@ -232,6 +248,9 @@ impl Searching {
         let (words, limits) = (Arc::clone(&self.request.words), self.request.limits);
         let words_min = limits.words_min.unwrap_or(passages.index.settings().run_words());
         for ordinal in may_share(passages, &words, limits, &new) {
+            if !self.is_wanted(ordinal)? {
+                continue;
+            }
             let Some(text_words) = self.words_of(passages, ordinal, None)? else { continue };
             let pairs_max = limits.pairs_max;
             let (comparison, is_complete) =
@@ -239,25 +258,26 @@ impl Searching {
             self.found.truncated |= !is_complete;
             if !comparison.passages.is_empty() {
                 self.grow(MATCH_BYTES + comparison.passages.len() * PASSAGE_BYTES)?;
-                self.push(ordinal, &Arc::new(comparison));
+                self.push(ordinal, &Arc::new(comparison))?;
             }
         }
         self.found.matches.sort_by_key(SharedPassages::order);
         Ok(())
     }
 
-    /// Adds a match, unless the document was removed, has expired or is the probe.
-    fn push(&mut self, ordinal: Ordinal, comparison: &Arc<Comparison>) {
-        let Some(member) = self.state.member(ordinal, self.now_ms) else {
-            if self.state.catalog.listing(ordinal).is_none() {
-                self.unlisted.push(ordinal);
-            }
-            return;
-        };
-        if self.request.own_id.as_ref() != Some(&member.id) {
-            let comparison = Arc::clone(comparison);
-            self.found.matches.push(SharedPassages { member, comparison });
+    /// Adds a match, unless the document is not wanted.
+    fn push(&mut self, ordinal: Ordinal, comparison: &Arc<Comparison>) -> Result<(), BackendError> {
+        if !self.is_wanted(ordinal)? {
+            return Ok(());
         }
+        match self.state.member(ordinal, self.now_ms) {
+            Some(member) => {
+                let comparison = Arc::clone(comparison);
+                self.found.matches.push(SharedPassages { member, comparison });
+            }
+            None => self.unlisted.push(ordinal),
+        }
+        Ok(())
     }
 
     /// The words of a block of a stored text, or of the whole text; `None` if it is not stored any
