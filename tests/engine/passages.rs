@@ -15,7 +15,7 @@ use akin::storage::StorageSettings;
 use tempfile::tempdir;
 
 use crate::numbers::Numbers;
-use crate::runs::covered_by_runs;
+use crate::runs::{check_words, covered_by_runs, words_of};
 use crate::{CACHE_BYTES, add, id, open_with, text};
 
 /// The guaranteed length.
@@ -123,20 +123,8 @@ fn query() -> PassageQuery<'static> {
 /// The words that places cover, in a text of these words with ", " between.
 fn covered(words: &[String], places: impl Iterator<Item = PassagePlace>) -> Vec<bool> {
     let mut covered = vec![false; words.len()];
-    let mut starts = Vec::new();
-    let mut at = 0;
-    for word in words {
-        starts.push((at, at + word.chars().count()));
-        at += word.chars().count() + 2;
-    }
     for place in places {
-        let within = |(start, end): &(usize, usize)| place.start <= *start && *end <= place.end;
-        let inside: Vec<usize> =
-            (0..words.len()).filter(|number| within(&starts[*number])).collect();
-        assert_eq!(inside.len(), place.words, "a place begins and ends with words");
-        for number in inside {
-            covered[number] = true;
-        }
+        covered[words_of(words, 2, place)].fill(true);
     }
     covered
 }
@@ -151,6 +139,7 @@ fn check_match(found: &PassageMatch, probe: &[String], words: &[String]) {
     if longest >= RUN {
         assert_eq!(found.longest, longest);
     }
+    check_words(found, [probe, words], RUN, 2);
     for passage in &found.passages {
         assert!(passage.words_equal <= passage.probe.words.min(passage.r#match.words));
         let whole = probe.len().min(words.len());

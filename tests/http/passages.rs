@@ -262,7 +262,7 @@ async fn conditions_are_applied_before_texts_are_compared() {
         LimitSettings { passage_texts_max: 1, ..LimitSettings::default() },
         LimitSettings { passage_words_max: 132, ..LimitSettings::default() },
     ] {
-        let Some(app) = limited(limits).await else { return };
+        let app = limited(limits).await;
         let last = json!({"id": "last", "text": SENTENCE, "metadata": {"lang": "en"}});
         app.add(&[last.clone(), json!({"id": "short", "text": filler("short", 20)})]).await;
         let filter = "&filter=@.lang==%22en%22";
@@ -282,7 +282,7 @@ async fn conditions_are_applied_before_texts_are_compared() {
 /// Of equal documents any may be the only one that is wanted.
 #[tokio::test]
 async fn conditions_are_applied_to_each_of_equal_documents() {
-    let Some(app) = app_with_texts().await else { return };
+    let app = app_with_texts().await;
     let line = |number| {
         let metadata = json!({"number": number});
         format!("{}\n", json!({"id": format!("c{number}"), "text": SENTENCE, "metadata": metadata}))

@@ -9,7 +9,7 @@ use akin::engine::{
 
 use crate::alone;
 use crate::plain::{Model, id};
-use crate::runs::covered_by_runs;
+use crate::runs::{check_words, covered_by_runs};
 use crate::settings::Setting;
 use crate::world::World;
 
@@ -68,6 +68,7 @@ impl World {
             match left.remove(name) {
                 Some(found) => {
                     assert!(found.words_shared >= shared, "{name} in {probe:?}");
+                    check_words(found, [&probe, &words], run, 1);
                     assert!(longest < run || found.longest == longest, "{name} in {probe:?}");
                 }
                 None => assert!(longest < run && !is_whole, "{name} is missing in {probe:?}"),
