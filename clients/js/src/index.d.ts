@@ -1,3 +1,11 @@
+/**
+ * The part of a text between two places as the server returns them. They count Unicode code points,
+ * and strings of JavaScript count UTF-16 units, so that `text.slice` is wrong after an emoji.
+ * @param {string} text
+ * @param {number} start
+ * @param {number} end
+ */
+export function sliceText(text: string, start: number, end: number): string;
 export * from "./types.js";
 /**
  * A client of akin. Every call may be aborted by a `signal`. Types whose names end with `Query` have

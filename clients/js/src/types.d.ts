@@ -1054,11 +1054,11 @@ export interface PassageChance {
   probability: number;
 }
 
-/** Words in passages, as shares of all words. */
+/** Words in runs of equal words of the passages, as shares of all words of a text. */
 export interface PassageContainment {
-  /** The share of the probe's words. */
+  /** `words_shared`, divided by the probe's words. */
   of_probe: number;
-  /** The share of the match's words. */
+  /** The same of the match: its words in runs, each once, divided by all its words. */
   of_match: number;
 }
 
@@ -1087,7 +1087,10 @@ export interface PassageIndex {
 /** A document that shares passages with the probe. */
 export interface PassageMatch {
   id: Id;
-  /** Words of the probe in passages; each counts once. */
+  /**
+   * Words of the probe in runs of equal words of the passages. Each counts once, in however
+   * many runs and passages it is; the words between the runs of a passage do not count.
+   */
   words_shared: number;
   /** Words of the longest run of equal words. */
   longest: number;
@@ -1141,7 +1144,10 @@ export interface PassageSettings {
   words?: number;
 }
 
-/** Byte ranges of a text, each `[from, to)`; differing ones do not overlap others. */
+/**
+ * Parts of a text in Unicode code points, each `[from, to)`: the slice `text[from:to]` of
+ * Python. Differing parts do not overlap others.
+ */
 export interface Passages {
   shared: number[][];
   differing: number[][];
@@ -1521,7 +1527,10 @@ export interface Settings {
 export interface SharedPassage {
   probe: PassagePlace;
   match: PassagePlace;
-  /** Words that are equal in both, in order. */
+  /**
+   * Pairs of equal words, in order: a word of either part is in one pair at most. So where one
+   * of the texts repeats words that the other has once, `words_shared` can be more.
+   */
   words_equal: number;
 }
 

@@ -13,7 +13,7 @@ export async function use(client: Client, signal: AbortSignal): Promise<string[]
   if (first !== undefined && "error" in first) failed.push(first.error.code);
   for await (const { id } of client.passageMatches({ id: "a" }, { of: "match", page: 9 })) failed.push(id);
   const { explanation } = await client.compare("a", { text: "one" }, { explain: true });
-  for (const [from, to] of explanation?.b.shared ?? []) failed.push(sliceText("one", from, to));
+  for (const [from = 0, to = 0] of explanation?.b.shared ?? []) failed.push(sliceText("one", from, to));
   const { guarantee } = await client.passages("one two", { containmentMin: 0.5, include: ["metadata"] });
   failed.push(String(guarantee.best_effort_from ?? guarantee.words));
   const { changes, position } = await client.changes({ waitS: 30 });

@@ -1107,12 +1107,12 @@ class PassageChance(TypedDict):
 
 
 class PassageContainment(TypedDict):
-    """Words in passages, as shares of all words."""
+    """Words in runs of equal words of the passages, as shares of all words of a text."""
 
     of_probe: float
-    """The share of the probe's words."""
+    """`words_shared`, divided by the probe's words."""
     of_match: float
-    """The share of the match's words."""
+    """The same of the match: its words in runs, each once, divided by all its words."""
 
 
 class PassageGuarantee(TypedDict):
@@ -1147,7 +1147,9 @@ class PassageMatch(TypedDict):
 
     id: Id
     words_shared: int
-    """Words of the probe in passages; each counts once."""
+    """Words of the probe in runs of equal words of the passages. Each counts once, in however
+    many runs and passages it is; the words between the runs of a passage do not count.
+    """
     longest: int
     """Words of the longest run of equal words."""
     containment: PassageContainment
@@ -1201,7 +1203,9 @@ class PassageSettings(TypedDict):
 
 
 class Passages(TypedDict):
-    """Byte ranges of a text, each `[from, to)`; differing ones do not overlap others."""
+    """Parts of a text in Unicode code points, each `[from, to)`: the slice `text[from:to]` of
+    Python. Differing parts do not overlap others.
+    """
 
     shared: list[list[int]]
     differing: list[list[int]]
@@ -1562,7 +1566,9 @@ class SharedPassage(TypedDict):
     probe: PassagePlace
     match: PassagePlace
     words_equal: int
-    """Words that are equal in both, in order."""
+    """Pairs of equal words, in order: a word of either part is in one pair at most. So where one
+    of the texts repeats words that the other has once, `words_shared` can be more.
+    """
 
 
 class ShingleSettings(TypedDict):
