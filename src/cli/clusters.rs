@@ -7,7 +7,6 @@ use std::process::ExitCode;
 
 use clap::Args;
 use indicatif::HumanCount;
-use serde::Deserialize;
 
 use super::client::{Body, Client, InCollection, Server, with_query};
 use super::failure::Failure;
@@ -15,6 +14,7 @@ use super::input::{name_of, threshold};
 use super::output::{Output, copy};
 use crate::engine::{Linkage, Mode};
 use akin_core::scheme::Threshold;
+use akin_model::clusters::{ClusterLine, ClusterReply, IncompleteReply};
 
 /// Show the clusters of near-duplicates in a server's collection, or the cluster of a document
 ///
@@ -46,34 +46,6 @@ pub struct Arguments {
     /// Write the server's answer: a cluster on each line
     #[arg(long)]
     json: bool,
-}
-
-/// A line of the answer.
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum Line {
-    Cluster(Cluster),
-    Incomplete { incomplete: Incomplete },
-}
-
-#[derive(Deserialize)]
-struct Cluster {
-    #[serde(rename = "cluster")]
-    name: String,
-    size: u64,
-    members: Vec<Member>,
-}
-
-#[derive(Deserialize)]
-struct Member {
-    id: String,
-    resemblance: f64,
-}
-
-/// Documents that may be missing in their clusters.
-#[derive(Deserialize)]
-struct Incomplete {
-    documents: u64,
 }
 
 pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
@@ -115,12 +87,12 @@ fn show(client: &Client, answer: Body, out: &mut impl Write) -> Result<(u64, u64
             Failure::with_hint(what, "the server's log may say why")
         })?;
         match client.parse(line.as_bytes())? {
-            Line::Cluster(cluster) => {
-                cluster.write(out)?;
+            ClusterLine::Cluster(cluster) => {
+                write(&cluster, out)?;
                 clusters += 1;
-                documents += cluster.size;
+                documents += cluster.size as u64;
             }
-            Line::Incomplete { incomplete } => eprintln!(
+            ClusterLine::Incomplete(IncompleteReply { incomplete }) => eprintln!(
                 "documents that may be missing in their clusters: {}; --json names some of them",
                 HumanCount(incomplete.documents)
             ),
@@ -129,12 +101,10 @@ fn show(client: &Client, answer: Body, out: &mut impl Write) -> Result<(u64, u64
     Ok((clusters, documents))
 }
 
-impl Cluster {
-    fn write(&self, out: &mut impl Write) -> io::Result<()> {
-        writeln!(out, "{}  {} documents", self.name, HumanCount(self.size))?;
-        for Member { id, resemblance } in &self.members {
-            writeln!(out, "  {resemblance:.4}  {id}")?;
-        }
-        Ok(())
+fn write(cluster: &ClusterReply, out: &mut impl Write) -> io::Result<()> {
+    writeln!(out, "{}  {} documents", cluster.cluster, HumanCount(cluster.size as u64))?;
+    for member in &cluster.members {
+        writeln!(out, "  {:.4}  {}", member.resemblance, member.id)?;
     }
+    Ok(())
 }

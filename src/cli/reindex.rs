@@ -6,7 +6,6 @@ use std::thread;
 use std::time::Duration;
 
 use clap::Args;
-use serde::Deserialize;
 use serde_json::json;
 
 use super::client::{Client, Server, read_json};
@@ -16,6 +15,7 @@ use super::output::print_json;
 use super::serve::{ConfigFile, flags};
 use crate::app;
 use crate::engine::{CollectionName, rebuild_default};
+use akin_model::reindex::{ReindexFailure, ReindexReply, ReindexState};
 
 /// The pause between two requests for the progress.
 const ASK_EVERY: Duration = Duration::from_millis(200);
@@ -48,20 +48,6 @@ pub struct Arguments {
     quiet: bool,
 }
 
-/// The members of a reindex that are used here.
-#[derive(Deserialize)]
-struct Reindex {
-    state: String,
-    documents_done: u64,
-    documents_total: u64,
-    failure: Option<ReindexFailure>,
-}
-
-#[derive(Deserialize)]
-struct ReindexFailure {
-    detail: String,
-}
-
 pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     let is_json = arguments.json;
     let documents = match (&arguments.name, &arguments.settings) {
@@ -88,17 +74,17 @@ fn by_server(
     let settings = std::fs::read(settings).map_err(unreadable)?;
     let path = format!("/collections/{name}/reindex");
     let mut reindex =
-        read_json::<Reindex>(client, client.post(&path, "application/json", settings)?)?;
+        read_json::<ReindexReply>(client, client.post(&path, "application/json", settings)?)?;
     let quantity = Quantity::Things("documents");
     let meter = Meter::new(quiet, "reindexing", quantity, reindex.documents_total);
-    while reindex.state == "running" {
+    while reindex.state == ReindexState::Running {
         meter.set(reindex.documents_done);
         thread::sleep(ASK_EVERY);
         reindex = read_json(client, client.get(&path)?)?;
     }
     match reindex.failure {
         None => Ok(reindex.documents_done),
-        Some(ReindexFailure { detail }) => {
+        Some(ReindexFailure { detail, .. }) => {
             let hint = format!("the collection '{name}' is as it was");
             Err(Failure::with_hint(format!("the reindex failed: {detail}"), hint))
         }

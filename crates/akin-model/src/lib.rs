@@ -7,8 +7,14 @@
 //! - [`time`]: times as RFC 3339.
 //! - [`name`]: names of collections.
 //! - [`settings`]: the settings of a collection.
+//! - [`problem`]: why a request failed.
+//! - [`clusters`]: clusters, and what may be missing in them.
+//! - [`reindex`]: how far a reindex is.
 
+pub mod clusters;
 pub mod document;
 pub mod name;
+pub mod problem;
+pub mod reindex;
 pub mod settings;
 pub mod time;

@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde::Deserialize;
 
 use super::Response;
+use akin_model::problem::FieldError;
 
 /// The longest body of a problem that is read.
 const BYTES_MAX: u64 = 64 << 10;
@@ -22,13 +23,6 @@ pub struct Problem {
     /// The header `Retry-After`.
     #[serde(skip)]
     pub retry_after: Option<Duration>,
-}
-
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(default)]
-pub struct FieldError {
-    pub pointer: String,
-    pub detail: String,
 }
 
 impl Problem {

@@ -20,7 +20,8 @@ use crate::http::problem::of_calls::{Clustering, Discovering};
 use crate::http::request::extract::Ready;
 use crate::http::request::parameters::ClusterParameters;
 use crate::http::request::query::Query;
-use crate::http::response::found::{ClusterLine, ClusterLines, IncompleteReply, PairLine};
+use crate::http::response::found::{ClusterLines, PairLine};
+use akin_model::clusters::{ClusterLine, IncompleteReply};
 
 /// All pairs
 ///

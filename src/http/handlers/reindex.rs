@@ -10,7 +10,8 @@ use crate::http::request::extract::{AllReady, PathCollection};
 use crate::http::request::query::{NoParameters, Query};
 use crate::http::request::settings::Settings;
 use crate::http::response::json::Json;
-use crate::http::response::reindex::ReindexReply;
+use crate::http::response::reindex;
+use akin_model::reindex::ReindexReply;
 
 /// Reindex a collection
 ///
@@ -42,7 +43,7 @@ pub async fn begin(
 ) -> Result<impl IntoResponse, Problem> {
     let status = collections.reindex(&name, settings).await?;
     let location = [(header::LOCATION, format!("/collections/{name}/reindex"))];
-    Ok((StatusCode::ACCEPTED, location, Json(ReindexReply::from(status))))
+    Ok((StatusCode::ACCEPTED, location, Json(reindex::reply(status))))
 }
 
 /// Show how far a reindex is
@@ -58,7 +59,7 @@ pub async fn status(
     PathCollection(name): PathCollection,
     AllReady(collections): AllReady,
 ) -> Result<Json<ReindexReply>, Problem> {
-    Ok(Json(ReindexReply::from(collections.reindex_status(&name)?)))
+    Ok(Json(reindex::reply(collections.reindex_status(&name)?)))
 }
 
 /// Cancel a reindex
@@ -79,5 +80,5 @@ pub async fn cancel(
     AllReady(collections): AllReady,
 ) -> Result<impl IntoResponse, Problem> {
     let status = collections.cancel_reindex(&name)?;
-    Ok((StatusCode::ACCEPTED, Json(ReindexReply::from(status))))
+    Ok((StatusCode::ACCEPTED, Json(reindex::reply(status))))
 }

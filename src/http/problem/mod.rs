@@ -1,7 +1,5 @@
 //! Errors as clients see them: RFC 9457, with a stable `code`.
 
-mod advice;
-pub mod code;
 pub mod of_calls;
 pub mod pointer;
 
@@ -12,20 +10,11 @@ use utoipa::ToSchema;
 
 use crate::budget::Exhausted;
 use crate::engine::EngineError;
-use crate::http::problem::code::Code;
+pub use akin_model::problem::{FieldError, code};
+use code::Code;
 
 /// The longest name of a field that a pointer repeats.
 const FIELD_NAME_SHOWN_BYTES_MAX: usize = 64;
-
-/// An invalid field of a body.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
-pub struct FieldError {
-    /// Where in the body, as a JSON pointer (RFC 6901); empty for the whole of it.
-    #[schema(example = "/tokens/3")]
-    pub pointer: String,
-    #[schema(example = "a token is a string or [string, count]")]
-    pub detail: String,
-}
 
 /// How much of the index a start has restored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]

@@ -3,39 +3,10 @@
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::document::DocumentId;
-use crate::engine::{
-    ClusterPart, DiscoveryKind, DiscoveryStats, FoundPair, Incomplete, Linkage, Mode, Stage,
-};
+use crate::engine::{ClusterPart, DiscoveryKind, DiscoveryStats, FoundPair, Linkage, Mode, Stage};
 use crate::http::bulk::ndjson;
+use akin_model::clusters::{ClusterLine, ClusterMemberReply, ClusterReply, IncompleteReply};
 use akin_model::time::Time;
-
-/// A cluster of near-duplicates. It is written piece by piece, as it may be as large as the
-/// collection.
-#[derive(Serialize, ToSchema)]
-#[schema(as = Cluster)]
-pub struct ClusterReply {
-    /// The cluster's name, which depends on its representative only.
-    #[schema(example = "e6c632b61e964e1f")]
-    cluster: String,
-    /// The lowest id of the cluster in byte order.
-    representative: DocumentId,
-    /// The number of members.
-    size: usize,
-    /// In byte order of their ids, so the representative is first.
-    members: Vec<ClusterMemberReply>,
-}
-
-#[derive(Serialize, ToSchema)]
-#[schema(as = ClusterMember)]
-pub struct ClusterMemberReply {
-    id: DocumentId,
-    /// The Jaccard similarity to the representative: the exact value, or the estimate in mode
-    /// `estimated`. It may be below the threshold with `linkage=single`, where a chain of
-    /// near-duplicates connects the two.
-    #[schema(example = 0.91)]
-    resemblance: f64,
-}
 
 const PLAIN: &str = "replies are plain JSON";
 
@@ -76,21 +47,6 @@ impl ClusterLines {
 pub enum PairLine {
     Pair(FoundPair),
     Incomplete(IncompleteReply),
-}
-
-/// A line of all clusters. The last line may say which documents may be missing in their clusters.
-#[derive(Serialize, ToSchema)]
-#[serde(untagged)]
-pub enum ClusterLine {
-    Cluster(ClusterReply),
-    Incomplete(IncompleteReply),
-}
-
-/// The last line of an answer for which not all candidates were compared.
-#[derive(Serialize, ToSchema)]
-#[schema(as = IncompleteLine)]
-pub struct IncompleteReply {
-    pub incomplete: Incomplete,
 }
 
 /// A running discovery.
@@ -141,6 +97,7 @@ impl From<DiscoveryStats> for DiscoveryReply {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::document::DocumentId;
 
     #[test]
     fn parts_come_to_lines_that_are_json() {

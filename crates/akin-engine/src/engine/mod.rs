@@ -39,15 +39,17 @@ pub use crate::backend::{BackendStats, Clock, Progress, Recovery, RecoverySource
 pub use crate::backend::{ClusterCounts, ClusterPosition, ClustersState};
 pub use crate::stored::{Change, Order, Position, Record, SnapshotInfo};
 pub use akin_core::join::{Linkage, Stage};
+pub use akin_model::clusters::Incomplete;
 pub use akin_model::name::{CollectionName, InvalidCollectionName};
+pub use akin_model::reindex::ReindexState;
 pub use akin_model::settings::{
     ClusteringSettings, CollectionSettings, LimitSettings, PassageIndexing, StoreSettings,
 };
 pub use analysis::{Analyser, Analysis};
 pub use clusters::KeptClusters;
 pub use collections::{
-    Collection, Collections, CollectionsSettings, Creation, ReindexState, ReindexStatus,
-    Verification, VerifiedCollection, rebuild_default, verify_directory,
+    Collection, Collections, CollectionsSettings, Creation, ReindexStatus, Verification,
+    VerifiedCollection, rebuild_default, verify_directory,
 };
 pub use compare::compare_contents;
 pub use compare::comparison::{
@@ -57,7 +59,7 @@ pub use compare::comparison::{
 pub use compare::measures::{Distance, MeasureSelection, MeasureValues, UnknownMeasure};
 pub use discovery::{
     Batch, ClusterFigures, ClusterPart, ClusterQuery, Discovery, DiscoveryKind, DiscoveryStats,
-    FoundPair, Incomplete, PairPart,
+    FoundPair, PairPart,
 };
 pub use disguise::Disguise;
 pub use documents::DocumentChange;

@@ -26,7 +26,7 @@ use registry::{Registry, Removal};
 use reindex::Reindex;
 
 pub use rebuild::rebuild_default;
-pub use reindex::{ReindexState, ReindexStatus};
+pub use reindex::ReindexStatus;
 pub use verify::{Verification, VerifiedCollection, verify_directory};
 
 /// Settings that apply to all collections.

@@ -9,8 +9,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, PoisonError, Weak};
 
 use futures_util::{StreamExt, TryStreamExt};
-use serde::Serialize;
-use utoipa::ToSchema;
+
+use akin_model::reindex::ReindexState;
 
 use super::files::CollectionFiles;
 use super::{Collection, CollectionName, Collections};
@@ -39,16 +39,6 @@ pub struct ReindexStatus {
     pub ended_at_ms: Option<i64>,
     /// Why it failed.
     pub failure: Option<EngineError>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum ReindexState {
-    Running,
-    /// The collection has the new settings.
-    Done,
-    /// The collection is as it was.
-    Failed,
 }
 
 /// A reindex, shared by the task and by status requests.

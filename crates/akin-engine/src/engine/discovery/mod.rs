@@ -27,6 +27,7 @@ use crate::engine::{Analyser, Engine, EngineError, Mode, PairContainment, unsupp
 use akin_core::join::{JoinError, LeftOut, Linkage, Sets, Stopped};
 use akin_core::measure::Overlap;
 use akin_core::scheme::Threshold;
+use akin_model::clusters::Incomplete;
 use stream::Message;
 use view::ViewSets;
 
@@ -86,30 +87,6 @@ pub struct ClusterQuery {
     pub min_size: usize,
     /// Only the cluster of this document, of any size.
     pub id: Option<DocumentId>,
-}
-
-/// Documents that were not compared with all their candidates: so some of their pairs may be
-/// missing. In a discovery, too many comparisons were in vain; `mode=exact` compares them all,
-/// however long it takes. In kept clusters, a limit was reached, the documents are not linked yet,
-/// or a removal may have divided their cluster.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
-pub struct Incomplete {
-    /// The number of these documents; documents with equal sets are counted once.
-    pub documents: u64,
-    /// The ids of these documents: at most [`Incomplete::IDS_MAX`].
-    pub ids: Vec<DocumentId>,
-    /// One of these documents, and a document that it was not compared with. The shingles that
-    /// these two share are the template of all these documents.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<Vec<DocumentId>>)]
-    pub example: Option<[DocumentId; 2]>,
-    /// The number of shingles that the two documents of the example share.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub shared: Option<usize>,
-}
-
-impl Incomplete {
-    pub const IDS_MAX: usize = LeftOut::NAMED_MAX;
 }
 
 /// Pairs, and at their end whether some may be missing.

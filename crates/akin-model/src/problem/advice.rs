@@ -1,6 +1,6 @@
 //! Advice for each problem.
 
-use crate::http::problem::code::Code;
+use crate::problem::code::Code;
 
 impl Code {
     /// The remedy of the client or the operator, in whole sentences.

@@ -1,11 +1,11 @@
-use axum::http::StatusCode;
-use serde::Serialize;
+use http::StatusCode;
+use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 macro_rules! codes {
     ($($variant:ident $name:literal $status:literal $title:literal;)+) => {
         /// The kind of a problem, in a word that stays the same between versions.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
         #[serde(rename_all = "snake_case")]
         pub enum Code {
             $($variant),+
