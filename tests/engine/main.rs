@@ -21,7 +21,11 @@ mod pages;
 mod passages;
 mod recall;
 mod records;
+mod records_crowd;
 mod restart;
+#[allow(dead_code, reason = "tests/model uses the rest")]
+#[path = "../model/rule.rs"]
+mod rule;
 mod runs;
 mod shingles;
 

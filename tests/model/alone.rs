@@ -51,6 +51,7 @@ pub async fn play(world: &mut World) {
         let name = world.any_id();
         world.check_get(&name).await;
         look_up(world, &name).await;
+        world.check_most_points(&name).await;
         world.check_passages(Some(&name)).await;
     }
 }

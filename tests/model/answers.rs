@@ -65,7 +65,23 @@ pub fn check(found: &[Match], near: &Near, finds: Finds, groups: usize) -> Resul
             return Err(format!("{} is out of order in {found:?} of {near:?}", of.id));
         }
     }
+    if found.windows(2).any(|pair| pair[0].points < pair[1].points) {
+        return Err(format!("the points rise in {found:?}"));
+    }
     check_missing(found, near, finds)
+}
+
+/// The answer of a lookup of the `k` records with the most points: none of the records that must be
+/// found has more points than one of them.
+pub fn check_most_points(answer: &Answer, near: &Near, k: usize) -> Result<(), String> {
+    check(&answer.matches, near, Finds::Some, groups_of(answer))?;
+    let certain = near.iter().filter(|(_, score)| score.is_certain);
+    let best: Vec<_> = certain.take(k).map(|(_, score)| score.points).collect();
+    let found: Vec<_> = answer.matches.iter().map(|found| found.points).collect();
+    let are_best = best.iter().enumerate().all(|(at, points)| found.get(at) >= Some(points));
+    (are_best && found.len() <= k)
+        .then_some(())
+        .ok_or_else(|| format!("{found:?} should be the best of {near:?}, at most {k}"))
 }
 
 fn check_score(of: &Match, score: Score) -> Result<(), String> {

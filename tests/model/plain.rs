@@ -111,7 +111,9 @@ impl Model {
         let scored = others.map(|(id, plain)| (id.clone(), score(of, &plain.features)));
         let mut near: Vec<_> = scored.filter(|(_, score)| least.admits(*score)).collect();
         near.sort_by(|(a, ours), (b, its)| {
-            its.resemblance.total_cmp(&ours.resemblance).then_with(|| a.cmp(b))
+            let by_points = its.points.cmp(&ours.points);
+            let by_resemblance = || its.resemblance.total_cmp(&ours.resemblance);
+            by_points.then_with(by_resemblance).then_with(|| a.cmp(b))
         });
         near
     }

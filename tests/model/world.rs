@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use akin::document::{Document, DocumentId};
 use akin::engine::{
     Clock, ClusterPart, ClusterQuery, Collection, CollectionName, CollectionSettings, Collections,
-    CollectionsSettings, Discovery, FoundPair, LimitSettings, Linkage, Mode, Order, PairPart,
-    Probe, Progress, ReindexState,
+    CollectionsSettings, Discovery, FoundPair, LimitSettings, Linkage, Lookup, Mode, Order,
+    PairPart, Probe, Progress, ReindexState,
 };
 use akin::storage::StorageSettings;
 use futures_util::StreamExt;
@@ -137,6 +137,7 @@ impl World {
             for mode in self.setting.modes() {
                 self.check_stored(&id, least, *mode).await;
             }
+            self.check_most_points(&id).await;
             if id.ends_with('7') {
                 self.check_passages(Some(&id)).await;
             }
@@ -183,6 +184,19 @@ impl World {
         let features = plain.features.clone();
         let answer = answer.unwrap();
         self.check_answer(&features, &answer, least, Some(name), mode);
+    }
+
+    /// The `k` records with the most points.
+    pub async fn check_most_points(&mut self, name: &str) {
+        let Some(plain) = self.model.get(name).filter(|_| self.setting == Setting::Records) else {
+            return;
+        };
+        let near = self.model.near(&plain.features, Least::Points(1), Some(name));
+        let k = 1 + self.numbers.below(12);
+        let lookup = Lookup { k: k.try_into().ok(), ..Lookup::default() };
+        let answer = self.engine().similar(Probe::Stored(id(name)), lookup).await.unwrap();
+        assert!(!answer.truncated, "{answer:?}");
+        answers::check_most_points(&answer, &near, k).unwrap();
     }
 
     pub async fn check_content(&mut self, content: &Plain, least: Least, mode: Mode) {

@@ -6,8 +6,8 @@
 //! - [`document`]: the id, the number and the content of a document.
 //! - [`simd`]: the inner loops, with vector instructions; the only unsafe code.
 //! - [`text`]: text → tokens → shingles → set.
-//! - [`sketch`]: set → MinHash sketch; the estimate of a similarity from two sketches.
 //! - [`measure`]: exact similarities of sets, bags, strings and records.
+//! - [`sketch`]: set → MinHash sketch; the estimate of a similarity from two sketches.
 //! - [`scheme`]: sketch → keys, and the number of keys to look up for a wanted recall.
 //! - [`index`]: key → sets, sharded for many threads.
 //! - [`join`]: all pairs and clusters of a corpus.

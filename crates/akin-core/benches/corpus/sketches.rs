@@ -46,6 +46,11 @@ pub fn look_up(index: &Index, sketch: &Sketch, bands: &Bands, plan: &ProbePlan) 
         agreeing_min: plan.agreeing_min,
         threshold: Threshold::new(0.8).expect("0.8 is a threshold"),
         start: 0,
-        limits: SearchLimits { postings_max: 10_000, found_max: 100, members_max: 20 },
+        limits: SearchLimits {
+            postings_max: 10_000,
+            found_max: 100,
+            members_max: 20,
+            ..SearchLimits::NONE
+        },
     }));
 }

@@ -81,7 +81,7 @@ impl Index {
         let mut sharing: Vec<(u32, u32)> = sharing.into_iter().collect();
         sharing.sort_unstable();
         let found = Vec::new();
-        let mut candidates = Candidates { found, seen: 0, truncated: false, in_crowd: false };
+        let mut candidates = Candidates::new(found);
         for (entry, elements_shared) in sharing {
             self.sets.read(entry, |set| {
                 let sizes = (search.set.count(), set.shingles as usize);

@@ -53,7 +53,7 @@ pub use insertion::Index;
 pub use loading::Loader;
 pub(crate) use numbers::Numbers;
 pub(crate) use postings::Postings;
-pub use scan::{ScanLimits, ScannedSets, SketchScan};
+pub use scan::{ScanLimits, SketchScan};
 pub use sets::SetCopy;
 pub(crate) use shards::{Multiplicative, shards};
 
@@ -81,7 +81,8 @@ pub struct Search<'a> {
     pub sketch: &'a Sketch,
     /// The fingerprint of the probe's set: an equal set is found despite all limits.
     pub fingerprint: u64,
-    /// The least number of slots in which sketches must agree with the probe's.
+    /// The least number of slots in which sketches must agree with the probe's; of records the
+    /// least upper bound of their points ([`Estimator::agreeing`](crate::Estimator::agreeing)).
     pub agreeing_min: u32,
     /// The lowest resemblance that the caller wants: whether a lookup in a crowd is complete
     /// depends on it.
@@ -120,6 +121,9 @@ pub struct SearchLimits {
     /// The maximum number of postings that are read, and of members that are returned in total; but
     /// two members of each set are always returned.
     pub postings_max: usize,
+    /// The maximum number of sets whose sketches are compared with the probe's: the sets that share
+    /// the most keys.
+    pub compared_max: usize,
     /// The maximum number of sets that are returned: the sets with the sketches that agree best
     /// with the probe's. In a crowd, as many sets are added that share the most pairs of slots.
     pub found_max: usize,
@@ -129,8 +133,12 @@ pub struct SearchLimits {
 
 impl SearchLimits {
     /// Everything is read and returned.
-    pub const NONE: Self =
-        Self { postings_max: usize::MAX, found_max: usize::MAX, members_max: usize::MAX };
+    pub const NONE: Self = Self {
+        postings_max: usize::MAX,
+        compared_max: usize::MAX,
+        found_max: usize::MAX,
+        members_max: usize::MAX,
+    };
 }
 
 /// A set that shares a key with the probe. `M` is the type of its members: by default the ordinals
@@ -141,7 +149,8 @@ pub struct Candidate<M = Ordinal> {
     pub fingerprint: u64,
     /// The number of distinct shingles.
     pub shingles: u32,
-    /// Number of slots in which its sketch agrees with the probe's.
+    /// Number of slots in which its sketch agrees with the probe's; of records an upper bound of
+    /// their points.
     pub agreeing: u32,
     /// Number of the probe's keys under which it was found; 0 for a set that was found in a crowd
     /// by pairs of slots.
@@ -162,9 +171,22 @@ pub struct Candidates<M = Ordinal> {
     pub seen: usize,
     /// A limit was reached: some postings, sets or members are left out.
     pub truncated: bool,
+    /// The sketch of every set that shares a key was compared with the probe's.
+    pub are_compared: bool,
+    /// The highest number of agreeing slots of a set that was compared and left out, in whole or
+    /// with some of its members; 0 if there is none.
+    pub left_out: u32,
     /// A key had so many postings that only some were read, and sets were found by pairs of slots
     /// instead: a search for more sets would find hardly any nearer set.
     pub in_crowd: bool,
+}
+
+impl<M> Candidates<M> {
+    /// These sets and no others, none of which was counted yet.
+    pub(crate) fn new(found: Vec<Candidate<M>>) -> Self {
+        let (truncated, are_compared, in_crowd) = (false, true, false);
+        Self { found, seen: 0, truncated, are_compared, left_out: 0, in_crowd }
+    }
 }
 
 /// Sizes of the index; cheap to compute.

@@ -9,7 +9,6 @@ use std::cmp::Reverse;
 use super::search::ShortlistedSet;
 use super::sets::{RANGE, SketchesOfRange};
 use super::{Candidates, Index, SearchLimits};
-use crate::document::Ordinal;
 use crate::simd::{Level, find_agreeing};
 use crate::sketch::Sketch;
 
@@ -36,16 +35,6 @@ pub struct SketchScan {
     limits: ScanLimits,
     near: BestAgreeing,
     far: BestAgreeing,
-}
-
-/// The result of a scan. `M` is the type of the members of its candidates.
-#[derive(Clone, Debug)]
-pub struct ScannedSets<M = Ordinal> {
-    /// The kept sets. `seen` counts all sets of the index; `truncated` says that there were more
-    /// members than could be returned in total.
-    pub candidates: Candidates<M>,
-    /// The highest number of agreeing slots of a near set that was not kept; 0 if all were.
-    pub left_out: u32,
 }
 
 impl SketchScan {
@@ -109,17 +98,22 @@ impl Index {
 
     /// The result of a scan that has come to its end. `each_max`: the members of a set that are
     /// returned. `total_max`: the members of all sets that are returned, of the best sets first;
-    /// but two members of each set are always returned.
+    /// but two members of each set are always returned. `seen` counts all sets of the index,
+    /// `truncated` says that there were more members than could be returned in total, and
+    /// `left_out` is of near sets.
     #[must_use]
-    pub fn scanned(&self, scan: SketchScan, each_max: usize, total_max: usize) -> ScannedSets {
+    pub fn scanned(&self, scan: SketchScan, each_max: usize, total_max: usize) -> Candidates {
         let (sets, left_out) = scan.finish();
         let limits =
-            SearchLimits { postings_max: total_max, members_max: each_max, found_max: usize::MAX };
-        let mut candidates = self.candidates_of(&sets, &limits);
+            SearchLimits { postings_max: total_max, members_max: each_max, ..SearchLimits::NONE };
+        let candidates = self.candidates_of(&sets, &limits);
         let members = candidates.found.iter().map(|found| found.members.len()).sum::<usize>();
-        candidates.truncated &= members >= total_max;
-        candidates.seen = self.sets.count() as usize;
-        ScannedSets { candidates, left_out }
+        Candidates {
+            seen: self.sets.count() as usize,
+            truncated: candidates.truncated && members >= total_max,
+            left_out,
+            ..candidates
+        }
     }
 }
 

@@ -53,6 +53,10 @@ struct Shortlist {
     seen: usize,
     /// Some were left out.
     truncated: bool,
+    /// The sketches of all entries under the keys were compared.
+    are_compared: bool,
+    /// The highest agreement of a set that was compared and left out.
+    left_out: u32,
     /// As many agreeing sets as searched for were found.
     has_enough: bool,
     /// Not all postings of a long key were read.
@@ -86,25 +90,34 @@ impl Index {
     }
 
     fn candidates_fetched(&self, search: &Search<'_>) -> Candidates {
-        let Shortlist { sets, seen, truncated, in_crowd, .. } = self.shortlist(search);
-        let found = self.candidates_of(&sets, &search.limits);
-        let in_crowd = in_crowd && self.pairs.is_some();
-        Candidates { seen, truncated: truncated || found.truncated, in_crowd, ..found }
+        let list = self.shortlist(search);
+        let found = self.candidates_of(&list.sets, &search.limits);
+        Candidates {
+            seen: list.seen,
+            truncated: list.truncated || found.truncated,
+            are_compared: list.are_compared,
+            left_out: list.left_out.max(found.left_out),
+            in_crowd: list.in_crowd && self.pairs.is_some(),
+            ..found
+        }
     }
 
-    /// The sets with their members. `truncated` says that some have more members than are returned.
+    /// The sets with their members. `truncated` and `left_out` tell of sets with more members than
+    /// are returned.
     pub(super) fn candidates_of(
         &self,
         sets: &[ShortlistedSet],
         limits: &SearchLimits,
     ) -> Candidates {
-        let found = Vec::with_capacity(sets.len());
-        let mut candidates = Candidates { found, seen: 0, truncated: false, in_crowd: false };
+        let mut candidates = Candidates::new(Vec::with_capacity(sets.len()));
         let mut members_left = limits.postings_max;
         for listed in sets {
             let members_max = limits.members_max.min(members_left.max(MEMBERS_MIN));
             let candidate = self.sets.read_same(listed.entry, listed.fingerprint, |set| {
-                candidates.truncated |= set.members_count() > members_max;
+                if set.members_count() > members_max {
+                    candidates.truncated = true;
+                    candidates.left_out = candidates.left_out.max(listed.agreeing);
+                }
                 Candidate {
                     fingerprint: set.fingerprint,
                     shingles: set.shingles,
@@ -121,11 +134,13 @@ impl Index {
     }
 
     fn shortlist(&self, search: &Search<'_>) -> Shortlist {
-        let few = search.limits.found_max.saturating_mul(POSTINGS_FOR_EACH_FOUND);
+        let few = match &self.pairs {
+            Some(_) => search.limits.found_max.saturating_mul(POSTINGS_FOR_EACH_FOUND),
+            // Only all postings show which records share the most keys.
+            None => usize::MAX,
+        };
         let mut first = self.shortlist_within(search, few.min(search.limits.postings_max));
-        if first.in_crowd
-            && let Some(pairs) = &self.pairs
-        {
+        if let (true, Some(pairs)) = (first.in_crowd, &self.pairs) {
             let sharing = pairs.sharing(search.sketch.as_bytes());
             self.add_by_pairs(search, &sharing, &mut first);
         } else if first.truncated && !first.has_enough && few < search.limits.postings_max {
@@ -168,9 +183,13 @@ impl Index {
         let PostingsRead { entries, is_cut, in_crowd } = self.read_postings(search, postings_max);
         #[cfg(test)]
         self.count_read(entries.len());
-        let mut truncated = is_cut;
-        let seen = count_each(&entries);
-        let enough = search.limits.found_max.saturating_mul(AGREEING_FOR_EACH_FOUND);
+        let mut seen = count_each(&entries);
+        let seen_count = seen.len();
+        let mut truncated = is_cut | cut_to_most_shared(&mut seen, search.limits.compared_max);
+        let enough = match &self.pairs {
+            Some(_) => search.limits.found_max.saturating_mul(AGREEING_FOR_EACH_FOUND),
+            None => usize::MAX,
+        };
         seen.iter().take(PREFETCHED).for_each(|seen| self.sets.prefetch_lock(seen.entry));
         let fetch = |seen: &[Seen]| seen.iter().for_each(|seen| self.sets.prefetch(seen.entry));
         fetch(&seen[..PREFETCHED.min(seen.len())]);
@@ -181,13 +200,16 @@ impl Index {
         let mut sets: Vec<ShortlistedSet> = agreeing.take(enough).collect();
         let has_enough = sets.len() == enough;
         truncated |= has_enough;
+        let (are_compared, mut left_out) = (!truncated, 0);
         if sets.len() > search.limits.found_max {
             let worth = |set: &ShortlistedSet| (Reverse(set.agreeing), set.entry);
-            sets.select_nth_unstable_by_key(search.limits.found_max, worth);
+            let (_, best, _) = sets.select_nth_unstable_by_key(search.limits.found_max, worth);
+            left_out = best.agreeing;
             sets.truncate(search.limits.found_max);
             truncated = true;
         }
-        Shortlist { sets, seen: seen.len(), truncated, has_enough, in_crowd }
+        let seen = seen_count;
+        Shortlist { sets, seen, truncated, are_compared, left_out, has_enough, in_crowd }
     }
 
     #[cfg(test)]
@@ -247,6 +269,17 @@ impl Index {
         }
         PostingsRead { entries, is_cut, in_crowd }
     }
+}
+
+/// Keeps the entries that were found under the most keys, at most so many. Returns whether some were
+/// left out.
+fn cut_to_most_shared(seen: &mut Vec<Seen>, max: usize) -> bool {
+    if seen.len() <= max {
+        return false;
+    }
+    seen.select_nth_unstable_by_key(max, |seen| (Reverse(seen.times), seen.entry));
+    seen.truncate(max);
+    true
 }
 
 struct PostingsRead {

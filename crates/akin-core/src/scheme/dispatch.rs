@@ -29,7 +29,9 @@ impl Scheme {
     /// The estimator for the scheme's sketches.
     pub fn estimator(&self, sketch: &SketchSettings) -> Estimator {
         let estimator = Estimator::new(sketch);
-        self.fields().map_or(estimator, |fields| estimator.of_records(fields.names().len()))
+        self.fields().map_or(estimator, |fields| {
+            estimator.of_records(fields.names().len(), fields.edit_penalty)
+        })
     }
 
     /// The number of tables, each with at most one key of a sketch.
@@ -103,13 +105,7 @@ impl Scheme {
         match self {
             Self::Bands(bands) => bands.plan(threshold),
             Self::Prefix(_) => Prefix::PLAN,
-            // The expected recall depends on the probe: [`Fields::expected_recall`].
-            Self::Fields(fields) => ProbePlan {
-                bands: fields.tables(),
-                agreeing_min: 0,
-                expected_recall: 1.0,
-                expected_recall_estimated: 1.0,
-            },
+            Self::Fields(fields) => fields.plan(threshold),
         }
     }
 

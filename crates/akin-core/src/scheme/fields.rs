@@ -6,6 +6,7 @@
 //!
 //! ```text
 //! for each field   the hash of its normalised value, 4 bytes, little-endian, never 0
+//! for each field   the outline of its value, 18 bytes, from which a bound of the points follows
 //! for each field   with `field_sketches`: the sketch of its value, 16 slots of 2 bytes
 //! ```
 
@@ -14,10 +15,11 @@ use std::sync::Arc;
 
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-use crate::sketch::{Sketch, SketchSettings, Sketcher};
+use crate::measure::FIELD_POINTS_MAX;
+use crate::sketch::{Outline, Sketch, SketchSettings, Sketcher};
 use crate::text::{NormalisedFields, ShingleSet, ShingleSettings, Shingler, Unit};
 
-use super::SchemeSettings;
+use super::{ProbePlan, SchemeSettings, Threshold};
 
 /// Bytes of a field's hash: a key.
 const HASH_BYTES: usize = 4;
@@ -36,6 +38,7 @@ const BAND_BYTES: usize = (ROWS * SLOT_BITS / 8) as usize;
 pub struct Fields {
     names: Arc<[String]>,
     seed: u64,
+    pub(super) edit_penalty: u32,
     sketched: Option<FieldSketcher>,
 }
 
@@ -51,6 +54,7 @@ impl Fields {
         Self {
             names: scheme.fields.clone().into(),
             seed: sketch.seed(),
+            edit_penalty: scheme.edit_penalty(),
             sketched: scheme.field_sketches.then(|| FieldSketcher::new(sketch)),
         }
     }
@@ -67,12 +71,28 @@ impl Fields {
             let hash = record.get(name).map_or(0, |value| self.hash(value));
             bytes.extend_from_slice(&hash.to_le_bytes());
         }
+        for name in self.names.iter() {
+            let outline = record.get(name).map(|value| Outline::of(value).to_bytes());
+            bytes.extend_from_slice(&outline.unwrap_or_default());
+        }
         if let Some(sketcher) = &self.sketched {
             for name in self.names.iter() {
                 bytes.extend_from_slice(&sketcher.slots(record.get(name)));
             }
         }
         Sketch::from_bytes(bytes.into())
+    }
+
+    /// Looks up all keys. A threshold is a share of the most points. The expected recall depends on
+    /// the probe: [`Fields::expected_recall`].
+    pub(super) fn plan(&self, threshold: Threshold) -> ProbePlan {
+        let points_max = f64::from(FIELD_POINTS_MAX) * self.names.len() as f64;
+        ProbePlan {
+            bands: self.tables(),
+            agreeing_min: (threshold.get() * points_max).round() as u32,
+            expected_recall: 1.0,
+            expected_recall_estimated: 1.0,
+        }
     }
 
     /// The probability that a value and its copy with `edits` edits share no key; 1 without
@@ -97,7 +117,7 @@ impl Fields {
 
     pub(super) fn sketch_bytes(&self) -> usize {
         let sketch_bytes = if self.sketched.is_some() { FieldSketcher::BYTES } else { 0 };
-        self.names.len() * (HASH_BYTES + sketch_bytes)
+        self.names.len() * (HASH_BYTES + Outline::BYTES + sketch_bytes)
     }
 
     /// `None` if the record lacks the table's field.
@@ -110,7 +130,8 @@ impl Fields {
         if number(sketch, hash_place(field)) == 0 {
             return None;
         }
-        let start = fields * HASH_BYTES + field * FieldSketcher::BYTES + band * BAND_BYTES;
+        let sketches = fields * (HASH_BYTES + Outline::BYTES);
+        let start = sketches + field * FieldSketcher::BYTES + band * BAND_BYTES;
         Some(number(sketch, start..start + BAND_BYTES))
     }
 }
@@ -154,30 +175,31 @@ fn number(sketch: &[u8], place: Range<usize>) -> u32 {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
+    use proptest::prelude::*;
 
     use super::super::{Kind, Scheme};
     use super::*;
     use crate::document::Content;
+    use crate::measure::Points;
+
+    fn settings(field_sketches: bool) -> SchemeSettings {
+        let fields = ["name", "phone"].map(str::to_owned).to_vec();
+        SchemeSettings { kind: Kind::Fields, fields, field_sketches, ..SchemeSettings::default() }
+    }
 
     fn scheme(field_sketches: bool) -> Scheme {
-        let fields = ["name", "phone"].map(str::to_owned).to_vec();
-        let scheme = SchemeSettings {
-            kind: Kind::Fields,
-            fields,
-            field_sketches,
-            ..SchemeSettings::default()
-        };
-        Scheme::new(&scheme, &SketchSettings::default())
+        Scheme::new(&settings(field_sketches), &SketchSettings::default())
+    }
+
+    /// `None` if no field has a word.
+    fn record(fields: &[(&str, &str)]) -> Option<NormalisedFields> {
+        let settings = ShingleSettings { unit: Unit::Field, ..ShingleSettings::default() };
+        let fields = fields.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned()));
+        Shingler::new(settings, 0, 100).fields(&Content::Fields(fields.collect())).ok()
     }
 
     fn sketch(scheme: &Scheme, fields: &[(&str, &str)]) -> Sketch {
-        let settings = ShingleSettings { unit: Unit::Field, ..ShingleSettings::default() };
-        let fields: BTreeMap<_, _> =
-            fields.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned())).collect();
-        let content = Content::Fields(fields);
-        let record = Shingler::new(settings, 0, 100).fields(&content).unwrap();
-        scheme.fields().unwrap().sketch(&record)
+        scheme.fields().unwrap().sketch(&record(fields).unwrap())
     }
 
     fn shared(scheme: &Scheme, a: &[(&str, &str)], b: &[(&str, &str)]) -> Vec<u32> {
@@ -188,7 +210,7 @@ mod tests {
     #[test]
     fn equal_fields_are_shared_keys() {
         let scheme = scheme(false);
-        assert_eq!((scheme.tables(), scheme.sketch_bytes()), (2, 8));
+        assert_eq!((scheme.tables(), scheme.sketch_bytes()), (2, 44));
         let ann = [("name", "Ann"), ("phone", "1")];
         assert_eq!(shared(&scheme, &ann, &[("name", "ann!"), ("phone", "2")]), [0]);
         assert_eq!(shared(&scheme, &ann, &[("phone", "1")]), [1]);
@@ -200,7 +222,7 @@ mod tests {
     #[test]
     fn sketched_fields_are_found_by_similar_values() {
         let scheme = scheme(true);
-        assert_eq!((scheme.tables(), scheme.sketch_bytes()), (18, 72));
+        assert_eq!((scheme.tables(), scheme.sketch_bytes()), (18, 108));
         let one = [("name", "katherine johnson")];
         let near = shared(&scheme, &one, &[("name", "catherine johnson")]);
         assert!(!near.is_empty() && near.iter().all(|table| (2..10).contains(table)), "{near:?}");
@@ -213,9 +235,38 @@ mod tests {
     #[test]
     fn sketches_are_made_as_they_always_were() {
         let ann = [("name", "Ann")];
-        assert_eq!(sketch(&scheme(false), &ann).as_bytes(), [200, 98, 189, 76, 0, 0, 0, 0]);
+        let plain = sketch(&scheme(false), &ann);
+        assert_eq!(plain.as_bytes()[..8], [200, 98, 189, 76, 0, 0, 0, 0]);
+        let outline = [3, 0, 2, 64, 0, 0, 0, 64, 0, 0, 0, 32, 0, 0, 0, 24, 0, 16];
+        assert_eq!(plain.as_bytes()[8..26], outline);
+        assert_eq!(plain.as_bytes()[26..], [0; 18], "of the absent field");
         let sketched = sketch(&scheme(true), &ann);
-        assert_eq!(sketched.as_bytes()[8..16], [40, 13, 16, 32, 16, 146, 26, 30]);
-        assert_eq!(sketched.as_bytes()[40..], [0; 32], "of the absent field");
+        assert_eq!(sketched.as_bytes()[..44], *plain.as_bytes());
+        assert_eq!(sketched.as_bytes()[44..52], [40, 13, 16, 32, 16, 146, 26, 30]);
+        assert_eq!(sketched.as_bytes()[76..], [0; 32], "of the absent field");
+    }
+
+    proptest! {
+        #[test]
+        fn sketches_bound_the_points(
+            a in ["[ab]{0,3}", "[a-d ]{0,12}"], b in ["[ab]{0,3}", "[a-d ]{0,12}"],
+            penalty in 1..=100_u32, field_sketches: bool,
+        ) {
+            let settings = SchemeSettings {
+                penalty: Some(penalty), ..settings(field_sketches)
+            };
+            let scheme = Scheme::new(&settings, &SketchSettings::default());
+            let estimator = scheme.estimator(&SketchSettings::default());
+            let [a, b] = [&a, &b].map(|[name, phone]| [("name", &**name), ("phone", &**phone)]);
+            let (Some(ours), Some(its)) = (record(&a), record(&b)) else { return Ok(()) };
+            let [a, b] = [&ours, &its].map(|record| scheme.fields().unwrap().sketch(record));
+            let points = Points::of(&ours, &its, penalty);
+            let bound = estimator.agreeing(a.as_bytes(), b.as_bytes());
+            prop_assert!(bound >= points.total(), "{bound} {points:?}");
+            prop_assert_eq!(bound, estimator.agreeing(b.as_bytes(), a.as_bytes()));
+            if ours == its {
+                prop_assert_eq!(bound, points.total());
+            }
+        }
     }
 }

@@ -2,7 +2,8 @@
 
 use serde::Serialize;
 
-use super::{Method, Sketch, SketchSettings};
+use super::{Method, Outline, Sketch, SketchSettings};
+use crate::measure::{FIELD_POINTS_MAX, edits_cost};
 use crate::simd::count_equal_bytes;
 
 /// The standard normal quantile of a two-sided 95 % interval.
@@ -24,8 +25,14 @@ pub struct Estimator {
     bits: u32,
     /// The probability that two slots with different shingles agree.
     accidents: f64,
-    /// The number of fields, for sketches of records.
+    /// For sketches of records.
+    records: Option<Records>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Records {
     fields: usize,
+    edit_penalty: u32,
 }
 
 /// An estimate of the Jaccard similarity (resemblance) from the slots that agree.
@@ -69,19 +76,19 @@ impl Estimator {
         // Of whole values the estimate is the share that is equal, to the last digit.
         let are_values = settings.method == Method::Foreign && settings.bits == 32;
         let accidents = if are_values { 0.0 } else { (-f64::from(settings.bits)).exp2() };
-        Self { slots: settings.slots, bits: settings.bits, accidents, fields: 0 }
+        Self { slots: settings.slots, bits: settings.bits, accidents, records: None }
     }
 
-    /// The estimator for sketches of records: a hash of 4 bytes per field, 0 if the record lacks
-    /// it, then, with field sketches, slots of 2 bytes for each field.
+    /// The estimator for sketches of records, which begin with a hash of 4 bytes for each field, 0
+    /// if the record lacks it, and an [`Outline`] for each field.
     #[must_use]
-    pub fn of_records(self, fields: usize) -> Self {
-        Self { fields, ..self }
+    pub fn of_records(self, fields: usize, edit_penalty: u32) -> Self {
+        Self { records: Some(Records { fields, edit_penalty }), ..self }
     }
 
     /// Bytes of a slot; `None` for sketches of records.
     pub fn slot_bytes(&self) -> Option<usize> {
-        (self.fields == 0).then_some(self.bits as usize / 8)
+        self.records.is_none().then_some(self.bits as usize / 8)
     }
 
     /// The number of slots of a sketch.
@@ -95,11 +102,11 @@ impl Estimator {
     }
 
     /// The number of agreeing slots of two sketches (as bytes, of equal length): 0..=slots. For
-    /// records, the agreeing slots of each field that both have, and all slots of an equal field.
+    /// records, an upper bound of their points.
     #[inline]
     pub fn agreeing(&self, a: &[u8], b: &[u8]) -> u32 {
-        if self.fields > 0 {
-            return agreeing_fields(a, b, self.fields);
+        if let Some(records) = self.records {
+            return records.points_max(a, b);
         }
         match self.bits {
             8 => count_equal_bytes(a, b),
@@ -136,6 +143,30 @@ impl Estimator {
     }
 }
 
+impl Records {
+    /// The most points that two records with these sketches can have.
+    fn points_max(self, a: &[u8], b: &[u8]) -> u32 {
+        let [a, b] = [a, b].map(|sketch| {
+            let (hashes, rest) = sketch.split_at(4 * self.fields);
+            let outlines = rest.as_chunks::<{ Outline::BYTES }>().0;
+            hashes.as_chunks::<4>().0.iter().zip(outlines)
+        });
+        a.zip(b)
+            .map(|((hash_a, a), (hash_b, b))| match [hash_a, hash_b] {
+                [&[0, 0, 0, 0], _] | [_, &[0, 0, 0, 0]] => 0,
+                [a, b] if a == b => FIELD_POINTS_MAX,
+                _ => self.field_points_max(Outline::from_bytes(a), Outline::from_bytes(b)),
+            })
+            .sum()
+    }
+
+    /// The most points of two values that are not equal.
+    fn field_points_max(self, a: Outline, b: Outline) -> u32 {
+        let edits = a.edits_min(b).max(1);
+        FIELD_POINTS_MAX - edits_cost(edits, a.longer(b), self.edit_penalty)
+    }
+}
+
 /// The 95 % interval of a proportion of which `found` of `trials` are known: Wilson's, modified
 /// near 0 and 1 (L. D. Brown, T. T. Cai and A. DasGupta, "Interval Estimation for a Binomial
 /// Proportion", 2001, section 4.1.1). Wilson's own interval covers 85 % there, where nearly equal
@@ -158,27 +189,6 @@ fn wilson_interval(found: u32, trials: u32) -> (f64, f64) {
     let spread = Z_95 * (share * (1.0 - share) / trials + z2 / (4.0 * trials * trials)).sqrt();
     let scale = 1.0 + z2 / trials;
     ((middle - spread) / scale, (middle + spread) / scale)
-}
-
-/// Slots in the sketch of a field.
-const FIELD_SLOTS: usize = 16;
-
-fn agreeing_fields(a: &[u8], b: &[u8], fields: usize) -> u32 {
-    let (hashes_a, slots_a) = a.split_at(4 * fields);
-    let (hashes_b, slots_b) = b.split_at(4 * fields);
-    let hashes = hashes_a.as_chunks::<4>().0.iter().zip(hashes_b.as_chunks::<4>().0);
-    let of_field = |(field, (of_a, of_b)): (usize, (&[u8; 4], &[u8; 4]))| {
-        if *of_a == [0; 4] || *of_b == [0; 4] {
-            return 0;
-        }
-        if of_a == of_b {
-            return FIELD_SLOTS as u32;
-        }
-        let place = 2 * FIELD_SLOTS * field..2 * FIELD_SLOTS * (field + 1);
-        let slots = slots_a.get(place.clone()).zip(slots_b.get(place));
-        slots.map_or(0, |(of_a, of_b)| agreeing_slots::<2>(of_a, of_b))
-    };
-    hashes.enumerate().map(of_field).sum()
 }
 
 fn agreeing_slots<const BYTES: usize>(a: &[u8], b: &[u8]) -> u32 {

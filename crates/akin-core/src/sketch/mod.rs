@@ -4,9 +4,11 @@ mod estimate;
 mod fast;
 mod fillers;
 mod mix;
+mod outline;
 mod permutations;
 
 pub use estimate::{Estimate, Estimator};
+pub use outline::Outline;
 
 use serde::{Deserialize, Serialize};
 

@@ -10,7 +10,7 @@ use super::local::{
     ClusterCounts, ClusterNote, ClusterPosition, Clusters, FoundPassages, LocatedPassages,
     PassageRequest, PausedWrites, SharedPassages, SketchSearch,
 };
-use super::{BackendError, Candidates, CopiedDocument, Registered, ScannedSets, Sketched, Version};
+use super::{BackendError, Candidates, CopiedDocument, Registered, Sketched, Version};
 use crate::budget::Reservation;
 use crate::document::{DocumentId, Ordinal};
 use crate::stored::{Changes, Position, Record, SnapshotInfo, Tail};
@@ -58,7 +58,7 @@ pub trait SketchScanning: Send + Sync {
     ///
     /// # Errors
     /// [`BackendError::Closed`]
-    async fn scan_sketches(&self, search: SketchSearch) -> Result<ScannedSets, BackendError>;
+    async fn scan_sketches(&self, search: SketchSearch) -> Result<Candidates, BackendError>;
 
     /// The number of distinct sets. Cheap.
     fn distinct_sets(&self) -> usize;

@@ -95,10 +95,6 @@ pub type Candidate = index::Candidate<Member>;
 
 pub type Candidates = index::Candidates<Member>;
 
-/// The result of a scan of all sketches. `left_out` is [`u32::MAX`] if documents were replaced
-/// faster than the scan could follow, so that any may be missing.
-pub type ScannedSets = index::ScannedSets<Member>;
-
 /// A document with the candidate's set.
 #[derive(Clone, Debug)]
 pub struct Member {

@@ -83,7 +83,12 @@ impl Crowd {
             agreeing_min: plan.agreeing_min,
             threshold: at(0.8),
             start: 0,
-            limits: SearchLimits { postings_max: 10_000, found_max: FOUND_MAX, members_max: 21 },
+            limits: SearchLimits {
+                postings_max: 10_000,
+                found_max: FOUND_MAX,
+                members_max: 21,
+                ..SearchLimits::NONE
+            },
         })
     }
 

@@ -73,7 +73,12 @@ fn search_of<'a>(set: u8, sketch: &'a Sketch, keys: &'a [Key]) -> Search<'a> {
         agreeing_min: 0,
         threshold: at(0.8),
         start: 0,
-        limits: SearchLimits { postings_max: usize::MAX, found_max: usize::MAX, members_max: 1000 },
+        limits: SearchLimits {
+            postings_max: usize::MAX,
+            found_max: usize::MAX,
+            members_max: 1000,
+            ..SearchLimits::NONE
+        },
     }
 }
 
@@ -211,7 +216,12 @@ fn removal_frees_memory_and_keeps_the_remaining_sets() {
             agreeing_min: 16,
             threshold: at(0.8),
             start: 0,
-            limits: SearchLimits { postings_max: 100, found_max: 10, members_max: 10 },
+            limits: SearchLimits {
+                postings_max: 100,
+                found_max: 10,
+                members_max: 10,
+                ..SearchLimits::NONE
+            },
         });
         assert_eq!(candidates.found.len(), 1);
         assert_eq!(candidates.found[0].members[..], [Ordinal::from(number)]);
@@ -253,7 +263,12 @@ fn truncated_lookups_say_so_and_prefer_rare_keys() {
         agreeing_min: 0,
         threshold: at(0.8),
         start: 0,
-        limits: SearchLimits { postings_max: 20, found_max: 1_000, members_max: 1 },
+        limits: SearchLimits {
+            postings_max: 20,
+            found_max: 1_000,
+            members_max: 1,
+            ..SearchLimits::NONE
+        },
     };
     let candidates = index.candidates(&search);
     assert!(candidates.truncated);
@@ -288,7 +303,12 @@ fn lookups_in_crowds_return_best_and_equal_sets() {
         agreeing_min: 8,
         threshold: at(0.8),
         start: 0,
-        limits: SearchLimits { postings_max: 10_000, found_max: 50, members_max: 10 },
+        limits: SearchLimits {
+            postings_max: 10_000,
+            found_max: 50,
+            members_max: 10,
+            ..SearchLimits::NONE
+        },
     };
     let candidates = index.candidates(&search);
     assert!(candidates.truncated);
@@ -317,7 +337,12 @@ fn the_total_of_members_is_limited() {
         agreeing_min: 0,
         threshold: at(0.8),
         start: 0,
-        limits: SearchLimits { postings_max: 60, found_max: 1_000, members_max: 50 },
+        limits: SearchLimits {
+            postings_max: 60,
+            found_max: 1_000,
+            members_max: 50,
+            ..SearchLimits::NONE
+        },
     };
     let candidates = index.candidates(&search);
     assert!(candidates.truncated);

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 
 use super::*;
-use crate::index::{ScanLimits, ScannedSets, SketchScan};
+use crate::index::{ScanLimits, SketchScan};
 use crate::simd::Level;
 
 /// Documents, and the sketch of each.
@@ -39,7 +39,7 @@ fn filled(settings: &SketchSettings, documents: impl Iterator<Item = u32>) -> (I
     (index, stored)
 }
 
-fn scan(index: &Index, level: Level, scans: Vec<SketchScan>) -> Vec<ScannedSets> {
+fn scan(index: &Index, level: Level, scans: Vec<SketchScan>) -> Vec<Candidates> {
     let mut scans = scans;
     let mut from = Some(0);
     while let Some(position) = from {
@@ -49,21 +49,15 @@ fn scan(index: &Index, level: Level, scans: Vec<SketchScan>) -> Vec<ScannedSets>
 }
 
 /// Agreeing slots and fingerprints, best first.
-fn in_order(scanned: &ScannedSets) -> Vec<(Reverse<u32>, u64)> {
+fn in_order(scanned: &Candidates) -> Vec<(Reverse<u32>, u64)> {
     let of = |found: &Candidate| (Reverse(found.agreeing), found.fingerprint);
-    let mut found: Vec<_> = scanned.candidates.found.iter().map(of).collect();
+    let mut found: Vec<_> = scanned.found.iter().map(of).collect();
     found.sort_unstable();
     found
 }
 
 /// Compares the agreeing slots of the kept sets with the agreeing slots of all documents.
-fn check(
-    scanned: &ScannedSets,
-    limits: ScanLimits,
-    index: &Index,
-    stored: &Stored,
-    probe: &Sketch,
-) {
+fn check(scanned: &Candidates, limits: ScanLimits, index: &Index, stored: &Stored, probe: &Sketch) {
     let agreeing = |sketch: &Sketch| index.agreeing(probe.as_bytes(), sketch.as_bytes());
     let mut all: Vec<u32> = stored.values().map(agreeing).filter(|slots| *slots > 0).collect();
     all.sort_unstable_by_key(|slots| Reverse(*slots));
@@ -77,7 +71,7 @@ fn check(
     }
     let left_out = if near > limits.near_max { all[limits.near_max] } else { 0 };
     assert_eq!(scanned.left_out, left_out, "{limits:?}");
-    assert_eq!(scanned.candidates.seen, stored.len());
+    assert_eq!(scanned.seen, stored.len());
 }
 
 proptest! {
@@ -136,15 +130,15 @@ fn a_set_is_returned_with_its_members_unless_it_was_removed() {
         let [scan] = scans;
         index.scanned(scan, each_max, total_max)
     };
-    let members = |scanned: &ScannedSets, fingerprint| {
-        let mut found = scanned.candidates.found.iter();
+    let members = |scanned: &Candidates, fingerprint| {
+        let mut found = scanned.found.iter();
         found.find(|found| found.fingerprint == fingerprint).map(|found| found.members.len())
     };
     let few = scanned(20, 100);
-    assert_eq!((members(&few, 3), few.candidates.truncated), (Some(20), false));
+    assert_eq!((members(&few, 3), few.truncated), (Some(20), false));
     let cut = scanned(20, 10);
-    assert_eq!((members(&cut, 3), cut.candidates.truncated), (Some(10), true), "the best first");
-    assert!(cut.candidates.found.len() > 1);
+    assert_eq!((members(&cut, 3), cut.truncated), (Some(10), true), "the best first");
+    assert!(cut.found.len() > 1);
     let mut scans = [SketchScan::new(stored[&3].clone(), limits)];
     index.scan_some(Level::best(), 0, &mut scans);
     (100..150).chain([3]).for_each(|copy| {

@@ -1,8 +1,8 @@
 //! The distinct sets in flight, by key.
 //!
-//! Documents with equal sets share one entry, as in the index. Only the earliest sets of each key
-//! are examined, so that the cost of a document does not grow with the number of near-duplicates in
-//! flight.
+//! Documents with equal sets share one entry, as in the index. A bounded number of sets is examined,
+//! the earliest of each key first, so that the cost of a document does not grow with the number of
+//! near-duplicates in flight.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, HashMap};
@@ -13,10 +13,11 @@ use crate::backend::{PreparedDocument, RivalSearch};
 use akin_core::scheme::Key;
 use akin_core::sketch::Estimator;
 
-/// Number of sets (the earliest) examined per key, unless more rivals are requested.
+/// Number of sets (the earliest) examined of each key, unless more rivals are requested.
 const SETS_OF_KEY: usize = 16;
 
-/// The total number of sets examined is limited to this multiple of the limit per key.
+/// The total number of sets examined is limited to this multiple of the number for each key. Keys
+/// with more sets share what the other keys leave of it.
 const KEYS_IN_FULL: usize = 32;
 
 #[derive(Debug)]
@@ -117,15 +118,17 @@ impl SetsInFlight {
     fn sharing(&self, fingerprint: u64, search: &RivalSearch) -> (Vec<u64>, bool) {
         let of_key_max = search.rivals_max.max(SETS_OF_KEY);
         let of_all_max = of_key_max.saturating_mul(KEYS_IN_FULL);
-        let mut truncated = false;
         let mut firsts = Vec::new();
         firsts.extend(self.first_by_fingerprint.get(&fingerprint));
-        for &key in &search.keys {
-            let mut sharing = self.by_key.range((key, 0)..=(key, u64::MAX)).map(|(_, first)| first);
-            let room = of_key_max.min(of_all_max.saturating_sub(firsts.len()));
-            firsts.extend(sharing.by_ref().take(room));
-            truncated |= sharing.next().is_some();
+        let of_key = |key: &Key| self.by_key.range((*key, 0)..=(*key, u64::MAX)).peekable();
+        let mut of_keys: Vec<_> = search.keys.iter().map(of_key).collect();
+        for of_each_max in [of_key_max, of_all_max] {
+            for sharing in &mut of_keys {
+                let room = of_each_max.min(of_all_max.saturating_sub(firsts.len()));
+                firsts.extend(sharing.by_ref().take(room).map(|(_, first)| first));
+            }
         }
+        let truncated = of_keys.iter_mut().any(|sharing| sharing.peek().is_some());
         firsts.sort_unstable();
         firsts.dedup();
         (firsts, truncated)

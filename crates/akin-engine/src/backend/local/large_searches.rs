@@ -36,15 +36,16 @@ impl Local {
         search: &Search<'_>,
         now_ms: i64,
     ) -> Result<Candidates, BackendError> {
-        if search.limits.found_max <= FOUND_INLINE_MAX {
-            return Ok(self.memory.candidates(search, now_ms));
-        }
         // Most searches find few sets whatever their limits.
-        let postings_max = search.limits.postings_max.min(POSTINGS_INLINE_MAX);
-        let limits = SearchLimits { found_max: FOUND_INLINE_MAX, postings_max, ..search.limits };
-        let small = Search { limits, ..*search };
-        let found = self.memory.candidates(&small, now_ms);
-        if !found.truncated {
+        let limits = SearchLimits {
+            found_max: search.limits.found_max.min(FOUND_INLINE_MAX),
+            postings_max: search.limits.postings_max.min(POSTINGS_INLINE_MAX),
+            ..search.limits
+        };
+        let found = self.memory.candidates(&Search { limits, ..*search }, now_ms);
+        let is_small = limits == search.limits;
+        let is_same = found.are_compared && limits.found_max == search.limits.found_max;
+        if !found.truncated || is_small || is_same {
             return Ok(found);
         }
         let (memory, keys, sketch) =

@@ -110,7 +110,7 @@ impl MemoryState {
     /// version in the list. So a reader may miss the new version first and the old version
     /// afterwards; but then the new version is listed, and a second look finds it.
     pub(super) fn resolved(&self, candidates: &index::Candidates, now_ms: i64) -> Candidates {
-        let &index::Candidates { ref found, seen, truncated, in_crowd } = candidates;
+        let index::Candidates { found, .. } = candidates;
         let mut missed = Vec::new();
         let first = |(at, candidate): (usize, &index::Candidate)| {
             let found = |ordinal: &Ordinal| {
@@ -133,7 +133,9 @@ impl MemoryState {
             (!all.members.is_empty()).then_some(all)
         };
         let found = found.iter().zip(members).filter_map(with_members).collect();
-        Candidates { found, seen, truncated, in_crowd }
+        let &index::Candidates { seen, truncated, are_compared, left_out, in_crowd, .. } =
+            candidates;
+        Candidates { found, seen, truncated, are_compared, left_out, in_crowd }
     }
 }
 
@@ -157,5 +159,6 @@ pub(super) fn add_replacement(candidates: &mut Candidates, new: Candidate, membe
         same.members.push(member.clone());
     } else {
         candidates.truncated = true;
+        candidates.left_out = candidates.left_out.max(new.agreeing);
     }
 }

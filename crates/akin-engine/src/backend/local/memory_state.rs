@@ -238,7 +238,12 @@ mod tests {
             agreeing_min: 0,
             threshold: akin_core::scheme::Threshold::new(0.8).unwrap(),
             start: 0,
-            limits: SearchLimits { postings_max: 100, found_max: 10, members_max: 10 },
+            limits: SearchLimits {
+                postings_max: 100,
+                found_max: 10,
+                members_max: 10,
+                ..SearchLimits::NONE
+            },
         };
         memory.put(&durable(0, &versions[0]), &Leaving::default());
         let stop = AtomicBool::new(false);

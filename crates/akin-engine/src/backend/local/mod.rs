@@ -47,7 +47,7 @@ use crate::storage::{PreparedStore, StorageError, Store};
 use crate::stored::{Detail, DocumentDetails, Order, Record};
 use akin_core::index::{ExactSearch, Search};
 use akin_core::scheme::Scheme;
-use akin_core::sketch::{Estimator, SketchSettings};
+use akin_core::sketch::SketchSettings;
 use akin_core::text::ShingleSet;
 use memory_state::MemoryState;
 use passages::ArrivingTexts;
@@ -114,7 +114,7 @@ impl Local {
         let store = store.open(identity, settings.shingler.clone())?;
         let recovered = recovery::recover(&store, identity, &scheme, sketch, progress)?;
         let index = recovery::with_prefix(recovered.index, settings.exact_from, &store)?;
-        let sketch_bytes = scheme.sketch_bytes() as u32;
+        let (sketch_bytes, estimator) = (scheme.sketch_bytes() as u32, scheme.estimator(sketch));
         let sets = settings.sets.of_next_collection();
         let mut memory = MemoryState::new(index, recovered.catalog, scheme, sets);
         if let Some(bytes_max) = settings.clusters_bytes_max {
@@ -126,7 +126,7 @@ impl Local {
         }
         Ok(Self {
             memory: Arc::new(memory),
-            in_flight: InFlight::new(Estimator::new(sketch)),
+            in_flight: InFlight::new(estimator),
             store: Arc::new(store),
             snapshotting: Arc::default(),
             scans: Turns::new(settings.store.scans_max as usize),

@@ -17,7 +17,7 @@ use super::memory_state::MemoryState;
 use super::replacements::Replacements;
 use super::threads::long;
 use super::view::LocalView;
-use crate::backend::{BackendError, ScannedSets, SketchScanning, SketchView};
+use crate::backend::{BackendError, Candidates, SketchScanning, SketchView};
 use crate::background::turns::Turns;
 use crate::document::Ordinal;
 use crate::storage::StorageError;
@@ -65,12 +65,12 @@ struct Waiting {
 struct WaitingSearch {
     search: SketchSearch,
     /// Closed once nobody waits for the result.
-    found: oneshot::Sender<ScannedSets>,
+    found: oneshot::Sender<Candidates>,
 }
 
 #[async_trait]
 impl SketchScanning for Local {
-    async fn scan_sketches(&self, search: SketchSearch) -> Result<ScannedSets, BackendError> {
+    async fn scan_sketches(&self, search: SketchSearch) -> Result<Candidates, BackendError> {
         let (number, mut found) = self.passes.join(search);
         let closed = |_| BackendError::Closed;
         let turn = tokio::select! {
@@ -103,7 +103,7 @@ impl Passes {
         Arc::new(Self { turns: Turns::new(1), waiting: Mutex::default() })
     }
 
-    fn join(&self, search: SketchSearch) -> (u64, oneshot::Receiver<ScannedSets>) {
+    fn join(&self, search: SketchSearch) -> (u64, oneshot::Receiver<Candidates>) {
         let (found, receiver) = oneshot::channel();
         let mut waiting = self.waiting();
         // Abandoned searches take no memory for long.
@@ -207,13 +207,13 @@ impl MemoryState {
         scan: SketchScan,
         mut replaced: Replaced,
         now_ms: i64,
-    ) -> ScannedSets {
+    ) -> Candidates {
         let SketchSearch { each_max, total_max, .. } = *search;
         let scanned = self.index.scanned(scan, each_max, total_max);
-        let mut candidates = self.resolved(&scanned.candidates, now_ms);
+        let mut candidates = self.resolved(&scanned, now_ms);
         // Other documents with the set of an expired document may have been left out.
         let is_member = |ordinal: &Ordinal| self.member(*ordinal, now_ms).is_some();
-        let mut cut = scanned.candidates.found.iter().filter(|set| set.members.len() >= each_max);
+        let mut cut = scanned.found.iter().filter(|set| set.members.len() >= each_max);
         candidates.truncated |= cut.any(|set| !set.members.iter().all(is_member));
         for _ in 0..CHECKS_MAX {
             replaced.update(&self.replacements);
@@ -229,8 +229,11 @@ impl MemoryState {
                 break;
             }
         }
-        let left_out = if replaced.is_incomplete { u32::MAX } else { scanned.left_out };
-        ScannedSets { candidates, left_out }
+        // Documents were replaced faster than the scan could follow, so any may be missing.
+        if replaced.is_incomplete {
+            candidates.left_out = u32::MAX;
+        }
+        candidates
     }
 }
 
@@ -241,7 +244,6 @@ mod tests {
 
     use super::super::tests::{open, post, text};
     use super::*;
-    use crate::backend::Candidates;
     use crate::backend::testing::prepared;
     use crate::background::turns::{ClientId, on_behalf_of};
 
@@ -280,15 +282,15 @@ mod tests {
         let found = join_all(waiting.into_iter().map(async |(id, scan)| (id, scan.await))).await;
         for (id, found) in found {
             let found = found.unwrap();
-            assert_eq!(best(&found.candidates), (id.clone(), 128));
-            assert_eq!(found.candidates.seen, ids.len());
+            assert_eq!(best(&found), (id.clone(), 128));
+            assert_eq!(found.seen, ids.len());
         }
         assert_eq!(local.passes.waiting().passes, 2, "thirty-two searches, sixteen at a time");
         assert!(local.passes.waiting().searches.is_empty());
     }
 
     /// A pass for a version, with work after all sketches were read.
-    async fn pass_with(local: &Local, id: &str, work: impl AsyncFnOnce()) -> ScannedSets {
+    async fn pass_with(local: &Local, id: &str, work: impl AsyncFnOnce()) -> Candidates {
         let memory = &local.memory;
         let replaced = Replaced::since_now(&memory.replacements);
         let search = search(id, 1);
@@ -312,8 +314,8 @@ mod tests {
             post(&local, "a", 1).await.unwrap();
         });
         let found = found.await;
-        assert_eq!(best(&found.candidates), ("a".to_owned(), 128), "the new version");
-        let members = found.candidates.found.iter().flat_map(|set| set.members.iter());
+        assert_eq!(best(&found), ("a".to_owned(), 128), "the new version");
+        let members = found.found.iter().flat_map(|set| set.members.iter());
         assert_eq!(members.filter(|member| member.id.as_str() == "a").count(), 1);
         assert_eq!(found.left_out, 0);
 

@@ -197,8 +197,12 @@ impl Linker<'_> {
         let scheme = &self.engine.analyser.scheme;
         let plan = scheme.plan(self.threshold);
         let keys: Vec<_> = scheme.keys(own.sketch.as_bytes(), plan.bands).collect();
-        let postings_max = self.engine.settings.limits.candidates_max;
-        let limits = SearchLimits { postings_max, found_max, members_max: MEMBERS_MAX };
+        let limits = SearchLimits {
+            postings_max: self.engine.settings.limits.candidates_max,
+            compared_max: usize::MAX,
+            found_max,
+            members_max: MEMBERS_MAX,
+        };
         let (sketch, fingerprint) = (&own.sketch, own.candidate.fingerprint);
         let search =
             Search::new(&keys, sketch, fingerprint, self.threshold, plan.agreeing_min, limits)

@@ -49,8 +49,8 @@ impl Engine {
         let (scheme, limits) = (&self.analyser.scheme, &self.settings.limits);
         let rivals_max = match options.on_duplicate {
             // A rival beyond the limit shows that there are more than are reported.
-            OnDuplicate::Keep => limits.duplicates_max + 1,
-            OnDuplicate::Skip => limits.checked_max,
+            OnDuplicate::Keep if !self.takes_records() => limits.duplicates_max + 1,
+            OnDuplicate::Keep | OnDuplicate::Skip => limits.checked_max,
         };
         Ok(Some(RivalSearch {
             keys: scheme.probe_keys(&document.set, &document.keys, threshold),
@@ -172,7 +172,12 @@ impl Engine {
         skips: bool,
         near: &mut Vec<Scored>,
     ) -> Result<Scoring, EngineError> {
-        let mut enough = if skips { 1 } else { (near.len() + SCORED_MIN).max(query.limit + 1) };
+        let mut enough = match &query.record {
+            _ if skips => 1,
+            // The order of the upper bounds says little of the order of the points.
+            Some(_) => usize::MAX,
+            None => (near.len() + SCORED_MIN).max(query.limit + 1),
+        };
         let shingles = |rival: &Rival| rival.document.set.count() + query.set.count();
         let is_long = rivals.found.iter().map(shingles).sum::<usize>() > SHINGLES_INLINE_MAX;
         let mut withdrawn = 0;
@@ -187,7 +192,8 @@ impl Engine {
                 continue;
             }
             // It may be in the index by now, and must be reported once.
-            enough += usize::from(near.iter().any(|other| other.id() == scored.id()));
+            let is_known = near.iter().any(|other| other.id() == scored.id());
+            enough = enough.saturating_add(usize::from(is_known));
             near.push(scored);
         }
         Ok(Scoring { truncated: rivals.truncated || rest.len() > 0, withdrawn })

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 
 use super::conditions::READ_AT_ONCE;
-use super::scoring::{ScoredCandidates, put_first_in_order};
+use super::scoring::{ScoredCandidates, put_first_in_order, put_in_order};
 use super::{Query, Scored};
 use crate::backend::Candidate;
 use crate::engine::{Engine, EngineError, LimitSettings};
@@ -15,6 +15,8 @@ pub(super) const CHECKED_AT_ONCE: usize = 40;
 pub(super) struct Checking {
     /// The matches of all blocks, each block in order up to the query's limit.
     pub scored: Vec<Scored>,
+    /// Records that come into the list once no unchecked record can have more points.
+    pending: Vec<Scored>,
     /// Every candidate's set could be read: none was removed in the meantime.
     pub none_gone: bool,
     /// Candidates left unchecked may belong to the matches up to the query's limit.
@@ -35,6 +37,7 @@ impl Checking {
     pub fn new(limits: &LimitSettings, query: &Query<'_>) -> Self {
         Self {
             scored: Vec::new(),
+            pending: Vec::new(),
             none_gone: true,
             is_cut: false,
             at_once: if query.conditions.is_some() { READ_AT_ONCE } else { CHECKED_AT_ONCE },
@@ -82,11 +85,21 @@ impl Checking {
         block.extend(checked.scored);
     }
 
-    fn append(&mut self, mut block: Vec<Scored>, query: &Query<'_>) {
+    /// `points_left`: no record that is left unchecked has more points.
+    fn append(&mut self, block: Vec<Scored>, query: &Query<'_>, points_left: u32) {
+        self.pending.extend(block);
         // A match beyond the limit shows that there are more.
-        let wanted = (query.limit + 1).saturating_sub(self.scored.len());
-        put_first_in_order(&mut block, wanted);
-        self.scored.append(&mut block);
+        let wanted = (query.limit + 1).saturating_sub(self.scored.len()).min(self.pending.len());
+        put_first_in_order(&mut self.pending, wanted);
+        let is_certain = |scored: &Scored| scored.found.points.is_none_or(|own| own >= points_left);
+        let certain = self.pending[..wanted].partition_point(is_certain);
+        self.scored.extend(self.pending.drain(..certain));
+    }
+
+    /// At the end of the list.
+    pub fn append_rest(&mut self) {
+        put_in_order(&mut self.pending);
+        self.scored.append(&mut self.pending);
     }
 }
 
@@ -105,11 +118,12 @@ pub(super) fn cut_members(candidates: &mut Vec<Candidate>, room: &mut usize) -> 
 
 impl Engine {
     /// Checks the candidates of a search block by block, best agreement of sketches first, until
-    /// [`Checking::is_over`].
+    /// [`Checking::is_over`]. `left_out`: no candidate that was compared but not found agrees better.
     pub(super) async fn check_blocks(
         &self,
         query: &Query<'_>,
         mut candidates: Vec<Candidate>,
+        left_out: u32,
         checking: &mut Checking,
     ) -> Result<(), EngineError> {
         candidates
@@ -130,27 +144,35 @@ impl Engine {
                 let count = part.len();
                 checking.add(count, self.score(query, part).await?, &mut block);
             }
-            checking.append(block, query);
+            let next = rest.as_slice().first().map_or(0, |next| next.agreeing);
+            checking.append(block, query, next.max(left_out));
         }
         if let Some(best) = rest.next() {
             let is_unfiltered = checking.to_filter == 0;
-            checking.is_cut |= is_unfiltered || self.may_be_missed(query, &checking.scored, &best);
+            let scored = &checking.scored;
+            checking.is_cut |= is_unfiltered || self.may_be_missed(query, scored, best.agreeing);
         }
         Ok(())
     }
 
-    /// Whether an unchecked candidate, or a candidate that agrees in fewer slots, may belong to the
+    /// Whether an unchecked candidate that agrees in so many slots, or in fewer, may belong to the
     /// matches up to the limit: the upper bound of its estimate reaches the lowest of these
-    /// matches, or the threshold if the list is shorter than the limit. Sketches of records cannot
-    /// rule that out.
-    fn may_be_missed(&self, query: &Query<'_>, scored: &[Scored], unchecked: &Candidate) -> bool {
-        if query.record.is_some() {
-            return true;
-        }
-        let reported = scored[..query.limit.min(scored.len())].iter();
-        let lowest = reported.map(|scored| scored.found.resemblance).min_by(f64::total_cmp);
+    /// matches, or the threshold if the list is shorter than the limit. For records, the upper
+    /// bound of its points does so, where equal points change nothing.
+    pub(super) fn may_be_missed(
+        &self,
+        query: &Query<'_>,
+        scored: &[Scored],
+        agreeing: u32,
+    ) -> bool {
         let goes_on = scored.len() > query.limit;
-        let lowest = lowest.filter(|_| goes_on).unwrap_or(query.threshold.get());
-        self.analyser.estimator.estimate(unchecked.agreeing).interval.1 >= lowest
+        let reported = scored[..query.limit.min(scored.len())].iter().filter(|_| goes_on);
+        if let Some(record) = &query.record {
+            let lowest = reported.filter_map(|scored| scored.found.points).min();
+            return lowest.map_or(agreeing >= record.points_min, |lowest| agreeing > lowest);
+        }
+        let lowest = reported.map(|scored| scored.found.resemblance).min_by(f64::total_cmp);
+        let lowest = lowest.unwrap_or(query.threshold.get());
+        self.analyser.estimator.estimate(agreeing).interval.1 >= lowest
     }
 }

@@ -31,6 +31,10 @@ use akin_core::scheme::{Key, ProbePlan, Scheme};
 /// removed before its set is read: equally similar documents may have replaced them.
 pub(crate) const ATTEMPTS_MAX: usize = 4;
 
+/// Postings that are read for each record whose sketch is compared, at most: the records that share
+/// the most keys with the probe are compared.
+const POSTINGS_OF_RECORD: usize = 8;
+
 /// The plan of a keyed query, and the keys that it probes.
 struct Probed<'a> {
     plan: ProbePlan,
@@ -77,8 +81,11 @@ impl Engine {
         probed: &'a Probed<'_>,
         found_max: usize,
     ) -> Search<'a> {
+        let candidates_max = self.settings.limits.candidates_max.max(found_max);
+        let postings_of_each = if query.record.is_some() { POSTINGS_OF_RECORD } else { 1 };
         let limits = SearchLimits {
-            postings_max: self.settings.limits.candidates_max.max(found_max),
+            postings_max: candidates_max.saturating_mul(postings_of_each),
+            compared_max: candidates_max,
             found_max,
             members_max: query.members_max,
         };
@@ -91,11 +98,9 @@ impl Engine {
     /// limit of the query.
     fn founds_max(&self, query: &Query<'_>) -> Vec<usize> {
         let limits = &self.settings.limits;
-        let mut founds_max = match (query.conditions.is_some(), &query.record) {
-            (true, _) => vec![limits.filtered_max],
-            // Sketches of records rank candidates, but exclude none.
-            (false, Some(_)) => vec![limits.candidates_max],
-            (false, None) => vec![CHECKED_AT_ONCE, limits.checked_max, limits.candidates_max],
+        let mut founds_max = match query.conditions {
+            Some(_) => vec![limits.filtered_max],
+            None => vec![CHECKED_AT_ONCE, limits.checked_max, limits.candidates_max],
         };
         founds_max.dedup_by(|next, before| next <= before);
         founds_max
@@ -147,19 +152,27 @@ impl Engine {
                     found.pop().expect("a search has a result")
                 }
             };
-            let Candidates { mut found, truncated, seen: seen_now, in_crowd } = candidates;
-            seen = seen_now;
+            let Candidates { mut found, truncated, are_compared, left_out, in_crowd, .. } =
+                candidates;
+            seen = candidates.seen;
             charge(query.memory, 1 + seen / cost::SKETCHES)?;
             found.retain(|candidate| known.insert(candidate.fingerprint));
-            self.check_blocks(query, found, &mut checking).await?;
-            checking.is_cut |= truncated;
-            // In a crowd, another search finds hardly any nearer set.
-            let is_last = !truncated || in_crowd && checking.is_in_vain();
-            if is_last || checking.is_over(query) {
+            self.check_blocks(query, found, left_out, &mut checking).await?;
+            checking.is_cut |= match query.record {
+                Some(_) => !are_compared || self.may_be_missed(query, &checking.scored, left_out),
+                None => truncated,
+            };
+            let finds_more = match query.record {
+                Some(_) => left_out > 0,
+                // In a crowd, another search finds hardly any nearer set.
+                None => truncated && !(in_crowd && checking.is_in_vain()),
+            };
+            if !finds_more || checking.is_over(query) {
                 break;
             }
             checking.is_cut = false;
         }
+        checking.append_rest();
         Ok((checking, seen))
     }
 }

@@ -22,7 +22,7 @@ use super::keyed::ATTEMPTS_MAX;
 use super::records::MinimumScore;
 use super::scoring::put_in_order;
 use super::{FoundMatches, PageRange, Query, Scored};
-use crate::backend::{Candidate, ScannedSets, SketchScanning, SketchSearch};
+use crate::backend::{Candidate, SketchScanning, SketchSearch};
 use crate::budget::{Reservation, cost};
 use crate::engine::{Answer, Engine, EngineError, FoundBy, Lookup, Mode, Probe, unsupported};
 use akin_core::index::{ScanLimits, Search, SearchLimits};
@@ -150,6 +150,7 @@ impl Engine {
         let keys: Vec<Key> = self.analyser.scheme.all_keys(query.sketch.as_bytes()).collect();
         let limits = SearchLimits {
             postings_max: self.settings.limits.candidates_max.max(SETS_CHECKED_MAX),
+            compared_max: usize::MAX,
             found_max: SETS_CHECKED_MAX,
             members_max: query.members_max,
         };
@@ -180,10 +181,10 @@ impl Engine {
         let _held = nearest.room(limits.near_max.min(sets))?;
         let search = nearest.sketch_search(limits);
         let each_max = search.each_max;
-        let ScannedSets { candidates, left_out } = scanning.scan_sketches(search).await?;
+        let candidates = scanning.scan_sketches(search).await?;
         let has_more = |set: &&Candidate| set.members.len() >= each_max;
         let cut = candidates.found.iter().filter(has_more).map(|set| set.agreeing).max();
-        let left_out = left_out.max(cut.filter(|_| nearest.is_filtered()).unwrap_or(0));
+        let left_out = candidates.left_out.max(cut.filter(|_| nearest.is_filtered()).unwrap_or(0));
         self.check_nearest(nearest, candidates.found).await?;
         let may_belong = left_out > 0 && left_out >= nearest.agreeing_min();
         nearest.is_cut |= may_belong || candidates.truncated;

@@ -29,7 +29,7 @@ pub(crate) struct MinimumScore {
 #[derive(Clone)]
 pub(crate) struct RecordQuery {
     fields: Arc<NormalisedFields>,
-    points_min: u32,
+    pub(super) points_min: u32,
 }
 
 impl Engine {

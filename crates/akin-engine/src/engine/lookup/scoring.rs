@@ -126,7 +126,7 @@ pub(crate) async fn overlaps(
     compute_if(shingles > SHINGLES_INLINE_MAX, check).await
 }
 
-/// Sorts by falling resemblance, then by id.
+/// Sorts by falling points if documents are records, then by falling resemblance, then by id.
 pub(crate) fn put_in_order(scored: &mut [Scored]) {
     scored.sort_unstable_by(in_order);
 }
@@ -140,8 +140,9 @@ pub(super) fn put_first_in_order(scored: &mut [Scored], count: usize) {
     put_in_order(&mut scored[..count]);
 }
 
-/// By resemblance, then by id.
+/// By points, by resemblance, then by id.
 fn in_order(a: &Scored, b: &Scored) -> Ordering {
     let (a, b) = (&a.found, &b.found);
-    b.resemblance.total_cmp(&a.resemblance).then_with(|| a.id.cmp(&b.id))
+    let by_points = b.points.cmp(&a.points);
+    by_points.then_with(|| b.resemblance.total_cmp(&a.resemblance)).then_with(|| a.id.cmp(&b.id))
 }

@@ -25,9 +25,9 @@ pub(super) struct Records {
     pub points_max: u32,
 }
 
-/// A record is compared with this many further records of each of its keys. A value that more
-/// records share says little about them.
-const OF_A_KEY_MAX: usize = if cfg!(test) { 8 } else { 4_096 };
+/// A record's sketch is compared with those of this many further records of each of its keys, some
+/// milliseconds' work.
+const OF_A_KEY_MAX: usize = if cfg!(test) { 8 } else { 65_536 };
 
 /// A comparison of records with each other.
 pub(super) struct Comparing<'r> {
@@ -40,23 +40,30 @@ pub(super) struct Comparing<'r> {
 }
 
 struct ByKey {
-    /// The keys of each number.
-    keys: Vec<Vec<Key>>,
+    /// The sketches of all numbers, of equal length.
+    sketches: Vec<u8>,
     /// The numbers with each key, ascending.
-    numbers: HashMap<(u32, u32), Vec<u32>>,
+    numbers: HashMap<Key, Vec<u32>>,
+    /// Upper bounds of points by sketches must reach it.
+    points_min: u32,
 }
 
 impl ByKey {
-    fn new<S: Sets>(sets: &mut S, analyser: &Analyser) -> Result<Self, S::Error> {
-        let (mut all, mut numbers) = (Vec::new(), HashMap::<_, Vec<u32>>::new());
+    fn new<S: Sets>(
+        sets: &mut S,
+        analyser: &Analyser,
+        threshold: Threshold,
+    ) -> Result<Self, S::Error> {
+        let points_min = analyser.scheme.plan(threshold).agreeing_min;
+        let mut by_key = Self { sketches: Vec::new(), numbers: HashMap::new(), points_min };
         for number in 0..sets.count() {
-            let keys: Vec<Key> = analyser.scheme.keys(sets.sketch(number)?, u32::MAX).collect();
-            for Key { table, value } in &keys {
-                numbers.entry((*table, *value)).or_default().push(number);
+            let sketch = sets.sketch(number)?;
+            by_key.sketches.extend_from_slice(sketch);
+            for key in analyser.scheme.all_keys(sketch) {
+                by_key.numbers.entry(key).or_default().push(number);
             }
-            all.push(keys);
         }
-        Ok(Self { keys: all, numbers })
+        Ok(by_key)
     }
 }
 
@@ -77,7 +84,8 @@ impl<'r> Comparing<'r> {
         analyser: &'r Analyser,
         (mode, threshold): (Mode, Threshold),
     ) -> Result<Self, S::Error> {
-        let by_key = (mode != Mode::Exact).then(|| ByKey::new(sets, analyser)).transpose()?;
+        let by_key = (mode != Mode::Exact).then(|| ByKey::new(sets, analyser, threshold));
+        let by_key = by_key.transpose()?;
         Ok(Self { records, analyser, threshold, by_key, left_out: RefCell::default() })
     }
 
@@ -135,15 +143,20 @@ impl<'r> Comparing<'r> {
         }
     }
 
-    /// Records with a higher number that `a` is compared with, ascending.
+    /// Records with a higher number that share a key with `a` and may reach the threshold by their
+    /// sketches, ascending.
     fn candidates(&self, a: u32) -> Vec<u32> {
         let Some(by_key) = &self.by_key else { return (a + 1..self.count()).collect() };
-        let (mut candidates, mut further) = (Vec::new(), None);
-        for Key { table, value } in &by_key.keys[a as usize] {
-            let numbers = &by_key.numbers[&(*table, *value)];
+        let Analyser { scheme, estimator, .. } = self.analyser;
+        let bytes = scheme.sketch_bytes();
+        let sketch = |number: u32| &by_key.sketches[number as usize * bytes..][..bytes];
+        let (mut candidates, mut further, ours) = (Vec::new(), None, sketch(a));
+        for key in scheme.all_keys(ours) {
+            let numbers = &by_key.numbers[&key];
             let larger = &numbers[numbers.partition_point(|b| *b <= a)..];
             further = further.or(larger.get(OF_A_KEY_MAX).copied());
-            candidates.extend_from_slice(&larger[..larger.len().min(OF_A_KEY_MAX)]);
+            let near = |b: &&u32| estimator.agreeing(ours, sketch(**b)) >= by_key.points_min;
+            candidates.extend(larger.iter().take(OF_A_KEY_MAX).filter(near));
         }
         candidates.sort_unstable();
         candidates.dedup();
