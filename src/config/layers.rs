@@ -1,10 +1,12 @@
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
 use std::path::PathBuf;
 
 use rapidfuzz::distance::levenshtein;
 use serde::Deserialize;
 use serde_json::{Map, Value};
+use utoipa::openapi::{RefOr, schema};
+use utoipa::{PartialSchema, ToSchema};
 
 use super::{ConfigError, DEFAULT_TOML, Settings};
 
@@ -170,32 +172,39 @@ impl Sources {
     }
 }
 
-/// The keys that exist, each with a value of its type: the keys that `config/default.toml`
-/// documents.
+/// The keys that exist, as the types of the settings have them.
 struct Schema {
-    valid: Value,
-    keys: BTreeMap<String, Value>,
+    defaults: Value,
+    keys: BTreeSet<String>,
 }
 
 impl Schema {
     fn new() -> Self {
-        let valid: Value = toml::from_str(&with_optional_keys(DEFAULT_TOML))
-            .expect("the compiled-in defaults are valid TOML with their optional keys, too");
-        let mut leaves = Vec::new();
-        flatten("", valid.clone(), &mut leaves);
-        Self { valid, keys: leaves.into_iter().collect() }
+        let mut schemas = Vec::new();
+        Settings::schemas(&mut schemas);
+        let schemas = schemas.into_iter().collect();
+        let mut keys = BTreeSet::new();
+        add_keys("", &Settings::schema(), &schemas, &mut keys);
+        let defaults = toml::from_str(DEFAULT_TOML).expect("the compiled-in defaults are TOML");
+        Self { defaults, keys }
     }
 
-    /// The value in the key's type, or the fault.
+    /// The value in the key's type, or the fault. Environment and flags have texts only, so a text
+    /// where something else is wanted is read as JSON.
     fn check(&self, key: &str, value: Value) -> Result<Value, String> {
-        let Some(example) = self.keys.get(key) else { return Err(self.unknown(key)) };
-        let value = typed(value, example);
-        let mut candidate = self.valid.clone();
-        set(&mut candidate, key, value.clone());
-        match Settings::deserialize(candidate) {
-            Ok(_) => Ok(value),
-            Err(error) => Err(error.to_string()),
+        if !self.keys.contains(key) {
+            return Err(self.unknown(key));
         }
+        let Err(refused) = self.accepts(key, &value) else { return Ok(value) };
+        let text = value.as_str().map(str::trim);
+        let Some(Ok(read)) = text.map(serde_json::from_str) else { return Err(refused) };
+        self.accepts(key, &read).map(|()| read)
+    }
+
+    fn accepts(&self, key: &str, value: &Value) -> Result<(), String> {
+        let mut candidate = self.defaults.clone();
+        set(&mut candidate, key, value.clone());
+        Settings::deserialize(candidate).map(drop).map_err(|error| error.to_string())
     }
 
     /// Whether it is a section of which nothing is set.
@@ -205,7 +214,7 @@ impl Schema {
 
     fn is_section(&self, key: &str) -> bool {
         let within = format!("{key}.");
-        self.keys.keys().any(|known| known.starts_with(&within))
+        self.keys.iter().any(|known| known.starts_with(&within))
     }
 
     fn unknown(&self, key: &str) -> String {
@@ -213,12 +222,12 @@ impl Schema {
             return "is a section, it takes no value itself".into();
         }
         let edits = |known: &str| levenshtein::distance(key.chars(), known.chars());
-        let nearest = self.keys.keys().map(|known| (edits(known), known)).min();
+        let nearest = self.keys.iter().map(|known| (edits(known), known)).min();
         match nearest {
             Some((edits, known)) if edits <= SUGGESTION_EDITS_MAX => {
                 format!("unknown key, did you mean {known}?")
             }
-            _ => match self.keys.keys().find(|known| known.ends_with(&format!(".{key}"))) {
+            _ => match self.keys.iter().find(|known| known.ends_with(&format!(".{key}"))) {
                 Some(known) => format!("unknown key, did you mean {known}?"),
                 None => "unknown key".into(),
             },
@@ -226,26 +235,31 @@ impl Schema {
     }
 }
 
-/// The defaults with the keys that have none, which stand in comments as `# key = example`.
-fn with_optional_keys(toml: &str) -> String {
-    let uncommented = |line| optional_key(line).unwrap_or(line);
-    toml.lines().map(uncommented).flat_map(|line| [line, "\n"]).collect()
-}
-
-fn optional_key(line: &str) -> Option<&str> {
-    let entry = line.strip_prefix("# ")?;
-    let (name, _) = entry.split_once(" = ")?;
-    let is_name = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
-    name.chars().all(is_name).then_some(entry)
-}
-
-/// Environment and flags only have text: every value that is not a string is read as JSON.
-fn typed(value: Value, example: &Value) -> Value {
-    match value {
-        Value::String(text) if !example.is_string() => {
-            serde_json::from_str(text.trim()).unwrap_or(Value::String(text))
+/// Adds the keys of a schema: those of its parts, of the schema that it names, or its own.
+fn add_keys(
+    key: &str,
+    schema: &RefOr<schema::Schema>,
+    schemas: &BTreeMap<String, RefOr<schema::Schema>>,
+    keys: &mut BTreeSet<String>,
+) {
+    let schema = match schema {
+        RefOr::T(schema) => schema,
+        RefOr::Ref(reference) => {
+            let name = reference.ref_location.rsplit('/').next().unwrap_or_default();
+            return add_keys(key, &schemas[name], schemas, keys);
         }
-        value => value,
+    };
+    match schema {
+        schema::Schema::AllOf(parts) => {
+            parts.items.iter().for_each(|part| add_keys(key, part, schemas, keys));
+        }
+        schema::Schema::Object(object) if !object.properties.is_empty() => {
+            for (name, property) in &object.properties {
+                let separator = if key.is_empty() { "" } else { "." };
+                add_keys(&format!("{key}{separator}{name}"), property, schemas, keys);
+            }
+        }
+        _ => drop(keys.insert(key.to_owned())),
     }
 }
 
@@ -287,39 +301,33 @@ mod tests {
         values
     }
 
-    #[test]
-    fn file_and_environment_set_every_key() {
-        let Schema { valid, keys } = Schema::new();
-        let file = tempfile::NamedTempFile::new().unwrap();
-        std::fs::write(file.path(), with_optional_keys(DEFAULT_TOML)).unwrap();
-        let path = Some(file.path().to_owned());
-        assert_eq!(merged(&Sources { file: path, ..Sources::default() }), valid);
-        for optional in ["scheme.bands", "scheme.exact_from", "scheme.points", "store.ttl_s"] {
-            assert!(keys.contains_key(&format!("collection.{optional}")), "{optional}");
-        }
-        let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-        let variable =
-            |key: &str| format!("{ENVIRONMENT_PREFIX}{}", key.to_uppercase().replace('.', "__"));
-        let environment = keys.iter().map(|(key, value)| (variable(key), text(value))).collect();
-        assert_eq!(merged(&Sources { environment, ..Sources::default() }), valid);
+    /// `config/default.toml` with the keys that have no default, which are comments there.
+    fn with_optional_keys() -> String {
+        let uncommented = |line: &'static str| {
+            let entry = line.strip_prefix("# ").filter(|entry| entry.contains(" = "));
+            let is_name = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
+            let is_key = |entry: &&str| entry.split_once(" = ").unwrap().0.chars().all(is_name);
+            entry.filter(is_key).unwrap_or(line)
+        };
+        DEFAULT_TOML.lines().map(uncommented).flat_map(|line| [line, "\n"]).collect()
     }
 
     #[test]
-    fn every_key_is_documented() {
-        let schema = Schema::new();
-        let pointers = ["", "/server", "/collection", "/collection/shingles", "/collection/sketch"];
-        let more = ["/collection/scheme", "/collection/store", "/collection/limits"];
-        for pointer in pointers.iter().chain(&more).chain(&["/log", "/traces"]) {
-            let mut values = schema.valid.clone();
-            let section = values.pointer_mut(pointer).unwrap().as_object_mut().unwrap();
-            section.insert("unheard_of".to_owned(), Value::Null);
-            let documented: Vec<String> = section.keys().cloned().collect();
-            let error = serde_json::from_value::<Settings>(values).unwrap_err().to_string();
-            // unknown field `unheard_of`, expected one of `a`, `b`
-            let (_, fields) = error.split_once(", expected ").expect(&error);
-            for name in fields.split('`').skip(1).step_by(2) {
-                assert!(documented.iter().any(|known| known == name), "{pointer}/{name}");
-            }
-        }
+    fn every_key_is_documented_and_set_by_file_and_environment() {
+        let documented = with_optional_keys();
+        let valid: Value = toml::from_str(&documented).unwrap();
+        let mut leaves = Vec::new();
+        flatten("", valid.clone(), &mut leaves);
+        let names: BTreeSet<String> = leaves.iter().map(|(key, _)| key.clone()).collect();
+        assert_eq!(names, Schema::new().keys, "config/default.toml, and the settings");
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), documented).unwrap();
+        let path = Some(file.path().to_owned());
+        assert_eq!(merged(&Sources { file: path, ..Sources::default() }), valid);
+        let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        let variable =
+            |key: &str| format!("{ENVIRONMENT_PREFIX}{}", key.to_uppercase().replace('.', "__"));
+        let environment = leaves.iter().map(|(key, value)| (variable(key), text(value))).collect();
+        assert_eq!(merged(&Sources { environment, ..Sources::default() }), valid);
     }
 }

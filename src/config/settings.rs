@@ -3,6 +3,7 @@ use std::path::PathBuf;
 use hyper::Uri;
 use serde::{Deserialize, Serialize};
 use tracing_subscriber::filter::Targets;
+use utoipa::ToSchema;
 
 use super::DEFAULT_TOML;
 use crate::engine::{Clock, CollectionSettings, CollectionsSettings};
@@ -10,7 +11,7 @@ use crate::http::{ServerSettings, key_file};
 use crate::storage::StorageSettings;
 
 /// All settings. `config/default.toml` explains each key.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Settings {
     pub server: ServerSettings,
@@ -33,8 +34,9 @@ impl Default for ServerSettings {
 }
 
 /// Where and how documents are stored.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct StorageSection {
+    #[schema(value_type = String)]
     pub data_dir: PathBuf,
     /// Seconds between snapshots of the index; 0: no periodic snapshots.
     pub snapshot_interval_s: u64,
@@ -57,7 +59,7 @@ pub struct StorageSection {
     pub store: StorageSettings,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LogSettings {
     /// A level, or a filter like `info,akin::http=debug`.
@@ -66,7 +68,7 @@ pub struct LogSettings {
 }
 
 /// Spans of requests for an OpenTelemetry collector.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TraceSettings {
     /// The address of the collector; without it nothing is traced.
@@ -76,7 +78,7 @@ pub struct TraceSettings {
     pub ratio: f64,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum LogFormat {
     /// Text on a terminal, JSON otherwise.

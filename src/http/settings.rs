@@ -1,6 +1,7 @@
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 use crate::http::access::hosts;
 use crate::http::access::origin;
@@ -33,7 +34,7 @@ pub const FILTER_BYTES_MAX: usize = 2_048;
 
 /// The address of the server, and the limits of its clients. `config/default.toml` has the
 /// defaults.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ServerSettings {
     /// Host and port to listen on; with port 0 the system chooses a free port.
@@ -45,6 +46,7 @@ pub struct ServerSettings {
     pub cors_origins: Vec<String>,
     /// The file of keys; by default `keys.json` within the data directory.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>)]
     pub keys_file: Option<PathBuf>,
     /// Serve every client that can connect, and ignore the file of keys.
     pub no_keys: bool,
@@ -52,9 +54,11 @@ pub struct ServerSettings {
     pub metrics_open: bool,
     /// The certificates in PEM, the server's own first; with `tls_key` connections use TLS.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>)]
     pub tls_cert: Option<PathBuf>,
     /// The private key in PEM.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>)]
     pub tls_key: Option<PathBuf>,
     /// Requests in a second of one key; 0: no limit.
     pub rate_per_key: u32,

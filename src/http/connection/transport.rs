@@ -8,12 +8,14 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio_rustls::server::TlsStream;
 use tokio_rustls::{Accept, TlsAcceptor};
+use tokio_util::either::Either;
+
+type Stream = Either<TcpStream, Box<TlsStream<TcpStream>>>;
 
 /// The handshake happens with the first read or write, so the limits of a connection hold for it.
 pub enum Transport {
-    Plain(TcpStream),
+    Open(Stream),
     Handshake(Box<Accept<TcpStream>>),
-    Tls(Box<TlsStream<TcpStream>>),
     /// The handshake has failed, which hyper may ask about again while it closes the connection.
     Failed,
 }
@@ -21,15 +23,16 @@ pub enum Transport {
 impl Transport {
     pub fn new(stream: TcpStream, tls: Option<&TlsAcceptor>) -> Self {
         match tls {
-            None => Self::Plain(stream),
+            None => Self::Open(Either::Left(stream)),
             Some(acceptor) => Self::Handshake(Box::new(acceptor.accept(stream))),
         }
     }
 
-    fn poll_handshake(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+    /// The stream, after the handshake.
+    fn poll_open(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<Pin<&mut Stream>>> {
         if let Self::Handshake(accept) = self {
             match ready!(Pin::new(accept.as_mut()).poll(cx)) {
-                Ok(stream) => *self = Self::Tls(Box::new(stream)),
+                Ok(stream) => *self = Self::Open(Either::Right(Box::new(stream))),
                 Err(error) => {
                     tracing::debug!(%error, "TLS handshake failed");
                     metrics::counter!("akin_tls_handshake_failures_total").increment(1);
@@ -38,31 +41,11 @@ impl Transport {
                 }
             }
         }
-        match self {
-            Self::Failed => Poll::Ready(Err(io::ErrorKind::NotConnected.into())),
-            _ => Poll::Ready(Ok(())),
-        }
+        Poll::Ready(match self {
+            Self::Open(stream) => Ok(Pin::new(stream)),
+            Self::Handshake(_) | Self::Failed => Err(io::ErrorKind::NotConnected.into()),
+        })
     }
-}
-
-/// Calls a method of the stream, after the handshake.
-macro_rules! after_handshake {
-    ($this:ident, $cx:ident, $stream:ident => $call:expr) => {{
-        ready!($this.poll_handshake($cx))?;
-        match &mut *$this {
-            Transport::Plain($stream) => {
-                let $stream = Pin::new($stream);
-                $call
-            }
-            Transport::Tls($stream) => {
-                let $stream = Pin::new($stream.as_mut());
-                $call
-            }
-            Transport::Handshake(_) | Transport::Failed => {
-                Poll::Ready(Err(io::ErrorKind::NotConnected.into()))
-            }
-        }
-    }};
 }
 
 impl AsyncRead for Transport {
@@ -71,7 +54,7 @@ impl AsyncRead for Transport {
         cx: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        after_handshake!(self, cx, stream => stream.poll_read(cx, buffer))
+        ready!(self.poll_open(cx))?.poll_read(cx, buffer)
     }
 }
 
@@ -81,7 +64,7 @@ impl AsyncWrite for Transport {
         cx: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        after_handshake!(self, cx, stream => stream.poll_write(cx, bytes))
+        ready!(self.poll_open(cx))?.poll_write(cx, bytes)
     }
 
     fn poll_write_vectored(
@@ -89,7 +72,7 @@ impl AsyncWrite for Transport {
         cx: &mut Context<'_>,
         slices: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        after_handshake!(self, cx, stream => stream.poll_write_vectored(cx, slices))
+        ready!(self.poll_open(cx))?.poll_write_vectored(cx, slices)
     }
 
     fn is_write_vectored(&self) -> bool {
@@ -97,14 +80,14 @@ impl AsyncWrite for Transport {
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        after_handshake!(self, cx, stream => stream.poll_flush(cx))
+        ready!(self.poll_open(cx))?.poll_flush(cx)
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        if matches!(&*self, Self::Handshake(_) | Self::Failed) {
+        match &mut *self {
+            Self::Open(stream) => Pin::new(stream).poll_shutdown(cx),
             // There is no one to say goodbye to.
-            return Poll::Ready(Ok(()));
+            Self::Handshake(_) | Self::Failed => Poll::Ready(Ok(())),
         }
-        after_handshake!(self, cx, stream => stream.poll_shutdown(cx))
     }
 }

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 use super::readers::EXPORTS_MAX;
 use super::{StorageError, disk};
@@ -11,7 +12,7 @@ use super::{StorageError, disk};
 const OTHER_FILES_MAX: u64 = 8;
 
 /// How a store syncs, reads, compresses and groups writes.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct StorageSettings {
     pub sync: Sync,
@@ -43,7 +44,7 @@ pub struct StorageSettings {
 }
 
 /// When a write counts as committed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Sync {
     /// Once it is on disk: it survives a power failure.
