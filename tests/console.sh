@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The console and /docs in Debian's Chromium, on a server of the tests' own. With AKIN_PICTURES=1 the
+# The console, /docs and the JavaScript client in Debian's Chromium, on servers of the tests' own. With AKIN_PICTURES=1 the
 # pictures in docs/images are taken anew. `install` only installs what is needed.
 set -euo pipefail
 cd "$(dirname "$0")/.."

@@ -92,9 +92,34 @@ export async function retried(backoff, attempt) {
  * @param {RequestInit} init
  */
 export async function send(fetch, url, init) {
-  const response = await connected(init.signal, `${init.method} ${url}`, () => fetch(url, init));
+  const what = `${init.method} ${url}`;
+  const response = await connected(init.signal, what, async () => {
+    try {
+      return await fetch(url, init);
+    } catch (failure) {
+      if (!init.signal?.aborted && (await isForeign(fetch, url))) {
+        const origin = globalThis.location.origin;
+        throw new AkinError(`${what}: the server does not list ${origin} in server.cors_origins`);
+      }
+      throw failure;
+    }
+  });
   if (response.ok) return response;
   throw await connected(init.signal, url, () => problemOf(response));
+}
+
+/**
+ * Whether the server answers, and the browser keeps its answers from pages of this origin. The
+ * failure itself does not tell that from a server which is absent.
+ * @param {typeof globalThis.fetch} fetch
+ * @param {string} url
+ */
+async function isForeign(fetch, url) {
+  const own = globalThis.location?.origin;
+  if (own === undefined || new URL(url).origin === own) return false;
+  const reaches = (/** @type {RequestMode} */ mode) =>
+    fetch(new URL("/healthz", url).href, { mode }).then(() => true, () => false);
+  return !(await reaches("cors")) && (await reaches("no-cors"));
 }
 
 /**

@@ -251,6 +251,30 @@ test("a server that is not there, and a call that is given up", async () => {
   late.stop();
 });
 
+test("a page of an origin that the server does not list is told so at once", async () => {
+  globalThis.location = { origin: "https://page.example" };
+  const tried = [];
+  const client = (reached) => new Client({
+    url: "http://akin.example",
+    patienceMs: 300,
+    fetch: async (url, { mode, method }) => {
+      tried.push(mode ?? method);
+      if (reached.includes(mode)) return new Response("{}");
+      throw new TypeError("Failed to fetch");
+    },
+  });
+  try {
+    await assert.rejects(client(["no-cors"]).stats(), (error) => !(error instanceof ConnectionFailed) &&
+      /GET .*stats: .*https:\/\/page.example in server.cors_origins/.test(error.message));
+    assert.deepEqual(tried, ["GET", "cors", "no-cors"]);
+    await assert.rejects(client([]).stats(), ConnectionFailed, "nobody answers");
+    await assert.rejects(client(["cors", "no-cors"]).stats(), ConnectionFailed, "a lost connection");
+    assert.ok(tried.filter((it) => it === "GET").length > 3, "tried again");
+  } finally {
+    delete globalThis.location;
+  }
+});
+
 test("the programs of the pages run", async () => {
   process.env.AKIN_URL = server.url;
   const library = new URL("../src/index.js", import.meta.url).href;

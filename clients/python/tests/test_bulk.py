@@ -2,7 +2,7 @@ import asyncio
 import json
 import tracemalloc
 from pathlib import Path
-from typing import AsyncIterator, Dict, Iterator, List
+from typing import Any, AsyncIterator, Dict, Iterator, List
 
 import numpy
 import pandas
@@ -161,5 +161,49 @@ def test_values_that_are_missing_or_no_number(client: akin_search.Client) -> Non
         list(client.bulk([{"id": "c", "text": "eight"}, wrong]))
     with pytest.raises(ValueError, match="metadata.of is not a finite"):
         client.insert("d", "nine", metadata={"of": numpy.float64("inf")})
+    texts = pandas.DataFrame({"id": ["e", "f", "g"], "text": ["ten eleven", float("nan"), None]})
+    results = list(client.bulk(texts))
+    assert [(r["line"], r["id"], r["status"]) for r in results] == [
+        (1, "e", "created"),
+        (2, "f", "error"),
+        (3, "g", "error"),
+    ]
+    assert "None and NaN are none" in results[1]["problem"]["detail"]  # type: ignore[typeddict-item]
     with pytest.raises(TypeError, match="document 1 .*a object cannot be sent"):
         list(client.bulk([{"text": object()}]))
+
+
+def test_documents_without_content_are_not_sent() -> None:
+    answer = lines({"line": 1, "id": "x", "status": "created"})
+    with (
+        Script((200, {}, answer), (200, {}, answer)) as script,
+        akin_search.Client(script.url) as client,
+    ):
+        seen: List[akin_search.Progress] = []
+        empty: List[Dict[str, object]] = [{"text": None}] * 600
+        results = list(client.bulk([{"text": "a"}, *empty, {"text": "b"}], progress=seen.append))
+        assert [result["line"] for result in results] == list(range(1, 603))
+        assert [body.count(b"\n") for _, _, body, _ in script.requests] == [1, 1]
+        assert (seen[-1].documents, seen[-1].failed, seen[-1].created) == (602, 600, 2)
+
+
+def test_a_float_is_no_id(client: akin_search.Client) -> None:
+    """pandas makes 1.0 of 1 in a column with a missing value."""
+    frame = pandas.DataFrame({"id": [1, None], "text": ["one two", "three four"]})
+    for call in (
+        lambda: list(client.bulk(frame)),
+        lambda: list(akin_search.documents(frame)),
+        lambda: client.insert(numpy.float64(1), "one"),
+        lambda: client.query(id=1.0),  # type: ignore[arg-type]
+        lambda: client.get(1.0),  # type: ignore[arg-type]
+        lambda: client.collapse([1.0]),  # type: ignore[list-item]
+        lambda: client.compare(1.0, "a"),  # type: ignore[arg-type]
+    ):
+        with pytest.raises(TypeError, match="not the float .*1.0.*Int64"):
+            call()
+    integers = frame.astype({"id": "Int64"})
+    assert [result["id"] for result in client.bulk(integers[:1])] == ["1"]
+    nan: Any = float("nan")
+    for call in (lambda: client.query(nan), lambda: client.insert("a", nan)):
+        with pytest.raises(ValueError, match="text is nan, a missing value"):
+            call()

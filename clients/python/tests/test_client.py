@@ -1,9 +1,12 @@
 import asyncio
 import inspect
+import time
 from datetime import datetime, timezone
 from pathlib import Path
+from typing import Callable
 
 import pytest
+import urllib3
 from server import Reply, Script, Server, problem
 
 import akin_search
@@ -161,8 +164,10 @@ def test_what_is_asked_wrongly() -> None:
         akin_search.Client.stats()
     with pytest.raises(akin_search.ConnectionFailed, match="http://127.0.0.1:1/stats"):
         client.stats()
-    with pytest.raises(akin_search.AkinError, match="protocol"):
-        akin_search.Client("localhost:1").stats()
+    for kind in (akin_search.Client, akin_search.AsyncClient):
+        for url in ("localhost:1", "http://", "http://a b", "http://[::", "http://a:99999"):
+            with pytest.raises(akin_search.AkinError, match="is no URL, as http://127.0.0.1"):
+                kind(url)
 
 
 def test_a_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -261,6 +266,50 @@ def test_asynchronously(server: Server) -> None:
             await root.remove_collection("asynchronously")
 
     asyncio.run(run())
+
+
+def test_calls_at_once_cost_no_more_than_calls_one_by_one(client: akin_search.Client) -> None:
+    """In processor time of the client, the least of three tries."""
+    ids = [str(i) for i in range(200)]
+    list(client.bulk({"id": id, "text": f"{BUS} {id}"} for id in ids))
+
+    def one_by_one() -> None:
+        for id in ids:
+            client.query(id=id, limit=1)
+
+    async def at_once() -> None:
+        async with akin_search.AsyncClient(client.url, collection=client.name) as together:
+            answers = await asyncio.gather(*(together.query(id=id, limit=1) for id in ids))
+            assert all(answer["matches"] for answer in answers)
+
+    def cost(run: Callable[[], None]) -> float:
+        before = time.process_time()
+        run()
+        return time.process_time() - before
+
+    costs = [(cost(one_by_one), cost(lambda: asyncio.run(at_once()))) for _ in range(3)]
+    assert min(b for _, b in costs) < 2 * min(a for a, _ in costs), costs
+
+
+def test_the_proxy_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def stats() -> object:
+        async with akin_search.AsyncClient("http://akin.example") as client:
+            return (await client.stats())["documents"]
+
+    done: Reply = (200, {}, b'{"documents": 1}')
+    with Script(done, done, done) as script:
+        monkeypatch.setenv("http_proxy", script.url.replace("//", "//user:word@"))
+        monkeypatch.setenv("no_proxy", "127.0.0.1")
+        with akin_search.Client("http://akin.example") as client:
+            assert client.stats()["documents"] == 1
+        assert asyncio.run(stats()) == 1
+        with akin_search.Client(script.url, http=urllib3.PoolManager()) as client:
+            assert client.stats()["documents"] == 1
+        asked = [
+            (path, headers.get("proxy-authorization")) for _, path, _, headers in script.requests
+        ]
+    login = "Basic dXNlcjp3b3Jk"
+    assert asked == [("http://akin.example/stats", login)] * 2 + [("/stats", None)]
 
 
 def test_both_clients_have_the_same_methods() -> None:

@@ -24,12 +24,14 @@ from ._exchange import (
     read_all,
 )
 from .errors import RETRIED_STATUS, AkinError, ConnectionFailed, ProblemError
-from .rows import is_missing
+from .rows import checked_id, is_missing
 
 # The server has as many documents in flight while their results are unread. So a request can be
 # sent as a whole before its answer is read.
 BATCH_DOCUMENTS_MAX = 512
 BATCH_BYTES_MAX = 1 << 20
+
+CONTENTS = frozenset({"text", "tokens", "fields", "signature"})
 
 
 @dataclass
@@ -81,14 +83,18 @@ class Bulk:
         self._taken = 0
         self._held: Optional[_Line] = None
         """The document that was too large for the last batch."""
+        self._refused: List[FailedLine] = []
+        """The documents that are not sent. Their results have their places between the others."""
 
     def exchange(self, patience_s: float) -> Exchange[None]:
         del patience_s  # that of single calls
         while True:
             batch = yield from self._batch()
-            if not batch:
+            if not batch and not self._refused:
                 return
-            yield from self._insert(batch, Backoff(self._patience_s))
+            if batch:
+                yield from self._insert(batch, Backoff(self._patience_s))
+            yield from self._results_before(self._taken + 1)
             if self._on_progress is not None:
                 self._on_progress(self._progress)
 
@@ -107,18 +113,22 @@ class Bulk:
         return batch
 
     def _next(self) -> Exchange[Optional[_Line]]:
-        document: Optional[Mapping[str, Any]] = yield Take()
-        if document is None:
-            return None
-        self._taken += 1
-        # A row of a data frame has a value in each column, which may stand for none.
-        document = {name: value for name, value in document.items() if not is_missing(value)}
-        # Made here, so that a document whose answer was lost can be sent again.
-        document.setdefault("id", str(uuid4()))
-        try:
-            return _Line(self._taken, str(document["id"]), encode(document))
-        except (TypeError, ValueError) as error:
-            raise type(error)(f"document {self._taken} ({document['id']!r}): {error}") from error
+        """The next document to send; `None` if there is none before results have to be given."""
+        while len(self._refused) < BATCH_DOCUMENTS_MAX:
+            document: Optional[Mapping[str, Any]] = yield Take()
+            if document is None:
+                return None
+            self._taken += 1
+            line = _line(self._taken, document)
+            if isinstance(line, _Line):
+                return line
+            self._refused.append(line)
+        return None
+
+    def _results_before(self, number: int) -> Exchange[None]:
+        while self._refused and self._refused[0]["line"] < number:
+            self._progress._count("error")
+            yield Give(self._refused.pop(0))
 
     def _insert(self, left: List[_Line], backoff: Backoff) -> Exchange[None]:
         """Sends the documents until each is answered.
@@ -158,6 +168,7 @@ class Bulk:
                     failure = ProblemError(answer["problem"])
                     continue
                 line = attempt.take(answer["line"])
+                yield from self._results_before(line.number)
                 self._progress._count(answer["status"])
                 self._progress.bytes += len(line.body) + 1
                 yield Give(_result(line, answer))
@@ -188,3 +199,25 @@ def _is_temporary(answer: Mapping[str, Any]) -> bool:
 def _result(line: _Line, answer: Dict[str, Any]) -> Dict[str, Any]:
     """The answer with the document's place in the whole input, and its id if it was refused."""
     return {**answer, "line": line.number, "id": answer.get("id", line.id)}
+
+
+def _line(number: int, document: Mapping[str, Any]) -> Union[_Line, FailedLine]:
+    # A row of a data frame has a value in each column, which may stand for none.
+    document = {name: value for name, value in document.items() if not is_missing(value)}
+    # Made here, so that a document whose answer was lost can be sent again.
+    id = document.setdefault("id", str(uuid4()))
+    try:
+        line = _Line(number, str(checked_id(id)), encode(document))
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"document {number} ({id!r}): {error}") from error
+    if not CONTENTS.isdisjoint(document):
+        return line
+    problem: types.Problem = {
+        "type": "/docs/problems#invalid_document",
+        "title": "The document is invalid",
+        "status": 422,
+        "detail": "it has no text, tokens, fields or signature; None and NaN are none",
+        "code": "invalid_document",
+        "request_id": "",
+    }
+    return {"line": number, "id": line.id, "status": "error", "problem": problem}

@@ -18,6 +18,7 @@ from . import types
 from ._bulk import Bulk, BulkResult, OnProgress
 from ._exchange import NDJSON, Call, Exchange, Give, Request, Stream, encode, params, streamed
 from .errors import IncompleteWarning
+from .rows import checked_id, is_missing
 
 Id = types.GivenId
 Time = Union[str, datetime]
@@ -52,7 +53,7 @@ def insert(
     """
     document = {
         # Made here, so that a document whose answer was lost can be sent again.
-        "id": str(uuid4()) if id is None else id,
+        "id": str(uuid4()) if id is None else checked_id(id),
         "metadata": metadata,
         "expires_at": expires_at,
         **_content(text=text, tokens=tokens, fields=fields, signature=signature),
@@ -182,7 +183,8 @@ def compare(
     """The Jaccard similarity of two documents, each the id of a stored one or a probe."""
     sides = {"a": a, "b": b}
     pair = {
-        name: side if isinstance(side, Mapping) else {"id": side} for name, side in sides.items()
+        name: side if isinstance(side, Mapping) else {"id": checked_id(side)}
+        for name, side in sides.items()
     }
     return _posted("/resemblance", pair, **options)
 
@@ -334,8 +336,12 @@ def _content(**contents: Any) -> Dict[str, Any]:
     if len(given) != 1:
         what = " and ".join(sorted(given)) or "none"
         raise TypeError(f"exactly one of {', '.join(contents)} is needed, not {what}")
+    for name, value in given.items():
+        if is_missing(value):
+            raise ValueError(f"{name} is {value!r}, a missing value of pandas")
     if isinstance(given.get("tokens"), (str, bytes)):
         raise TypeError("a set of tokens is needed, not a string: that would be a text")
+    checked_id(given.get("id"))
     return given
 
 
@@ -343,7 +349,7 @@ def _ids(ids: Iterable[Id]) -> List[Id]:
     """A string is an iterable of strings, too, but of no ids."""
     if isinstance(ids, (str, bytes)):
         raise TypeError(f"a list of ids is needed, not a single {type(ids).__name__}")
-    return list(ids)
+    return [checked_id(id) for id in ids]
 
 
 def _given(values: Mapping[str, Any]) -> Dict[str, Any]:
@@ -351,7 +357,7 @@ def _given(values: Mapping[str, Any]) -> Dict[str, Any]:
 
 
 def _document(id: Id) -> str:
-    return "/documents/" + quote(str(id), safe="")
+    return "/documents/" + quote(str(checked_id(id)), safe="")
 
 
 def _collection(name: str) -> str:

@@ -1,24 +1,42 @@
-"""How the two clients take the steps of an exchange, over httpx."""
+"""How the two clients take the steps of an exchange: over urllib3, and over aiohttp."""
 
 from __future__ import annotations
 
 import asyncio
+import io
 import time
 from dataclasses import dataclass
-from typing import Any, AsyncIterator, Callable, Iterator, Mapping, Optional, TypeVar, Union
+from typing import Any, AsyncIterator, Callable, Dict, Mapping, Optional, TypeVar, Union
 
-import httpx
+import aiohttp
+import urllib3
 from typing_extensions import TypeAlias
+from urllib3.exceptions import HTTPError, SSLError
+from yarl import URL
 
 from ._exchange import Exchange, Head, Request, Send, Step, Take, Wait
 from .errors import AkinError, ConnectionFailed
 from .rows import rows
 
 T = TypeVar("T")
-Build: TypeAlias = Callable[[Request], httpx.Request]
+Item: TypeAlias = Union[Head, bytes, Mapping[str, Any], None]
+
+
+@dataclass(frozen=True)
+class Target:
+    """Where a request goes, with the headers and the time that the server may send nothing."""
+
+    url: str
+    headers: Dict[str, str]
+    timeout_s: float
+
+
+Build: TypeAlias = Callable[[Request], Target]
+
+LARGE_BYTES = 1 << 20
 
 # Another try would meet with the same.
-_HOPELESS = (httpx.UnsupportedProtocol, httpx.LocalProtocolError)
+_HOPELESS = (SSLError, aiohttp.ClientConnectorCertificateError)
 
 
 @dataclass
@@ -40,29 +58,43 @@ class Outcome:
 class Wire:
     """Takes the steps of one exchange."""
 
-    def __init__(self, http: httpx.Client, build: Build, documents: Any) -> None:
+    def __init__(self, http: urllib3.PoolManager, build: Build, documents: Any) -> None:
         self._http = http
         self._build = build
         self._documents = rows(documents)
-        self._response: Optional[httpx.Response] = None
-        self._chunks: Iterator[bytes] = iter(())
+        self._response: Optional[urllib3.BaseHTTPResponse] = None
+        self._what = ""
 
-    def take(self, step: Step) -> Union[Head, bytes, Mapping[str, Any], None]:
+    def take(self, step: Step) -> Item:
         if isinstance(step, Take):
             return next(self._documents, None)
         if isinstance(step, Wait):
             time.sleep(step.seconds)
             return None
         try:
-            return self._send(step.request) if isinstance(step, Send) else next(self._chunks, b"")
-        except httpx.RequestError as error:
-            raise _failure(error) from error
+            return self._send(step.request) if isinstance(step, Send) else self._read()
+        except HTTPError as error:
+            raise _failure(self._what, error) from error
 
     def _send(self, request: Request) -> Head:
         self.close()
-        self._response = self._http.send(self._build(request), stream=True)
-        self._chunks = filter(None, self._response.iter_bytes())
-        return _head(self._response)
+        target = self._build(request)
+        self._what = f"{request.method} {target.url}"
+        self._response = self._http.request(
+            request.method,
+            target.url,
+            body=request.body,
+            headers=target.headers,
+            timeout=target.timeout_s,
+            retries=False,
+            redirect=False,
+            preload_content=False,
+        )
+        return Head(self._response.status, self._response.headers.get("retry-after"))
+
+    def _read(self) -> bytes:
+        assert self._response is not None
+        return self._response.read1()
 
     def close(self) -> None:
         if self._response is not None:
@@ -72,47 +104,58 @@ class Wire:
 class AsyncWire:
     """Takes the steps of one exchange."""
 
-    def __init__(self, http: httpx.AsyncClient, build: Build, documents: Any) -> None:
+    def __init__(self, http: aiohttp.ClientSession, build: Build, documents: Any) -> None:
         self._http = http
         self._build = build
         self._documents = _asynchronous(documents)
-        self._response: Optional[httpx.Response] = None
-        self._chunks: AsyncIterator[bytes]
+        self._response: Optional[aiohttp.ClientResponse] = None
+        self._what = ""
 
-    async def take(self, step: Step) -> Union[Head, bytes, Mapping[str, Any], None]:
+    async def take(self, step: Step) -> Item:
         if isinstance(step, Take):
             return await _next(self._documents, None)
         if isinstance(step, Wait):
             await asyncio.sleep(step.seconds)
             return None
         try:
-            if isinstance(step, Send):
-                return await self._send(step.request)
-            return await _next(self._chunks, b"")
-        except httpx.RequestError as error:
-            raise _failure(error) from error
+            return await (self._send(step.request) if isinstance(step, Send) else self._read())
+        except (aiohttp.ClientError, asyncio.TimeoutError) as error:
+            raise _failure(self._what, error) from error
 
     async def _send(self, request: Request) -> Head:
-        await self.close()
-        self._response = await self._http.send(self._build(request), stream=True)
-        self._chunks = _chunks(self._response)
-        return _head(self._response)
+        self.close()
+        target = self._build(request)
+        self._what = f"{request.method} {target.url}"
+        timeout_s = target.timeout_s
+        self._response = await self._http.request(
+            request.method,
+            URL(target.url, encoded=True),
+            data=_body(request),
+            headers=target.headers,
+            timeout=aiohttp.ClientTimeout(sock_connect=timeout_s, sock_read=timeout_s),
+            allow_redirects=False,
+        )
+        return Head(self._response.status, self._response.headers.get("retry-after"))
 
-    async def close(self) -> None:
+    async def _read(self) -> bytes:
+        assert self._response is not None
+        return await self._response.content.readany()
+
+    def close(self) -> None:
         if self._response is not None:
-            await self._response.aclose()
+            self._response.close()
+
+
+def _body(request: Request) -> Union[bytes, io.BytesIO, None]:
+    """aiohttp sends large bodies in pieces, between which other tasks run, if they are files."""
+    body = request.body
+    return io.BytesIO(body) if body is not None and len(body) > LARGE_BYTES else body
 
 
 async def _next(items: AsyncIterator[T], end: T) -> T:
     async for item in items:
         return item
     return end
-
-
-async def _chunks(response: httpx.Response) -> AsyncIterator[bytes]:
-    async for chunk in response.aiter_bytes():
-        if chunk:
-            yield chunk
 
 
 async def _asynchronous(documents: Any) -> AsyncIterator[Mapping[str, Any]]:
@@ -124,13 +167,7 @@ async def _asynchronous(documents: Any) -> AsyncIterator[Mapping[str, Any]]:
         yield document
 
 
-def _head(response: httpx.Response) -> Head:
-    return Head(response.status_code, response.headers.get("retry-after"))
-
-
-def _failure(error: httpx.RequestError) -> AkinError:
+def _failure(what: str, error: Exception) -> AkinError:
     reason = str(error) or type(error).__name__
-    if isinstance(error, _HOPELESS):
-        return AkinError(reason)
-    url = error.request.url.copy_with(query=None)
-    return ConnectionFailed(f"{error.request.method} {url}: {reason}")
+    kind = AkinError if isinstance(error, _HOPELESS) else ConnectionFailed
+    return kind(f"{what.split('?')[0]}: {reason}")

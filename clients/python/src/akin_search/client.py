@@ -12,7 +12,6 @@ from typing import (
     AsyncIterator,
     Awaitable,
     Callable,
-    Dict,
     Generator,
     Generic,
     Iterator,
@@ -21,20 +20,24 @@ from typing import (
     cast,
     get_args,
 )
+from urllib.parse import urlencode, urlsplit
+from urllib.request import getproxies, proxy_bypass
 
-import httpx
+import aiohttp
+import urllib3
 from typing_extensions import ParamSpec, Self, get_type_hints
 
 from . import _calls
 from ._exchange import Call, Exchange, Give, Request, Stream
-from ._wire import AsyncWire, Outcome, Wire
-from .errors import ConnectionFailed
+from ._wire import AsyncWire, Outcome, Target, Wire
+from .errors import AkinError, ConnectionFailed
 
 P = ParamSpec("P")
 T = TypeVar("T")
-H = TypeVar("H", httpx.Client, httpx.AsyncClient)
+H = TypeVar("H", urllib3.PoolManager, aiohttp.ClientSession)
 
 DEFAULT_URL = "http://127.0.0.1:2546"
+CONNECTIONS_KEPT = 100
 
 
 class _Method(Generic[P, T]):
@@ -98,6 +101,21 @@ def _unbound(_: Any) -> Any:
     raise TypeError("call this method of a client, not of the class")
 
 
+def _is_url(text: str) -> bool:
+    try:
+        parts = urllib3.util.parse_url(text)
+    except ValueError:
+        return False
+    return parts.scheme in ("http", "https") and bool(parts.host)
+
+
+def _proxy(url: str) -> Optional[str]:
+    """The proxy that the environment names for a server."""
+    parts = urlsplit(url)
+    proxy = getproxies().get(parts.scheme)
+    return None if proxy is None or proxy_bypass(parts.netloc) else proxy
+
+
 class _Settings(Generic[H]):
     """What both clients are made of."""
 
@@ -116,14 +134,21 @@ class _Settings(Generic[H]):
 
         `patience_s` is how long to wait, in sum, before further tries of a call that was refused
         for the time being (429, 503) or whose connection failed; `timeout_s` how long the server
-        may send nothing. `http` is a client of httpx, for certificates or proxies of your own.
+        may send nothing. `http` has certificates or proxies of your own: a `urllib3.PoolManager`,
+        for `AsyncClient` an `aiohttp.ClientSession`. By default proxies are those of the
+        environment.
         """
         self.url = (url or os.environ.get("AKIN_URL") or DEFAULT_URL).rstrip("/")
+        if not _is_url(self.url):
+            raise AkinError(f"{self.url!r} is no URL, as http://127.0.0.1:2546 is one")
         self.name = collection
         self.patience_s = patience_s
         self._key = key or os.environ.get("AKIN_API_KEY")
-        self._timeout = httpx.Timeout(timeout_s)
-        self._http: H = self._connect() if http is None else http
+        self._timeout_s = timeout_s
+        # Made at the first call, as aiohttp's belongs to the event loop of the caller.
+        self._http: Callable[[], H] = functools.cache(
+            self._connect if http is None else lambda: http
+        )
 
     def _connect(self) -> H:
         raise NotImplementedError
@@ -137,29 +162,19 @@ class _Settings(Generic[H]):
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.url!r}, collection={self.name!r})"
 
-    def _headers(self) -> Dict[str, str]:
-        headers = {"user-agent": "akin-search-python"}
+    def _build(self, request: Request) -> Target:
+        headers = {"user-agent": "akin-search-python", "accept-encoding": "identity"}
         if self._key:
             headers["authorization"] = f"Bearer {self._key}"
-        return headers
-
-    def _url(self, request: Request) -> str:
+        if request.body is not None:
+            headers["content-type"] = request.media
         below = request.in_collection and self.name != "default"
-        return self.url + (_calls._collection(self.name) if below else "") + request.path
-
-    def _build(self, request: Request) -> httpx.Request:
-        media = {"content-type": request.media} if request.body is not None else {}
-        return self._http.build_request(
-            request.method,
-            self._url(request),
-            params=dict(request.params),
-            content=request.body,
-            headers={**self._headers(), **media},
-            timeout=self._timeout,
-        )
+        path = (_calls._collection(self.name) if below else "") + request.path
+        query = f"?{urlencode(request.params)}" if request.params else ""
+        return Target(self.url + path + query, headers, self._timeout_s + request.wait_s)
 
 
-class Client(_Settings[httpx.Client]):
+class Client(_Settings[urllib3.PoolManager]):
     """A client of akin.
 
     It may be used by several threads, and holds connections until it is closed.
@@ -193,11 +208,15 @@ class Client(_Settings[httpx.Client]):
     remove_collection = _Call(_calls.remove_collection)
     request = _Call(_calls.request)
 
-    def _connect(self) -> httpx.Client:
-        return httpx.Client()
+    def _connect(self) -> urllib3.PoolManager:
+        proxy = _proxy(self.url)
+        if proxy is None:
+            return urllib3.PoolManager(maxsize=CONNECTIONS_KEPT)
+        login = urllib3.util.make_headers(proxy_basic_auth=urllib3.util.parse_url(proxy).auth)
+        return urllib3.ProxyManager(proxy, maxsize=CONNECTIONS_KEPT, proxy_headers=login)
 
     def close(self) -> None:
-        self._http.close()
+        self._http().clear()
 
     def __enter__(self) -> Self:
         return self
@@ -216,7 +235,7 @@ class Client(_Settings[httpx.Client]):
         return self._run(stream.exchange(self.patience_s), stream.documents)
 
     def _run(self, exchange: Exchange[None], documents: Any = ()) -> Generator[Any, None, None]:
-        wire = Wire(self._http, self._build, documents)
+        wire = Wire(self._http(), self._build, documents)
         outcome = Outcome()
         try:
             while True:
@@ -236,7 +255,7 @@ class Client(_Settings[httpx.Client]):
             wire.close()
 
 
-class AsyncClient(_Settings[httpx.AsyncClient]):
+class AsyncClient(_Settings[aiohttp.ClientSession]):
     """`Client` for asyncio: calls are awaited, streams are asynchronous iterators."""
 
     insert = _AsyncCall(_calls.insert)
@@ -267,11 +286,12 @@ class AsyncClient(_Settings[httpx.AsyncClient]):
     remove_collection = _AsyncCall(_calls.remove_collection)
     request = _AsyncCall(_calls.request)
 
-    def _connect(self) -> httpx.AsyncClient:
-        return httpx.AsyncClient()
+    def _connect(self) -> aiohttp.ClientSession:
+        # By `trust_env` each request would wait for two tasks of other threads.
+        return aiohttp.ClientSession(proxy=_proxy(self.url), cookie_jar=aiohttp.DummyCookieJar())
 
     async def close(self) -> None:
-        await self._http.aclose()
+        await self._http().close()
 
     async def __aenter__(self) -> Self:
         return self
@@ -292,7 +312,7 @@ class AsyncClient(_Settings[httpx.AsyncClient]):
     async def _run(
         self, exchange: Exchange[None], documents: Any = ()
     ) -> AsyncGenerator[Any, None]:
-        wire = AsyncWire(self._http, self._build, documents)
+        wire = AsyncWire(self._http(), self._build, documents)
         outcome = Outcome()
         try:
             while True:
@@ -309,4 +329,4 @@ class AsyncClient(_Settings[httpx.AsyncClient]):
                     outcome.failure = failure
         finally:
             exchange.close()
-            await wire.close()
+            wire.close()

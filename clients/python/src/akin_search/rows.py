@@ -5,6 +5,7 @@ Told by what they offer, so that none of their packages is imported here.
 
 from __future__ import annotations
 
+from numbers import Integral, Real
 from typing import Any, Dict, Iterator, Mapping, Optional, Sequence, cast
 
 from . import types
@@ -39,7 +40,7 @@ def documents(
                 raise KeyError(f"there is no column {name!r}; there are {', '.join(map(str, row))}")
         document: Dict[str, Any] = {}
         if id is not None and not is_missing(row[id]):
-            document["id"] = str(row[id])
+            document["id"] = str(checked_id(row[id]))
         if text is not None:
             document.update(_present(row, [text], rename="text"))
         if tokens is not None:
@@ -80,6 +81,16 @@ def _present(
     row: Mapping[str, Any], names: Sequence[str], rename: Optional[str] = None
 ) -> Dict[str, Any]:
     return {rename or name: row[name] for name in names if not is_missing(row[name])}
+
+
+def checked_id(id: Any) -> Any:
+    """Refuses a float, of which `1.0` would be another id than `1`."""
+    if isinstance(id, Real) and not isinstance(id, Integral):
+        raise TypeError(
+            f"an id is a string or an integer, not the float {id!r}: pandas makes floats of "
+            "integers if some are missing, unless the column has the type 'Int64'"
+        )
+    return id
 
 
 def is_missing(value: Any) -> bool:
