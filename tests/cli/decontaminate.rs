@@ -6,7 +6,7 @@ use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::RowAccessor;
 use serde_json::{Value, json};
 
-use crate::beside::{Beside, lines};
+use crate::compared_corpus::{ComparedCorpus, lines};
 use crate::crawls::fine_web;
 use crate::inputs::put;
 use crate::{akin, akin_with_stdin};
@@ -15,25 +15,25 @@ use crate::{akin, akin_with_stdin};
 const QUESTION: &str = "A farmer sells 12 eggs a day at the market of Ulm, and keeps three for \
                         her breakfast: how many remain?";
 
-/// Beside an evaluation set of the question and of a short text.
-fn corpus() -> Beside {
+/// ComparedCorpus an evaluation set of the question and of a short text.
+fn corpus() -> ComparedCorpus {
     let short = json!({"id": "short", "text": "Too few words"});
     let lines = format!("{}\n{short}\n", json!({"id": "q1", "text": QUESTION}));
-    Beside::new("decontaminate", "--against", lines)
+    ComparedCorpus::new("decontaminate", "--against", lines)
 }
 
-fn train(corpus: &Beside, documents: &[(&str, &str)]) -> String {
+fn train(corpus: &ComparedCorpus, documents: &[(&str, &str)]) -> String {
     let line =
         |(id, text): &(&str, &str)| format!("{}\n", json!({"id": id, "text": text, "n": 1.50}));
     corpus.put("train.jsonl", &documents.iter().map(line).collect::<String>())
 }
 
 #[track_caller]
-fn refused(corpus: &Beside, arguments: &[&str], why: &str) {
+fn refused(corpus: &ComparedCorpus, arguments: &[&str], why: &str) {
     corpus.refused(arguments, 1, why);
 }
 
-fn report(corpus: &Beside) -> Vec<Value> {
+fn report(corpus: &ComparedCorpus) -> Vec<Value> {
     lines(&corpus.read("report.jsonl"))
 }
 

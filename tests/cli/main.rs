@@ -3,10 +3,11 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod backup;
-mod beside;
 mod clusters;
 mod collections;
 mod commands;
+mod commands_and_server;
+mod compared_corpus;
 #[cfg(all(feature = "parquet", feature = "html"))]
 mod crawls;
 mod curve;
@@ -44,7 +45,6 @@ mod spans;
 mod state;
 mod tls;
 mod traces;
-mod whole;
 
 use std::io::Write;
 use std::process::{Command, Output, Stdio};

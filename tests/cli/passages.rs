@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use serde_json::{Value, json};
 
-use crate::beside::{Beside, lines};
+use crate::compared_corpus::{ComparedCorpus, lines};
 use crate::inputs::put;
 use crate::numbers::Numbers;
 use crate::{akin, akin_with_stdin};
@@ -20,19 +20,19 @@ fn line(id: &str, text: &str) -> String {
 }
 
 /// A corpus of a long document, a short document, and a document that has neither.
-fn files() -> Beside {
+fn files() -> ComparedCorpus {
     let lines = [
         line("long", &format!("Ünder the sea. {}", words(0..200))),
         line("short", &words(100..140)),
         line("other", &words(900..990)),
         line("empty", "..."),
     ];
-    Beside::new("passages", "--in", lines.concat())
+    ComparedCorpus::new("passages", "--in", lines.concat())
 }
 
 /// The ids of the matches of the only document.
 #[track_caller]
-fn found(files: &Beside, arguments: &[&str]) -> Vec<String> {
+fn found(files: &ComparedCorpus, arguments: &[&str]) -> Vec<String> {
     let line = &lines(&files.done(&[arguments, &["--json"]].concat()).stdout)[0];
     let matches = line["matches"].as_array().unwrap().iter();
     matches.map(|found| found["id"].as_str().unwrap().to_owned()).collect()
@@ -221,7 +221,7 @@ fn the_first_matches_are_those_of_a_search_without_a_limit() {
     let pages: Vec<String> = (0..300).map(page).collect();
     let corpus: String =
         pages.iter().enumerate().map(|(n, text)| line(&n.to_string(), text)).collect();
-    let files = Beside::new("passages", "--in", corpus);
+    let files = ComparedCorpus::new("passages", "--in", corpus);
     let probe = files.put("p.jsonl", &line("p", &format!("{} {}", pages[7], words(9..50))));
     let all = found(&files, &[&probe, "--limit", "1000"]);
     assert_eq!((all.len(), &*all[0]), (300, "7"));

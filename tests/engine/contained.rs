@@ -10,8 +10,8 @@ use akin::engine::{
 use futures_util::future::join_all;
 use tempfile::tempdir;
 
+use crate::equal_runs::covered_by_runs;
 use crate::numbers::Numbers;
-use crate::runs::covered_by_runs;
 use crate::{id, text, try_open};
 
 /// The guaranteed length.

@@ -9,6 +9,7 @@ mod containment;
 mod corpus;
 mod crowd;
 mod discovery;
+mod equal_runs;
 mod exact;
 mod expiry;
 mod forgery;
@@ -19,14 +20,13 @@ mod nearest;
 mod numbers;
 mod pages;
 mod passages;
+#[allow(dead_code, reason = "tests/model uses the rest")]
+#[path = "../model/plain_resemblance.rs"]
+mod plain_resemblance;
 mod recall;
 mod records;
 mod records_crowd;
 mod restart;
-#[allow(dead_code, reason = "tests/model uses the rest")]
-#[path = "../model/rule.rs"]
-mod rule;
-mod runs;
 mod shingles;
 
 use std::path::Path;

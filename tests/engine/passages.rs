@@ -14,8 +14,8 @@ use akin::engine::{
 use akin::storage::StorageSettings;
 use tempfile::tempdir;
 
+use crate::equal_runs::{check_words, covered_by_runs, words_of};
 use crate::numbers::Numbers;
-use crate::runs::{check_words, covered_by_runs, words_of};
 use crate::{CACHE_BYTES, add, id, open_with, text};
 
 /// The guaranteed length.

@@ -9,7 +9,7 @@ use akin_core::text::Unit;
 use tempfile::tempdir;
 
 use crate::numbers::Numbers;
-use crate::rule::{Features, score};
+use crate::plain_resemblance::{Features, score};
 use crate::{id, try_open};
 
 const FIELDS: [&str; 3] = ["name", "street", "city"];

@@ -6,7 +6,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use akin::engine::{Answer, FoundBy, Lookup, Match, Mode};
 
 use crate::plain::{Model, owner};
-use crate::rule::{Features, Least, Score};
+use crate::plain_resemblance::{Features, Least, Score};
 
 type Near = [(String, Score)];
 

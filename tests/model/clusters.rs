@@ -3,9 +3,9 @@
 use akin::engine::{Added, ClusterPart, ClusterQuery, Collection, Discovery, Linkage};
 use futures_util::StreamExt;
 
+use crate::collection::{World, clusters_of, members_of, pairs_of};
 use crate::plain::id;
 use crate::settings::CLUSTERED_FROM;
-use crate::world::{World, clusters_of, members_of, pairs_of};
 
 impl World {
     /// Brings the clusters up to date and compares them, if they are kept.

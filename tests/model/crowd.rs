@@ -10,14 +10,16 @@ use akin::engine::{AddStatus, Collection, Collections, Match, Probe};
 use futures_util::future::join_all;
 use tokio::task::JoinHandle;
 
-use crate::alone::{below, options, status};
 use crate::answers::{Finds, check_known, lookup};
+use crate::collection::{
+    self, CLIENTS, STABLE, World, by_ids, check_get, document, pairs, pairs_of,
+};
 use crate::contents;
 use crate::numbers::Numbers;
 use crate::plain::{Model, id, owner};
-use crate::rule::{Least, Rule};
+use crate::plain_resemblance::{Least, Rule};
 use crate::settings::{Setting, rule_of};
-use crate::world::{self, CLIENTS, STABLE, World, by_ids, check_get, document, pairs, pairs_of};
+use crate::single_client::{below, options, status};
 
 const STEPS: usize = 30;
 
@@ -47,7 +49,7 @@ pub async fn play(world: &mut World) {
     let playing: Vec<JoinHandle<Client>> =
         clients.into_iter().map(|client| tokio::spawn(client.play())).collect();
     if let Some(settings) = next {
-        world::reindex(world.collections(), settings.clone()).await;
+        collection::reindex(world.collections(), settings.clone()).await;
         world.reindexed(settings);
     }
     let clients: Vec<Client> = join_all(playing).await.into_iter().map(Result::unwrap).collect();
@@ -80,7 +82,7 @@ fn gather(world: &mut World, clients: &[Client]) {
 
 async fn maintain(collections: Arc<Collections>, is_over: Arc<AtomicBool>) {
     while !is_over.load(Ordering::Relaxed) {
-        let engine = collections.get(&world::name()).unwrap();
+        let engine = collections.get(&collection::name()).unwrap();
         // The snapshot of a collection that is being replaced may be refused.
         let _ = engine.snapshot().await;
         let _ = engine.remove_expired().await;
@@ -100,7 +102,7 @@ async fn discover(
     );
     let expected = pairs_of(&stable, 0.7);
     while !is_over.load(Ordering::Relaxed) && !is_records && !is_reindexed {
-        let engine = collections.get(&world::name()).unwrap();
+        let engine = collections.get(&collection::name()).unwrap();
         let found = pairs(&engine, 0.7).await;
         let mut of_stable = by_ids(&found);
         assert_eq!(of_stable.len(), found.len(), "each pair comes once");
@@ -119,7 +121,7 @@ impl Client {
     }
 
     fn engine(&self) -> Arc<Collection> {
-        self.collections.get(&world::name()).unwrap()
+        self.collections.get(&collection::name()).unwrap()
     }
 
     fn any_id(&mut self) -> String {

@@ -6,26 +6,26 @@
 //! plays new seeds for so long.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
-mod alone;
 mod answers;
 mod clusters;
+mod collection;
 mod contents;
 mod crowd;
+#[path = "../engine/equal_runs.rs"]
+mod equal_runs;
 #[path = "../../crates/akin-core/benches/corpus/numbers.rs"]
 mod numbers;
 mod passages;
 mod plain;
-mod rule;
-#[path = "../engine/runs.rs"]
-mod runs;
+mod plain_resemblance;
 mod settings;
-mod world;
+mod single_client;
 
 use std::time::{Duration, Instant, SystemTime};
 
+use collection::World;
 use numbers::Numbers;
 use settings::Setting;
-use world::World;
 
 const PHASES: usize = 3;
 
@@ -90,7 +90,7 @@ fn game(setting: Setting, seed: u64) {
     runtime.worker_threads(4).enable_all().build().unwrap().block_on(async {
         let mut world = World::new(setting, Numbers(seed)).await;
         for _ in 0..PHASES {
-            alone::play(&mut world).await;
+            single_client::play(&mut world).await;
             world.check_all().await;
             crowd::play(&mut world).await;
             world.check_all().await;

@@ -7,11 +7,11 @@ use akin::engine::{
     AddOptions, Added, ContainedOf, ContainmentCheck, PassageMatch, PassageQuery, Probe,
 };
 
-use crate::alone;
+use crate::collection::World;
+use crate::equal_runs::{check_words, covered_by_runs};
 use crate::plain::{Model, id};
-use crate::runs::{check_words, covered_by_runs};
 use crate::settings::Setting;
-use crate::world::World;
+use crate::single_client;
 
 /// The options of an addition; with passages, it says which documents it shares passages with.
 pub fn options(setting: Setting, skip: bool) -> AddOptions {
@@ -21,7 +21,7 @@ pub fn options(setting: Setting, skip: bool) -> AddOptions {
         of: ContainedOf::Probe,
     };
     let passages = (setting == Setting::Passages).then_some(check);
-    AddOptions { passages, ..alone::options(skip) }
+    AddOptions { passages, ..single_client::options(skip) }
 }
 
 impl World {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use akin::document::{Content, Document, DocumentId, Metadata};
 
-use crate::rule::{Features, Least, Rule, Score, score};
+use crate::plain_resemblance::{Features, Least, Rule, Score, score};
 
 #[derive(Clone, Debug)]
 pub struct Plain {

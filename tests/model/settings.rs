@@ -4,7 +4,7 @@ use akin::engine::{CollectionSettings, Mode};
 use akin_core::scheme::{Kind, Threshold};
 use akin_core::text::Unit;
 
-use crate::rule::{Least, Rule};
+use crate::plain_resemblance::{Least, Rule};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Setting {

@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicU64;
 use indicatif::{HumanBytes, HumanCount};
 use serde::Deserialize;
 
-use super::keep::{Keep, LAST};
+use super::keep::{Keep, NO_RANK};
 use super::memory::{Memory, PairListing};
 use super::names::{CorpusFiles, DocumentNames, Repeated};
 use super::pipeline::{Analysed, How, analyse};
@@ -28,8 +28,8 @@ use crate::engine::{
 /// A corpus that was read.
 pub struct GatheredCorpus {
     pub corpus: OfflineCorpus,
-    /// The fate of each record, in the order of the input.
-    pub fates: Vec<Fate>,
+    /// The outcome of each record, in the order of the input.
+    pub outcomes: Vec<RecordOutcome>,
     pub files: CorpusFiles,
     /// The documents that are left out because of their ids, and for each the first document with
     /// this id.
@@ -37,9 +37,9 @@ pub struct GatheredCorpus {
     pub uncompared: Uncompared,
 }
 
-/// The fate of a record.
+/// The outcome of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fate {
+pub enum RecordOutcome {
     /// The record is a document of the corpus, also if it is left out because of its id. The
     /// documents have ascending numbers from [`OfflineCorpus::first_new`].
     Numbered,
@@ -95,7 +95,9 @@ impl Gathering<'_> {
         let mut gatherer = self.gatherer(&meter, screening, false, 0)?;
         gatherer.may_be_empty = true;
         let read = |bytes_read: &AtomicU64, emit: &mut Emit<'_>| {
-            read_documents("the export", export, bytes_read, &mut |event| emit(told(event)))
+            read_documents("the export", export, bytes_read, &mut |event| {
+                emit(damaged_as_failure(event))
+            })
         };
         self.analyse(read, &mut gatherer, |analysed| match analysed {
             Analysed::Unread { reason, .. } => Err(broke_off(&reason)),
@@ -126,7 +128,7 @@ impl Gathering<'_> {
             memory,
             meter,
             duplicate_ids: self.options.duplicate_ids,
-            fates: Vec::new(),
+            outcomes: Vec::new(),
             uncompared: Uncompared::default(),
             screening,
             keep: self.keep,
@@ -157,7 +159,7 @@ struct Damaged {
 }
 
 /// Replaces the line of a damaged document by the failure that the line tells.
-fn told(event: Event) -> Event {
+fn damaged_as_failure(event: Event) -> Event {
     let (Event::Failed { origin, line: Some(line), .. }
     | Event::Item(Item { origin, json: line, .. })) = &event
     else {
@@ -202,7 +204,7 @@ struct Gatherer<'a> {
     meter: &'a Meter,
     names: DocumentNames,
     duplicate_ids: DuplicateIds,
-    fates: Vec<Fate>,
+    outcomes: Vec<RecordOutcome>,
     uncompared: Uncompared,
     screening: Screening,
     keep: &'a Keep,
@@ -218,7 +220,7 @@ impl Gatherer<'_> {
     fn end_old(&mut self) -> Result<(), Failure> {
         self.gathering.end_old();
         self.names.end_old();
-        self.fates = Vec::new();
+        self.outcomes = Vec::new();
         // An old document with nothing to compare is no loss, but an old record that cannot be read
         // is.
         self.uncompared.check(self.screening, self.meter)?;
@@ -229,17 +231,19 @@ impl Gatherer<'_> {
     fn take(&mut self, analysed: Analysed) -> Result<(), Failure> {
         let copies = self.screening.on_invalid == OnInvalid::Keep;
         match analysed {
-            Analysed::Invalid { .. } if copies => self.fates.push(Fate::Copied),
-            Analysed::Invalid { .. } | Analysed::Short => self.fates.push(Fate::LeftOut),
+            Analysed::Invalid { .. } if copies => self.outcomes.push(RecordOutcome::Copied),
+            Analysed::Invalid { .. } | Analysed::Short => {
+                self.outcomes.push(RecordOutcome::LeftOut)
+            }
             Analysed::Document { analysis: None, .. } if self.screening.drop_empty => {
-                self.fates.push(Fate::LeftOut);
+                self.outcomes.push(RecordOutcome::LeftOut);
             }
             Analysed::Document { id, origin, analysis, record, rank } => {
                 let shingles = analysis.as_ref().map_or(0, |analysis| analysis.set.count());
                 self.memory.take(&id, shingles)?;
-                self.is_ranked |= rank != LAST;
+                self.is_ranked |= rank != NO_RANK;
                 let is_first = *self.keep == Keep::First;
-                let rank = if is_first { self.fates.len() as u64 } else { rank };
+                let rank = if is_first { self.outcomes.len() as u64 } else { rank };
                 let is_empty = analysis.is_none();
                 let number = match analysis {
                     Some(analysis) => self.gathering.push(&id, &analysis, record, rank),
@@ -248,7 +252,7 @@ impl Gatherer<'_> {
                 let number = number.map_err(|error| disk_failed(&error))?;
                 let named = self.names.push(&id, number, &origin);
                 named.map_err(|error| disk_failed(&error))?;
-                self.fates.push(Fate::Numbered);
+                self.outcomes.push(RecordOutcome::Numbered);
                 self.uncompared.counts.empty += u64::from(is_empty);
                 return Ok(());
             }
@@ -259,13 +263,14 @@ impl Gatherer<'_> {
     }
 
     fn finish(self) -> Result<GatheredCorpus, Failure> {
-        let Self { mut gathering, meter, names, duplicate_ids, fates, uncompared, .. } = self;
+        let Self { mut gathering, meter, names, duplicate_ids, outcomes, uncompared, .. } = self;
         let (keep, is_ranked) = (self.keep, self.is_ranked);
-        if !self.may_be_empty && !fates.iter().any(|fate| *fate != Fate::LeftOut) {
+        if !self.may_be_empty && !outcomes.iter().any(|outcome| *outcome != RecordOutcome::LeftOut)
+        {
             return Err(uncompared.nothing_else());
         }
         if !is_ranked
-            && fates.contains(&Fate::Numbered)
+            && outcomes.contains(&RecordOutcome::Numbered)
             && let Some(members) = keep.members()
         {
             return Err(Failure::with_hint(
@@ -286,7 +291,7 @@ impl Gatherer<'_> {
             meter.print(&format!("left out, with the id of an earlier document: {repeated}"));
         }
         let repeated = repeated.iter().map(|it| (it.number, it.first_number)).collect();
-        Ok(GatheredCorpus { corpus, fates, files, repeated, uncompared })
+        Ok(GatheredCorpus { corpus, outcomes, files, repeated, uncompared })
     }
 }
 

@@ -26,7 +26,7 @@ pub enum Keep {
 /// The members with the time of a document, by precedence.
 const TIMES: [&str; 6] = ["date", "timestamp", "updated_at", "created_at", "published", "time"];
 /// The rank of a document without a value.
-pub const LAST: u64 = u64::MAX;
+pub const NO_RANK: u64 = u64::MAX;
 
 impl FromStr for Keep {
     type Err = Infallible;
@@ -85,10 +85,10 @@ impl Keep {
 
 /// By the first of these members, also within the metadata.
 fn of_member(item: &Item, names: &[&str]) -> u64 {
-    let Ok(document) = serde_json::from_slice::<Value>(item.line()) else { return LAST };
+    let Ok(document) = serde_json::from_slice::<Value>(item.line()) else { return NO_RANK };
     let member =
         |name: &&str| within(&document, name).or_else(|| within(document.get("metadata")?, name));
-    names.iter().find_map(member).and_then(number).map_or(LAST, |number| !ascending(number))
+    names.iter().find_map(member).and_then(number).map_or(NO_RANK, |number| !ascending(number))
 }
 
 /// The member of this name; or, by a name with dots, a nested member.

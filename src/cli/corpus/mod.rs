@@ -9,7 +9,7 @@ mod remote;
 mod texts;
 mod uncompared;
 
-pub use gather::{Fate, GatheredCorpus, Gathering, disk_failed, read};
+pub use gather::{GatheredCorpus, Gathering, RecordOutcome, disk_failed, read};
 pub use keep::Keep;
 pub use memory::PairListing;
 pub use names::CorpusFiles;

@@ -23,7 +23,7 @@ use self::clusters::{Representatives, Summary};
 use self::removed::{Places, write_removed};
 use self::state::{add_to_state, open_state, refuse_for_state};
 use super::corpus::{
-    CorpusOptions, Fate, GatheredCorpus, Gathering, Keep, disk_failed, with_progress,
+    CorpusOptions, GatheredCorpus, Gathering, Keep, RecordOutcome, disk_failed, with_progress,
 };
 use super::failure::Failure;
 use super::input::{self, Cancelled, Event, Selection, read_inputs, refuse_stdin_twice};
@@ -198,7 +198,7 @@ fn leave_out_near_duplicates(plan: DedupPlan) -> Result<ExitCode, Failure> {
         listing: None,
     };
     let gathered = gathering.gather(old.as_ref(), &selection)?;
-    let GatheredCorpus { mut corpus, fates, files, repeated, uncompared } = gathered;
+    let GatheredCorpus { mut corpus, outcomes, files, repeated, uncompared } = gathered;
     let (representatives, left_out) =
         with_progress(quiet, |progress| corpus.clusters(mode, threshold, plan.linkage, progress))?;
     let mut clusters = Representatives::new(&mut corpus, representatives);
@@ -210,11 +210,11 @@ fn leave_out_near_duplicates(plan: DedupPlan) -> Result<ExitCode, Failure> {
         let places = Places { files: &files, repeated: &repeated, state: state.as_ref() };
         write_removed(output, &mut clusters, &places, &meter)?;
     }
-    let total = fates.len() as u64;
+    let total = outcomes.len() as u64;
     let meter = Meter::new(quiet, "writing", Quantity::Things("documents"), total);
     let mut writer = KeptWriter::new(place, &selection, plan.annotate)?;
-    let fates = numbered(&fates, clusters.new_documents().start);
-    rewrite(&selection, fates, &clusters, &meter, &mut writer)?;
+    let outcomes = numbered(&outcomes, clusters.new_documents().start);
+    rewrite(&selection, outcomes, &clusters, &meter, &mut writer)?;
     drop(meter);
     // A run that is killed after this step can be repeated: the state knows its batch.
     let batch = state.as_mut().map(|state| add_to_state(state, &mut clusters)).transpose()?;
@@ -241,20 +241,20 @@ fn leave_out_near_duplicates(plan: DedupPlan) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The fate of each record of the input, and its number if it is a document of the corpus.
-fn numbered(fates: &[Fate], first: u32) -> impl Iterator<Item = (Fate, u32)> {
+/// The outcome of each record of the input, and its number if it is a document of the corpus.
+fn numbered(outcomes: &[RecordOutcome], first: u32) -> impl Iterator<Item = (RecordOutcome, u32)> {
     let mut next = first;
-    fates.iter().map(move |fate| {
+    outcomes.iter().map(move |outcome| {
         let number = next;
-        next += u32::from(*fate == Fate::Numbered);
-        (*fate, number)
+        next += u32::from(*outcome == RecordOutcome::Numbered);
+        (*outcome, number)
     })
 }
 
 /// Writes documents while the input is read for the second time.
 fn rewrite(
     selection: &Selection,
-    mut fates: impl Iterator<Item = (Fate, u32)>,
+    mut outcomes: impl Iterator<Item = (RecordOutcome, u32)>,
     clusters: &Representatives<'_>,
     meter: &Meter,
     writer: &mut KeptWriter,
@@ -267,17 +267,19 @@ fn rewrite(
             _ => return Ok(()),
         };
         meter.add(1);
-        let fate = fates.next().ok_or_else(changed);
-        written = fate.and_then(|fate| match fate {
-            (Fate::Numbered, number) if is_item => writer.take(origin, line, number, clusters),
-            (Fate::Numbered, _) => Err(changed()),
-            (Fate::Copied, _) => writer.copy(origin, line),
-            (Fate::LeftOut, _) => Ok(()),
+        let outcome = outcomes.next().ok_or_else(changed);
+        written = outcome.and_then(|outcome| match outcome {
+            (RecordOutcome::Numbered, number) if is_item => {
+                writer.take(origin, line, number, clusters)
+            }
+            (RecordOutcome::Numbered, _) => Err(changed()),
+            (RecordOutcome::Copied, _) => writer.copy(origin, line),
+            (RecordOutcome::LeftOut, _) => Ok(()),
         });
         if written.is_ok() { Ok(()) } else { Err(Cancelled) }
     });
     written?;
-    if read.is_err() || fates.next().is_some() {
+    if read.is_err() || outcomes.next().is_some() {
         return Err(changed());
     }
     Ok(())

@@ -92,8 +92,8 @@ pub fn write(
             let what = format!("{origin}: {reason}");
             Err(Failure::with_hint(what, "the server's log may say why"))
         }
-        told => {
-            uncompared.take(told, &meter);
+        failed => {
+            uncompared.take(failed, &meter);
             Ok(())
         }
     })?;

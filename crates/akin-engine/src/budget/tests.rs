@@ -89,8 +89,8 @@ fn a_client_is_charged_for_its_requests_in_flight() {
     let client = budget.client_share(50, 10, 10);
     let request = || budget.share(Purpose::Answers, 10, &client);
     let mut requests: Vec<_> = (0..CLIENT_DEAR_REQUESTS).map(|_| request()).collect();
-    for dear in &requests {
-        dear.charge(10).unwrap();
+    for expensive in &requests {
+        expensive.charge(10).unwrap();
     }
     let (last, max) = (request(), 10 * CLIENT_DEAR_REQUESTS);
     let over = Exhausted::ClientWork { wanted: 1, cost: max, max };

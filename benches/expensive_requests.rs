@@ -1,5 +1,5 @@
-//! The effect of small requests with dear answers on a server:
-//! `cargo bench --bench dear -- [MEMORY_MAX_MIB]...`, by default 256 and 2048.
+//! The effect of small requests with expensive answers on a server:
+//! `cargo bench --bench expensive_requests -- [MEMORY_MAX_MIB]...`, by default 256 and 2048.
 //!
 //! Each row is one request, or several requests at once: the statuses, the time, the bytes of all
 //! answers, the longest `/healthz` during the requests, and two shares of the budget: the memory

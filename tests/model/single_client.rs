@@ -4,12 +4,12 @@ use akin::document::Document;
 use akin::engine::{AddOptions, AddStatus, Added, Conditions, Filter, OnDuplicate};
 
 use crate::answers::{Finds, check};
+use crate::collection::{World, document};
 use crate::contents;
 use crate::passages;
 use crate::plain::{Model, Plain, owner};
-use crate::rule::Least;
+use crate::plain_resemblance::Least;
 use crate::settings::{CLUSTERED_FROM, Setting};
-use crate::world::{World, document};
 
 const STEPS: usize = 60;
 

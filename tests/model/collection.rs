@@ -18,7 +18,7 @@ use crate::answers::{self, Finds, RecallTally};
 use crate::contents;
 use crate::numbers::Numbers;
 use crate::plain::{Model, Plain, id, metadata};
-use crate::rule::{Least, score};
+use crate::plain_resemblance::{Least, score};
 use crate::settings::{Setting, rule_of};
 
 const START_MS: i64 = 1_800_000_000_000;
@@ -207,7 +207,7 @@ impl World {
 
     fn check_answer(
         &mut self,
-        features: &crate::rule::Features,
+        features: &crate::plain_resemblance::Features,
         answer: &akin::engine::Answer,
         least: Least,
         except: Option<&str>,

@@ -8,7 +8,7 @@ use tempfile::TempDir;
 use crate::inputs::put;
 use crate::{Ended, akin};
 
-pub struct Beside {
+pub struct ComparedCorpus {
     pub dir: TempDir,
     /// The path of the corpus.
     pub corpus: String,
@@ -17,7 +17,7 @@ pub struct Beside {
     option: &'static str,
 }
 
-impl Beside {
+impl ComparedCorpus {
     pub fn new(command: &'static str, option: &'static str, corpus: impl AsRef<[u8]>) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let corpus = put(dir.path(), "corpus.jsonl", corpus);
