@@ -69,6 +69,8 @@ class Attempt {
   async *results(post, signal) {
     const response = await post(this.sent.map((line) => `${line.json}\n`).join(""));
     for await (const answer of lines(response, signal)) {
+      // It counts failures without a result: these documents are sent again.
+      if (answer.line === undefined) continue;
       if (answer.status === "error" && isTemporary(answer.problem.status)) {
         this.refused = new ProblemError(answer.problem);
         continue;

@@ -189,6 +189,19 @@ test("only what was not answered is sent again", async () => {
   fake.stop();
 });
 
+test("failures that the server only counts are sent again", async () => {
+  const failed = { status: "error", problem: { status: 422, code: "invalid_document" } };
+  const counted = { status: "errors_counted", first_line: 2, last_line: 3, errors: 2 };
+  const fake = await script(
+    { status: 200, body: ndjson({ line: 1, ...failed }, counted) },
+    { status: 200, body: ndjson({ line: 1, ...failed }, { line: 2, ...failed }) },
+  );
+  const client = new Client({ url: fake.url });
+  const results = await all(client.bulk(["a", "b", "c"].map((id) => ({ id, text: "" }))));
+  assert.deepEqual(results.map(({ line, id }) => [line, id]), [[1, "a"], [2, "b"], [3, "c"]]);
+  fake.stop();
+});
+
 test("refusals are retried after the time that they name, others are not", async () => {
   const fake = await script(
     problem(429, "too_many_requests", { "retry-after": "0" }),

@@ -70,6 +70,21 @@ def test_only_what_was_not_answered_is_sent_again() -> None:
         assert (final[-1].created, final[-1].retries) == (3, 2)
 
 
+def test_failures_that_the_server_only_counts_are_sent_again() -> None:
+    failed = {"status": "error", "problem": {"status": 422, "code": "invalid_document"}}
+    counted = {"status": "errors_counted", "first_line": 2, "last_line": 3, "errors": 2}
+    first = lines({"line": 1, **failed}, counted)
+    rest = lines({"line": 1, **failed}, {"line": 2, **failed})
+    with Script((200, {}, first), (200, {}, rest)) as script:
+        with akin_search.Client(script.url) as client:
+            results = list(client.bulk([{"id": id, "text": ""} for id in "abc"]))
+        assert [(result["line"], result["id"]) for result in results] == [
+            (1, "a"),
+            (2, "b"),
+            (3, "c"),
+        ]
+
+
 def test_bulk_gives_up_without_progress() -> None:
     with Script((503, {"retry-after": "9"}, problem(503, "overloaded"))) as script:
         with (

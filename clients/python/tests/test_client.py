@@ -103,8 +103,8 @@ def test_passages(server: Server) -> None:
         assert probe[place["start"] : place["end"]] == BUS[:-1]
         first = f"Größe 🦊🦊: {BUS}"
         compared = client.compare({"text": first}, {"text": probe}, explain=True)["explanation"]
-        for text, side in ((first, "a"), (probe, "b")):
-            [[start, end]] = compared[side]["shared"]
+        for text, side in ((first, compared["a"]), (probe, compared["b"])):
+            [[start, end]] = side["shared"]
             assert text[start:end] == BUS[:-1]
         assert [m["id"] for m in client.passage_matches(probe, page=2)] == ["p/1", "p/2", "p/3"]
         found = client.passage_matches(id="p/2", page=1, filter="@.i > 1", include=["metadata"])

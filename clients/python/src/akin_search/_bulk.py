@@ -164,6 +164,8 @@ class Bulk:
                 break
             for content in lines.feed(chunk):
                 answer = json.loads(content)
+                if "line" not in answer:
+                    continue  # counts failures without a result: these documents are sent again
                 if _is_temporary(answer):
                     failure = ProblemError(answer["problem"])
                     continue
