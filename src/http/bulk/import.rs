@@ -1,4 +1,4 @@
-//! Bulk import: documents are read, prepared, admitted, completed and reported in a pipeline, with
+//! Bulk import: documents are read, prepared, added and reported in a pipeline, with
 //! results in the order of the input while the body is still arriving.
 //!
 //! Documents that have arrived together pass the pipeline as one batch, with one entry in the
@@ -28,7 +28,7 @@ use utoipa::ToSchema;
 
 use crate::background;
 use crate::budget::Reservation;
-use crate::engine::{AddOptions, AddStatus, Added, Admitted, Collection, Engine, PreparedDocument};
+use crate::engine::{AddOptions, AddStatus, Added, Collection, Engine, PreparedDocument};
 use crate::http::access::grant::EndsByItself;
 use crate::http::access::quotas::QuotaPermit;
 use crate::http::bulk::intake::{Batch, BatchPermit, Gathered, Intake, Line};
@@ -122,8 +122,8 @@ impl Bulk {
     }
 }
 
-/// Reads documents in the order of the input, prepares and admits them, and returns each batch with
-/// the future that completes it.
+/// Reads documents in the order of the input and prepares them; the documents of each batch that is
+/// returned have arrived.
 fn added(
     engine: &Arc<Collection>,
     intake: Intake,
@@ -136,39 +136,31 @@ fn added(
     batches
         .map(move |gathered| prepare(Arc::clone(engine), gathered, call))
         .buffered(BATCHES_AHEAD)
-        .then(move |batch| admit(engine, batch))
-        .map(|batch| complete(engine, batch))
+        .then(async |batch| {
+            // A body with batches that are always ready must not starve other requests.
+            tokio::task::yield_now().await;
+            batch
+        })
+        .map(|batch| add(engine, batch))
 }
 
-async fn admit(engine: &Engine, batch: Batch<Prepared>) -> Batch<Admitted> {
-    // A body with batches that are always ready must not starve other requests.
-    tokio::task::yield_now().await;
-    let mut lines = Vec::with_capacity(batch.lines.len());
-    for line in batch.lines {
-        let memory = batch.permit.memory.clone();
-        let admit = async |(prepared, options)| {
-            let options = AddOptions { memory, ..options };
-            Ok(engine.admit(prepared, options).await?)
-        };
-        lines.push(line.and_then(admit).await);
-    }
-    Batch { lines, permit: batch.permit }
-}
-
-async fn complete(engine: &Engine, batch: Batch<Admitted>) -> Batch<Added> {
-    let mut admitted = Vec::with_capacity(batch.lines.len());
-    let mut take = |document| {
-        admitted.push(document);
+/// The documents arrive when this is called; the future checks and stores them.
+fn add(engine: &Engine, batch: Batch<Prepared>) -> impl Future<Output = Batch<Added>> + use<> {
+    let Batch { lines, mut permit } = batch;
+    let mut documents = Vec::with_capacity(lines.len());
+    let mut take = |(document, options)| {
+        documents.push((document, AddOptions { memory: permit.memory.clone(), ..options }));
         Ok(())
     };
-    let lines = batch.lines.into_iter().map(|line| line.then(&mut take));
-    let lines: Vec<Line<()>> = lines.collect();
-    let mut added = engine.complete_all(admitted).await.into_iter();
-    let mut permit = batch.permit;
-    permit.documents = None;
-    let mut next = || Ok(added.next().expect("there is an outcome for each document")?);
-    let lines = lines.into_iter().map(|line| line.then(|()| next())).collect();
-    Batch { lines, permit }
+    let lines: Vec<Line<()>> = lines.into_iter().map(|line| line.then(&mut take)).collect();
+    let adding = engine.add_all(documents);
+    async move {
+        let mut added = adding.await.into_iter();
+        permit.documents = None;
+        let mut next = || Ok(added.next().expect("there is an outcome for each document")?);
+        let lines = lines.into_iter().map(|line| line.then(|()| next())).collect();
+        Batch { lines, permit }
+    }
 }
 
 /// Parses and sketches the documents of a batch, on a blocking thread unless it is small.

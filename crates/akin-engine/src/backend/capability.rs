@@ -7,14 +7,15 @@ use std::sync::Arc;
 use async_trait::async_trait;
 
 use super::local::{
-    ClusterCounts, ClusterNote, ClusterPosition, Clusters, FoundPassages, LocatedPassages,
+    ArrivingText, ClusterCounts, ClusterNote, ClusterPosition, Clusters, FoundPassages, LocatedPassages,
     PassageRequest, PausedWrites, SharedPassages, SketchSearch,
 };
-use super::{BackendError, Candidates, CopiedDocument, Registered, Sketched, Version};
+use super::{BackendError, Candidates, CopiedDocument, Found, Sketched, Version};
 use crate::budget::Reservation;
 use crate::document::{DocumentId, Ordinal};
 use crate::stored::{Changes, Position, Record, SnapshotInfo, Tail};
 use akin_core::index::{ExactSearch, Search};
+use akin_core::passages::TextBlocks;
 use akin_core::text::ShingleSet;
 
 /// Searches for passages.
@@ -38,6 +39,10 @@ pub trait PassageSearch: Send + Sync {
         memory: Option<Arc<Reservation>>,
     ) -> Result<Vec<LocatedPassages>, BackendError>;
 
+    /// Notes a text that is about to be added, so that later searches wait for it. Takes as long as
+    /// making an index of the text.
+    fn note_arriving(&self, blocks: &Arc<TextBlocks>) -> Option<ArrivingText>;
+
     /// Waits until the documents that arrived before a document, and share a gram with it, are
     /// stored or withdrawn. Returns false if a limit left some of them out.
     ///
@@ -45,7 +50,7 @@ pub trait PassageSearch: Send + Sync {
     /// [`BackendError::OverBudget`]
     async fn wait_for_earlier_texts(
         &self,
-        registered: &Registered,
+        found: &Found<'_>,
         request: &PassageRequest,
     ) -> Result<bool, BackendError>;
 }

@@ -1,11 +1,12 @@
 use std::io;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use crate::budget::Exhausted;
 use crate::storage::StorageError;
 
 /// Why an operation of a backend failed.
-#[derive(Debug, thiserror::Error)]
+#[derive(Clone, Debug, thiserror::Error)]
 pub enum BackendError {
     /// A write failed; no further write is acknowledged.
     #[error("the store is out of service: {reason}")]
@@ -34,7 +35,7 @@ pub enum BackendError {
     #[error("{reason}")]
     InUse { reason: String },
     #[error("{path}: {source}", path = path.display())]
-    File { path: PathBuf, source: io::Error },
+    File { path: PathBuf, source: Arc<io::Error> },
     #[error("{reason}")]
     DocumentDamaged { id: String, reason: String },
     #[error("{reason}")]
@@ -53,7 +54,7 @@ impl From<StorageError> for BackendError {
             }
             StorageError::OtherSettings { .. } => Self::OtherSettings { reason },
             StorageError::InUse { .. } => Self::InUse { reason },
-            StorageError::Io { path, source } => Self::File { path, source },
+            StorageError::Io { path, source } => Self::File { path, source: Arc::new(source) },
             StorageError::CorruptDocument { id, .. } => Self::DocumentDamaged { id, reason },
             _ => Self::Store { reason },
         }

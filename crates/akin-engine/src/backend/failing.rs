@@ -1,5 +1,5 @@
-//! A backend for unit tests of the engine that fails every nth write. A write is a call of `store`,
-//! `store_new`, `remove`, `remove_expired` or `remove_where`, of however many documents. Write 1 is
+//! A backend for unit tests of the engine that fails every nth write. A write is a call of `add`,
+//! `remove`, `remove_expired` or `remove_where`, of however many documents. Write 1 is
 //! the first.
 
 use std::sync::Arc;
@@ -9,8 +9,8 @@ use async_trait::async_trait;
 use tokio::sync::watch;
 
 use super::{
-    Backend, BackendError, BackendStats, Candidate, Candidates, ExactCandidates, Matches,
-    PreparedDocument, Records, Registered, Removed, RivalSearch, Sketched, Stored, Version,
+    Adding, Addition, Backend, BackendError, BackendStats, Candidate, Candidates, Check,
+    ExactCandidates, Matches, Records, Removed, Sketched, Version,
 };
 use crate::document::{Content, DocumentId};
 use crate::stored::{Detail, DocumentDetails, Order, Record};
@@ -41,27 +41,14 @@ impl FailingWrites {
 
 #[async_trait]
 impl Backend for FailingWrites {
-    async fn register(
-        &self,
-        document: PreparedDocument,
-        tentative: bool,
-        search: Option<RivalSearch>,
-    ) -> Result<Registered, BackendError> {
-        self.inner.register(document, tentative, search).await
-    }
-
-    async fn store(
-        &self,
-        registered: Registered,
-        only_replaces: bool,
-    ) -> Result<Option<Stored>, BackendError> {
-        self.write()?;
-        self.inner.store(registered, only_replaces).await
-    }
-
-    async fn store_new(&self, registered: Vec<Registered>) -> Result<(), BackendError> {
-        self.write()?;
-        self.inner.store_new(registered).await
+    fn add(self: Arc<Self>, documents: Vec<Addition>, check: Arc<dyn Check>) -> Adding {
+        match self.write() {
+            Ok(()) => Arc::clone(&self.inner).add(documents, check),
+            Err(error) => {
+                let failed = documents.iter().map(|_| Err(error.clone())).collect();
+                Box::pin(std::future::ready(failed))
+            }
+        }
     }
 
     async fn remove(&self, id: &DocumentId) -> Result<bool, BackendError> {

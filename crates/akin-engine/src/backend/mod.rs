@@ -5,12 +5,13 @@
 //! and further operations exist only in some backends: each is a trait of [`capability`], and a
 //! [`Backend`] returns its implementation if it has one.
 //!
-//! Adding a document takes two calls. [`Backend::register`] assigns its number in the order of
-//! arrival and returns its *rivals*: documents that were registered earlier and are still in
-//! flight, so that lookups cannot find them yet. [`Backend::store`] makes it durable and findable.
-//! A caller that registers, looks up, and then checks the rivals has seen every earlier document,
-//! which makes check-and-store atomic.
+//! Adding documents is one call, [`Backend::add`]. Each document gets its number in the order of
+//! arrival; then the backend looks for its near-duplicates among the stored documents and for its
+//! *rivals*, earlier documents that are still in flight, so that lookups cannot find them yet; and
+//! the engine, which is called with what was found, decides ([`Check`]). So every document is
+//! compared with every earlier document, which makes check-and-store atomic.
 
+mod adding;
 mod capability;
 mod clock;
 mod content_hash;
@@ -21,10 +22,11 @@ pub(crate) mod failing;
 pub(crate) mod in_flight;
 mod local;
 pub(crate) mod parallel;
-mod rival;
 mod statistics;
 #[cfg(test)]
 pub(crate) mod testing;
+
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use futures_util::stream::BoxStream;
@@ -39,6 +41,7 @@ use akin_core::scheme::Key;
 use akin_core::sketch::Sketch;
 use akin_core::text::ShingleSet;
 
+pub use adding::{Adding, Addition, Check, Found, Rival, RivalSearch, Rivals, Verdict};
 pub use capability::{
     Backups, ChangeFeed, ClusterKeeping, PassageSearch, Reindexing, SketchOf, SketchScanning,
     SketchView, SnapshotWriting,
@@ -48,12 +51,12 @@ pub(crate) use content_hash::content_hash;
 pub use error::BackendError;
 #[cfg(test)]
 pub(crate) use local::WriteGate;
+pub(crate) use local::ArrivingText;
 pub use local::{
     ClusterCounts, ClusterNote, ClusterPosition, ClusterWork, Clusters, ClustersState,
     FoundPassages, Local, LocalSettings, LocatedPassages, PassageFilter, PassageRequest,
     PausedWrites, SetCache, SharedPassages, SketchSearch, Unfinished,
 };
-pub use rival::{Registered, Rival, RivalSearch, Rivals};
 pub use statistics::{BackendStats, Progress, Recovery, RecoverySource};
 
 /// A document with its set, sketch and keys: everything needed to store and find it.
@@ -70,7 +73,9 @@ pub struct PreparedDocument {
     /// The document is stored only if its id still has the version with this ordinal.
     pub only_over: Option<Ordinal>,
     /// The blocks of the text, for the index of passages if there is one.
-    pub blocks: Option<TextBlocks>,
+    pub blocks: Option<Arc<TextBlocks>>,
+    /// Where later searches for passages find the document while it is in flight.
+    pub(crate) arriving: Option<ArrivingText>,
 }
 
 /// A document copied from another backend, with its ordinal and times.
@@ -170,27 +175,11 @@ pub type Matches = Box<dyn Fn(&DocumentDetails) -> bool + Send>;
 /// returned, even before they are removed.
 #[async_trait]
 pub trait Backend: Send + Sync {
-    /// Assigns the document's number in the order of arrival and, given a search, finds its rivals.
-    /// `tentative`: the document may be withdrawn because of a near-duplicate.
-    async fn register(
-        &self,
-        document: PreparedDocument,
-        tentative: bool,
-        search: Option<RivalSearch>,
-    ) -> Result<Registered, BackendError>;
-
-    /// Makes a registered document durable and findable, replacing an older one with its id. With
-    /// `only_replaces` it is stored only if its id has a document: `None` if there is none. Once
-    /// writing has begun, dropping the future does not stop it.
-    async fn store(
-        &self,
-        registered: Registered,
-        only_replaces: bool,
-    ) -> Result<Option<Stored>, BackendError>;
-
-    /// Stores documents that are all new ([`Registered::is_new`]), given in their order of arrival.
-    /// All or none are stored.
-    async fn store_new(&self, registered: Vec<Registered>) -> Result<(), BackendError>;
+    /// Adds documents. They arrive, in this order, before the call returns; the future checks and
+    /// stores them, in the place of older documents with their ids. Dropping the future withdraws
+    /// the documents of which the writing has not begun. It must be polled otherwise: later
+    /// documents may be waiting for these.
+    fn add(self: Arc<Self>, documents: Vec<Addition>, check: Arc<dyn Check>) -> Adding;
 
     /// Removes a document; `false` if the id does not exist.
     async fn remove(&self, id: &DocumentId) -> Result<bool, BackendError>;

@@ -26,5 +26,6 @@ pub(crate) fn prepared(id: &str, text: &str) -> PreparedDocument {
         whole_document: shingled.whole_document,
         only_over: None,
         blocks: None,
+        arriving: None,
     }
 }

@@ -82,7 +82,7 @@ pub use passages::{
 pub use quality::{CurveAnswer, CurveOf, curve_of};
 pub use quality::{Recall, Sample, Tally};
 pub use types::{
-    AddOptions, AddStatus, Added, Admitted, Answer, FoundBy, Lookup, Match, MatchContainment,
+    AddOptions, AddStatus, Added, Answer, FoundBy, Lookup, Match, MatchContainment,
     MatchDetails, Mode, Note, OnDuplicate, Probe, Stats,
 };
 

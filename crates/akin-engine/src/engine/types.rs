@@ -8,7 +8,7 @@ use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::backend::{BackendStats, Registered};
+use crate::backend::{BackendStats};
 use crate::budget::Reservation;
 use crate::document::{Content, DocumentId, Metadata, Ordinal, Token};
 use crate::engine::{
@@ -60,12 +60,6 @@ pub enum OnDuplicate {
     #[default]
     Keep,
     Skip,
-}
-
-/// A document registered in the order of arrival.
-pub struct Admitted {
-    pub(super) registered: Registered,
-    pub(super) options: AddOptions,
 }
 
 /// The result of an addition.

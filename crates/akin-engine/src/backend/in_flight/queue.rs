@@ -228,8 +228,8 @@ impl Arrival {
     }
 
     /// Waits until the previous arrival with the same id, if any, is stored or withdrawn.
-    pub async fn wait_for_predecessor(&mut self) {
-        if let Some(mut predecessor) = self.predecessor.take() {
+    pub async fn wait_for_predecessor(&self) {
+        if let Some(mut predecessor) = self.predecessor.clone() {
             // An error means that the sender was dropped, so the outcome is decided.
             let _ = predecessor.wait_for(|outcome| *outcome != Outcome::Undecided).await;
         }

@@ -6,10 +6,11 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 
-use super::{FoundPassages, Local, LocatedPassages, PassageRequest, SharedPassages, blocking};
-use crate::backend::{BackendError, Backups, PassageSearch, Registered};
+use super::{ArrivingText, FoundPassages, Local, LocatedPassages, PassageRequest, SharedPassages, blocking};
+use crate::backend::{BackendError, Backups, Found, PassageSearch};
 use crate::budget::Reservation;
 use crate::storage::CopyStop;
+use akin_core::passages::TextBlocks;
 
 #[async_trait]
 impl PassageSearch for Local {
@@ -25,12 +26,16 @@ impl PassageSearch for Local {
         self.locate_found(found, memory).await
     }
 
+    fn note_arriving(&self, blocks: &Arc<TextBlocks>) -> Option<ArrivingText> {
+        self.enter_text(blocks)
+    }
+
     async fn wait_for_earlier_texts(
         &self,
-        registered: &Registered,
+        found: &Found<'_>,
         request: &PassageRequest,
     ) -> Result<bool, BackendError> {
-        self.await_earlier_texts(registered, request).await
+        self.await_earlier_texts(found, request).await
     }
 }
 

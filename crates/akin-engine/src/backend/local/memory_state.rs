@@ -61,7 +61,7 @@ impl MemoryState {
         let Some((old, fingerprint)) =
             replaced.and_then(|old| Some((old, self.catalog.fingerprint(old)?)))
         else {
-            return self.put_new(std::slice::from_ref(durable));
+            return self.put_new(&[durable]);
         };
         self.keep_set(durable);
         self.index.insert(durable.ordinal, &self.in_index(durable));
@@ -82,8 +82,22 @@ impl MemoryState {
         }
     }
 
+    /// Applies durable documents with unlike ids, each with what leaves if it replaces a document.
+    pub fn put_all(&self, durable: &[(DurableDocument, Option<Leaving>)]) {
+        let new = durable.iter().filter(|(_, leaving)| leaving.is_none());
+        let new: Vec<&DurableDocument> = new.map(|(document, _)| document).collect();
+        if !new.is_empty() {
+            self.put_new(&new);
+        }
+        for (document, leaving) in durable {
+            if let Some(leaving) = leaving {
+                self.put(document, leaving);
+            }
+        }
+    }
+
     /// Applies durable documents with new ids.
-    pub fn put_new(&self, durable: &[DurableDocument]) {
+    pub fn put_new(&self, durable: &[&DurableDocument]) {
         // The catalog comes first, so that every ordinal found in the index has an id.
         for document in durable {
             self.keep_set(document);
@@ -101,7 +115,7 @@ impl MemoryState {
 
     fn add_passages(&self, durable: &DurableDocument) {
         if let Some(passages) = &self.passages {
-            passages.add(durable.ordinal, durable.prepared.blocks.as_ref());
+            passages.add(durable.ordinal, durable.prepared.blocks.as_deref());
         }
     }
 

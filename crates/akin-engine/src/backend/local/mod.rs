@@ -2,6 +2,7 @@
 //! [`Local::write`]: it is committed and synced, then applied to the index, then acknowledged. So
 //! the index never contains data that a crash could lose, and writes become visible in log order.
 
+mod adding;
 mod capabilities;
 mod catalog;
 mod changes;
@@ -22,7 +23,6 @@ mod replacements;
 mod set_cache;
 mod settings;
 mod snapshots;
-mod storing;
 mod threads;
 mod view;
 mod writing;
@@ -36,10 +36,9 @@ use tokio::sync::{mpsc, watch};
 use crate::backend::in_flight::InFlight;
 use crate::backend::parallel::cores;
 use crate::backend::{
-    Backend, BackendError, BackendStats, Backups, Candidate, Candidates, ChangeFeed,
-    ClusterKeeping, ExactCandidates, Matches, PassageSearch, PreparedDocument, Progress, Records,
-    Recovery, Registered, Reindexing, Removed, RivalSearch, SketchScanning, Sketched,
-    SnapshotWriting, Stored, Version,
+    Adding, Addition, Backend, BackendError, BackendStats, Backups, Candidate, Candidates,
+    ChangeFeed, Check, ClusterKeeping, ExactCandidates, Matches, PassageSearch, Progress, Records,
+    Recovery, Reindexing, Removed, SketchScanning, Sketched, SnapshotWriting, Version,
 };
 use crate::background::turns::Turns;
 use crate::document::{Content, DocumentId, Ordinal};
@@ -165,32 +164,9 @@ impl Local {
 
 #[async_trait]
 impl Backend for Local {
-    async fn register(
-        &self,
-        document: PreparedDocument,
-        tentative: bool,
-        search: Option<RivalSearch>,
-    ) -> Result<Registered, BackendError> {
-        let document = Arc::new(document);
-        let text = self.enter_text(&document).await?;
-        let ticket = text.as_ref().map(ArrivingText::ticket);
-        let (arrival, rivals) = self.in_flight.enter(&document, tentative, search.as_ref(), ticket);
-        // In this order: a document that is no longer in flight is in the catalog.
-        let is_new = !arrival.has_predecessor()
-            && self.memory.catalog.ordinal(&document.document.id).is_none();
-        Ok(Registered { document, rivals, is_new, tentative, search, arrival, text })
-    }
-
-    async fn store(
-        &self,
-        registered: Registered,
-        only_replaces: bool,
-    ) -> Result<Option<Stored>, BackendError> {
-        self.store_one(registered, only_replaces).await
-    }
-
-    async fn store_new(&self, registered: Vec<Registered>) -> Result<(), BackendError> {
-        self.store_all_new(registered).await
+    fn add(self: Arc<Self>, documents: Vec<Addition>, check: Arc<dyn Check>) -> Adding {
+        let arrived = documents.into_iter().map(|document| self.arrive(document)).collect();
+        Box::pin(async move { self.add_arrived(arrived, &*check).await })
     }
 
     async fn remove(&self, id: &DocumentId) -> Result<bool, BackendError> {

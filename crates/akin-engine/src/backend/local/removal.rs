@@ -19,7 +19,7 @@ const REMOVALS_AT_ONCE: usize = 256;
 
 impl Local {
     pub(super) async fn remove_by_id(&self, id: &DocumentId) -> Result<bool, BackendError> {
-        let mut arrival = self.in_flight.enter_removal(id);
+        let arrival = self.in_flight.enter_removal(id);
         arrival.wait_for_predecessor().await;
         match self.memory.catalog.alive(id, self.settings.clock.now_ms()) {
             Some(Listing { id, ordinal, .. }) => {
@@ -40,7 +40,7 @@ impl Local {
     /// `false` if the document was removed or replaced before its turn.
     async fn remove_one(&self, ordinal: Ordinal) -> Result<bool, BackendError> {
         let Some(listing) = self.memory.catalog.listing(ordinal) else { return Ok(false) };
-        let mut arrival = self.in_flight.enter_removal(&listing.id);
+        let arrival = self.in_flight.enter_removal(&listing.id);
         arrival.wait_for_predecessor().await;
         if self.memory.catalog.ordinal(&listing.id) != Some(ordinal) {
             return Ok(false);

@@ -1,12 +1,15 @@
 //! The near-duplicates of a document that is added: stored documents, and earlier documents in
 //! flight (rivals), which are scored like stored ones.
 
-use std::sync::Arc;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use crate::backend::{Candidates, PreparedDocument, Registered, Rival, RivalSearch, Rivals};
+use async_trait::async_trait;
+
+use super::add::Admitted;
+use crate::backend::{Check, Found, PreparedDocument, Rival, RivalSearch, Rivals, Verdict};
 use crate::engine::lookup::{PageRange, Query, SHINGLES_INLINE_MAX, Scored, put_in_order};
 use crate::engine::{
-    AddOptions, AddStatus, Added, Admitted, Engine, EngineError, Match, Mode, Note, OnDuplicate,
+    AddOptions, AddStatus, Added, Engine, EngineError, Match, Mode, Note, OnDuplicate,
     compute_if,
 };
 use akin_core::measure::Overlap;
@@ -15,13 +18,41 @@ use akin_core::measure::Overlap;
 /// these matches.
 const SCORED_MIN: usize = 4;
 
-/// A document after the search for its near-duplicates.
-pub(super) struct CheckedDocument {
-    pub registered: Registered,
-    /// The document has a near-duplicate, or is contained, and is skipped unless its id is stored.
-    pub only_replaces: bool,
-    /// The result if the document is not stored.
-    pub added: Added,
+/// The documents of a call, and what was found of each.
+pub(super) struct Checks {
+    engine: Engine,
+    documents: Vec<Admitted>,
+    checked: Mutex<Vec<Option<Result<Added, EngineError>>>>,
+}
+
+impl Checks {
+    pub fn new(engine: Engine, documents: Vec<Admitted>) -> Self {
+        let checked = Mutex::new(documents.iter().map(|_| None).collect());
+        Self { engine, documents, checked }
+    }
+
+    /// The documents, each with its result as if it were not stored.
+    pub fn take(&self) -> (Vec<Admitted>, Vec<Option<Result<Added, EngineError>>>) {
+        (self.documents.clone(), std::mem::take(&mut *self.checked()))
+    }
+
+    fn checked(&self) -> MutexGuard<'_, Vec<Option<Result<Added, EngineError>>>> {
+        self.checked.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[async_trait]
+impl Check for Checks {
+    async fn check(&self, number: usize, found: Found<'_>) -> Verdict {
+        let (document, options) = &self.documents[number];
+        let (verdict, checked) = match self.engine.check(document, options, found).await {
+            Ok((Verdict::Again, _)) => return Verdict::Again,
+            Ok((verdict, added)) => (verdict, Ok(added)),
+            Err(error) => (Verdict::Withdraw, Err(error)),
+        };
+        self.checked()[number] = Some(checked);
+        verdict
+    }
 }
 
 /// The outcome of scoring rivals.
@@ -57,52 +88,55 @@ impl Engine {
             agreeing_min: scheme.plan(threshold).agreeing_min,
             threshold,
             rivals_max,
+            candidates: self.search_limits_of_added(),
         }))
     }
 
-    /// The query for the document's candidates, if it may run before the document is checked.
-    pub(super) fn query_ahead<'a>(&self, admitted: &'a Admitted) -> Option<Query<'a>> {
-        let Admitted { registered, options } = admitted;
-        // The scoring data of a record is expensive, and is built only once.
-        let is_ahead = options.needs_search() && !self.takes_records();
-        is_ahead.then(|| self.query(&registered.document, options).ok()).flatten()
-    }
-
-    /// Looks up what the options of the document ask for. `looked_up`: the candidates of
-    /// [`query_ahead`](Self::query_ahead), if they were looked up.
-    pub(super) async fn check(
+    /// Looks for what the options of the document ask for, and decides. The result is that of a
+    /// document that is not stored.
+    async fn check(
         &self,
-        admitted: Admitted,
-        looked_up: Option<Candidates>,
-    ) -> Result<CheckedDocument, EngineError> {
-        let (passages, memory) = (admitted.options.passages, admitted.options.memory.clone());
-        let mut checked = self.check_duplicates(admitted, looked_up).await?;
-        let Some(check) = passages else { return Ok(checked) };
-        if checked.only_replaces && !self.replaces(&mut checked.registered).await? {
-            return Ok(checked);
+        document: &PreparedDocument,
+        options: &AddOptions,
+        mut found: Found<'_>,
+    ) -> Result<(Verdict, Added), EngineError> {
+        let (mut verdict, mut added) =
+            self.check_duplicates(document, options, &mut found).await?;
+        let Some(check) = options.passages else { return Ok((verdict, added)) };
+        let is_searched = match verdict {
+            Verdict::Store => true,
+            Verdict::Replace => self.replaces(document, &found).await?,
+            Verdict::Withdraw | Verdict::Again => false,
+        };
+        if is_searched {
+            let memory = options.memory.clone();
+            let passages = self.passages_at_arrival(document, &found, check, memory).await?;
+            if check.on_contained == OnDuplicate::Skip && !passages.matches.is_empty() {
+                verdict = Verdict::Replace;
+            }
+            added.passages = Some(passages);
         }
-        let found = self.passages_at_arrival(&checked.registered, check, memory).await?;
-        let is_contained = !found.matches.is_empty();
-        checked.only_replaces |= check.on_contained == OnDuplicate::Skip && is_contained;
-        checked.added.passages = Some(found);
-        Ok(checked)
+        Ok((verdict, added))
     }
 
     /// Whether the id of a document is stored, once its earlier versions are stored or withdrawn.
-    async fn replaces(&self, registered: &mut Registered) -> Result<bool, EngineError> {
-        registered.arrival.wait_for_predecessor().await;
-        let id = registered.document.document.id.clone();
-        Ok(self.backend.sketched(&[id]).await?.pop().flatten().is_some())
+    async fn replaces(
+        &self,
+        document: &PreparedDocument,
+        found: &Found<'_>,
+    ) -> Result<bool, EngineError> {
+        found.wait_for_earlier_versions().await;
+        let id = std::slice::from_ref(&document.document.id);
+        Ok(self.backend.sketched(id).await?.pop().flatten().is_some())
     }
 
-    /// Looks up the document's near-duplicates in the index and among its rivals.
+    /// Looks up the document's near-duplicates among the candidates and its rivals.
     async fn check_duplicates(
         &self,
-        admitted: Admitted,
-        mut looked_up: Option<Candidates>,
-    ) -> Result<CheckedDocument, EngineError> {
-        let Admitted { mut registered, options } = admitted;
-        let prepared = Arc::clone(&registered.document);
+        prepared: &PreparedDocument,
+        options: &AddOptions,
+        found: &mut Found<'_>,
+    ) -> Result<(Verdict, Added), EngineError> {
         let mut added = Added {
             id: prepared.document.id.clone(),
             status: AddStatus::Skipped,
@@ -115,27 +149,24 @@ impl Engine {
             passages: None,
         };
         if !options.needs_search() {
-            return Ok(CheckedDocument { registered, only_replaces: false, added });
+            return Ok((Verdict::Store, added));
         }
-        let query = self.query(&prepared, &options)?;
+        let query = self.query(prepared, options)?;
         let skips = options.on_duplicate == OnDuplicate::Skip;
-        loop {
-            let found = self.find(&query, looked_up.take()).await?;
-            let mut scored = found.scored;
-            let rivals = std::mem::take(&mut registered.rivals);
-            let scoring = self.score_rivals(&query, rivals, skips, &mut scored).await?;
-            // All near-duplicates in flight were withdrawn: a new search may find more.
-            if skips && scored.is_empty() && scoring.truncated && scoring.withdrawn > 0 {
-                registered.find_rivals_again();
-                continue;
-            }
-            put_in_order(&mut scored);
-            (added.duplicates, added.more) =
-                Self::page(scored, PageRange::first(query.limit), query.memory)?;
-            added.truncated = scoring.truncated || found.truncated;
-            let only_replaces = skips && !added.duplicates.is_empty();
-            return Ok(CheckedDocument { registered, only_replaces, added });
+        let matches = self.find(&query, found.candidates.take()).await?;
+        let mut scored = matches.scored;
+        let rivals = std::mem::take(&mut found.rivals);
+        let scoring = self.score_rivals(&query, rivals, skips, &mut scored).await?;
+        // All near-duplicates in flight were withdrawn: a new search may find more.
+        if skips && scored.is_empty() && scoring.truncated && scoring.withdrawn > 0 {
+            return Ok((Verdict::Again, added));
         }
+        put_in_order(&mut scored);
+        (added.duplicates, added.more) =
+            Self::page(scored, PageRange::first(query.limit), query.memory)?;
+        added.truncated = scoring.truncated || matches.truncated;
+        let is_near = skips && !added.duplicates.is_empty();
+        Ok((if is_near { Verdict::Replace } else { Verdict::Store }, added))
     }
 
     fn query<'a>(
@@ -157,8 +188,7 @@ impl Engine {
             conditions: None,
             record: self.record_query(&prepared.document.content, minimum)?,
             memory: options.memory.as_deref(),
-            // A member beyond the limit, as the document itself may be among the members.
-            members_max: limit + 1,
+            members_max: self.members_of_added(),
         })
     }
 

@@ -1,34 +1,20 @@
 //! Repeats writes in the new collection after a reindex replaced the old collection.
 
-use std::sync::Arc;
-
-use super::add::Outcomes;
+use super::add::{Admitted, Outcomes};
 use crate::backend::PreparedDocument;
-use crate::engine::{AddOptions, Admitted, Engine, EngineError, compute_if};
-
-/// The data needed to add a document again.
-pub(super) struct Addition {
-    prepared: Arc<PreparedDocument>,
-    options: AddOptions,
-}
-
-impl From<&Admitted> for Addition {
-    fn from(Admitted { registered, options }: &Admitted) -> Self {
-        Self { prepared: Arc::clone(&registered.document), options: options.clone() }
-    }
-}
+use crate::engine::{Engine, EngineError, compute_if};
 
 impl Engine {
     /// Adds the documents to the successor that were refused because of it.
     pub(super) async fn repeat_superseded(
         &self,
-        additions: Vec<Addition>,
+        additions: Vec<Admitted>,
         outcomes: Outcomes,
     ) -> Outcomes {
         let is_superseded =
             |outcome: &Result<_, _>| matches!(outcome, Err(EngineError::Superseded));
         let again = additions.into_iter().zip(&outcomes);
-        let again: Vec<Addition> = again
+        let again: Vec<Admitted> = again
             .filter(|(_, outcome)| is_superseded(outcome))
             .map(|(addition, _)| addition)
             .collect();
@@ -44,12 +30,12 @@ impl Engine {
     }
 
     /// Adds in the given order, so the last document is kept if several have the same id.
-    pub(super) async fn add_to_successor(&self, additions: Vec<Addition>) -> Outcomes {
+    pub(super) async fn add_to_successor(&self, additions: Vec<Admitted>) -> Outcomes {
         let Some(next) = self.successor.get().map(|collection| collection.engine.clone()) else {
             return additions.iter().map(|_| Err(EngineError::Superseded)).collect();
         };
         let (engine, count) = (next.clone(), additions.len());
-        let prepare = move |Addition { prepared, options }| {
+        let prepare = move |(prepared, options): Admitted| {
             let again = engine.prepare(prepared.document.clone());
             let over = |new| PreparedDocument { only_over: prepared.only_over, ..new };
             (again.map(over), options)
@@ -59,18 +45,18 @@ impl Engine {
             Ok(prepared) => prepared,
             Err(error) => return vec![Err(error); count],
         };
-        let (mut admitted, mut outcomes) = (Vec::new(), Vec::new());
+        let (mut again, mut outcomes) = (Vec::new(), Vec::new());
         for (prepared, options) in prepared {
-            match async { next.admit(prepared?, options).await }.await {
+            match prepared {
                 Ok(document) => {
-                    admitted.push(document);
+                    again.push((document, options));
                     outcomes.push(None);
                 }
                 Err(error) => outcomes.push(Some(Err(error))),
             }
         }
         // The successor may have been superseded, too.
-        let mut added = Box::pin(next.complete_all(admitted)).await.into_iter();
+        let mut added = Box::pin(next.add_all(again)).await.into_iter();
         let mut next = || added.next().expect("there is an outcome for each document");
         outcomes.into_iter().map(|outcome| outcome.unwrap_or_else(&mut next)).collect()
     }

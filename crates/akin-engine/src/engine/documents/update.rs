@@ -57,8 +57,7 @@ impl Engine {
         };
         let prepared = compute_if(weight > CONTENT_INLINE_BYTES_MAX, prepare).await??;
         let options = AddOptions { check: false, ..AddOptions::default() };
-        let admitted = self.admit(prepared, options).await?;
-        self.complete(admitted).await
+        self.add_prepared(prepared, options).await
     }
 }
 
@@ -134,8 +133,7 @@ mod tests {
         let ordinal = engine.get(&document.id).await.unwrap().ordinal;
         engine.remove(&document.id).await.unwrap();
         let prepared = engine.prepare_over(document, ordinal).unwrap();
-        let admitted = engine.admit(prepared, AddOptions::default()).await.unwrap();
-        let outcome = engine.complete(admitted).await;
+        let outcome = engine.add_prepared(prepared, AddOptions::default()).await;
         assert!(matches!(outcome, Err(EngineError::DocumentChanged)), "{outcome:?}");
     }
 

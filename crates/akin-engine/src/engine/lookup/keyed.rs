@@ -42,23 +42,28 @@ struct Probed<'a> {
 }
 
 impl Engine {
-    /// Searches the candidates of all keyed queries in a single batch; `None` for other queries. If
-    /// the backend fails, all results are `None`, and each query's own lookup reports the error.
-    pub(crate) async fn candidates_of_all(
+    /// The limits of the first search for candidates of a document that is added, if the search
+    /// takes the document's keys and the sketch alone.
+    pub(crate) fn search_limits_of_added(&self) -> Option<SearchLimits> {
+        let by_keys = !self.takes_records() && !matches!(self.analyser.scheme, Scheme::Prefix(_));
+        by_keys.then(|| self.search_limits(CHECKED_AT_ONCE, self.members_of_added(), 1))
+    }
+
+    /// Members of each set that a search for an added document returns: one beyond the reported
+    /// near-duplicates, as the document itself may be among the members.
+    pub(crate) fn members_of_added(&self) -> usize {
+        self.settings.limits.duplicates_max + 1
+    }
+
+    fn search_limits(
         &self,
-        queries: &[Option<Query<'_>>],
-    ) -> Vec<Option<Candidates>> {
-        let by_keys = |query: &&Query<'_>| self.goes_by_keys(query);
-        let keyed = queries.iter().flatten().filter(by_keys);
-        let keyed: Vec<_> = keyed.map(|query| (query, self.probed(query))).collect();
-        let first = |(query, probed)| self.search(query, probed, self.founds_max(query)[0]);
-        let searches: Vec<_> =
-            keyed.iter().map(|(query, probed)| first((*query, probed))).collect();
-        let found = self.backend.candidates(&searches).await;
-        let mut found = found.unwrap_or_default().into_iter();
-        let candidates =
-            |query: &Option<Query<'_>>| query.as_ref().filter(by_keys).and_then(|_| found.next());
-        queries.iter().map(candidates).collect()
+        found_max: usize,
+        members_max: usize,
+        postings_of_each: usize,
+    ) -> SearchLimits {
+        let compared_max = self.settings.limits.candidates_max.max(found_max);
+        let postings_max = compared_max.saturating_mul(postings_of_each);
+        SearchLimits { postings_max, compared_max, found_max, members_max }
     }
 
     pub(super) fn goes_by_keys(&self, query: &Query<'_>) -> bool {
@@ -81,14 +86,8 @@ impl Engine {
         probed: &'a Probed<'_>,
         found_max: usize,
     ) -> Search<'a> {
-        let candidates_max = self.settings.limits.candidates_max.max(found_max);
         let postings_of_each = if query.record.is_some() { POSTINGS_OF_RECORD } else { 1 };
-        let limits = SearchLimits {
-            postings_max: candidates_max.saturating_mul(postings_of_each),
-            compared_max: candidates_max,
-            found_max,
-            members_max: query.members_max,
-        };
+        let limits = self.search_limits(found_max, query.members_max, postings_of_each);
         let (sketch, fingerprint) = (query.sketch, query.fingerprint);
         let agreeing_min = probed.plan.agreeing_min;
         Search::new(&probed.keys, sketch, fingerprint, query.threshold, agreeing_min, limits)
@@ -107,7 +106,7 @@ impl Engine {
     }
 
     /// Searches and checks, and repeats both if candidates are removed at the same time.
-    /// `looked_up`: the query's result of [`candidates_of_all`](Self::candidates_of_all), if any.
+    /// `looked_up`: the result of the first search, if it is known.
     pub(super) async fn find_by_keys(
         &self,
         query: &Query<'_>,

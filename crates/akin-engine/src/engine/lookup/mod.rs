@@ -168,7 +168,7 @@ impl Match {
 
 impl Engine {
     /// Stored documents at or over the threshold, in the order in which they are reported.
-    /// `looked_up`: the query's result of [`candidates_of_all`](Self::candidates_of_all), if any.
+    /// `looked_up`: the result of the first search by keys, if it is known.
     pub(crate) async fn find(
         &self,
         query: &Query<'_>,

@@ -8,7 +8,7 @@ use utoipa::ToSchema;
 use akin_core::passages::TextBlocks;
 
 use super::{ContainedOf, Guarantee, PassageMatch, PassageQuery, ProbeText, no_text};
-use crate::backend::Registered;
+use crate::backend::{Found, PreparedDocument};
 use crate::budget::Reservation;
 use crate::document::Content;
 use crate::engine::lookup::charging::reserve;
@@ -67,7 +67,8 @@ impl Engine {
     /// `PassagesOff`, `OverBudget`, `OutOfService`, `Store`.
     pub(in crate::engine) async fn passages_at_arrival(
         &self,
-        registered: &Registered,
+        document: &PreparedDocument,
+        found: &Found<'_>,
         check: ContainmentCheck,
         memory: Option<Arc<Reservation>>,
     ) -> Result<AddedPassages, EngineError> {
@@ -82,14 +83,14 @@ impl Engine {
             memory: of_search.as_ref(),
             ..PassageQuery::default()
         };
-        let document = &registered.document.document;
+        let document = &document.document;
         let Content::Text(text) = &document.content else { return Err(no_text()) };
         reserve(query.memory, text.len())?;
         let (text, words) = self.cut_words(text.clone()).await?;
         let words = Arc::new(words);
         let probe = ProbeText { text, words, own_id: Some(document.id.clone()) };
         let request = self.passage_request(&probe, &query)?;
-        let saw_all = search.wait_for_earlier_texts(registered, &request).await?;
+        let saw_all = search.wait_for_earlier_texts(found, &request).await?;
         let page = self.search_passages(search, &probe, &query, request).await?;
         reserve(memory.as_deref(), page.bytes())?;
         let answer = page.answer(settings, query.words_min(settings), probe.words.len());

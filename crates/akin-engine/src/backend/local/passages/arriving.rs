@@ -2,6 +2,7 @@
 //! search for passages waits for the earlier texts that share a gram with it: then it sees every
 //! document that arrived earlier, and documents wait for earlier documents only.
 
+use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
@@ -13,10 +14,10 @@ use super::blocking;
 use super::search::{PassageRequest, of_index};
 use crate::backend::in_flight::Outcome;
 use crate::backend::local::Local;
-use crate::backend::{BackendError, PreparedDocument, Registered};
+use crate::backend::{BackendError, Found};
 use crate::document::Ordinal;
 
-/// Longer texts are indexed on a blocking thread: shorter texts take less than a millisecond.
+/// Longer texts leave the index on a blocking thread: shorter texts take less than a millisecond.
 const INLINE_WORDS_MAX: usize = 16_384;
 
 /// The texts in flight by their tickets. A text is in the index before its document arrives, and
@@ -31,7 +32,8 @@ pub(crate) struct ArrivingTexts {
 pub(crate) struct ArrivingText {
     texts: Arc<ArrivingTexts>,
     ticket: Ordinal,
-    document: Option<Arc<PreparedDocument>>,
+    /// `None` once it was dropped.
+    blocks: Option<Arc<TextBlocks>>,
 }
 
 impl ArrivingTexts {
@@ -40,14 +42,12 @@ impl ArrivingTexts {
         Arc::new(Self { index: BlockIndex::new(settings), count, next_ticket })
     }
 
-    fn enter(self: Arc<Self>, document: Arc<PreparedDocument>) -> ArrivingText {
+    fn enter(self: Arc<Self>, blocks: Arc<TextBlocks>) -> ArrivingText {
         let number = self.next_ticket.fetch_add(1, Ordering::Relaxed);
         let ticket = Ordinal::try_from(number).expect("2^48 documents take years");
-        if let Some(blocks) = &document.blocks {
-            self.count.fetch_add(1, Ordering::Relaxed);
-            self.index.insert(ticket, blocks);
-        }
-        ArrivingText { texts: self, ticket, document: Some(document) }
+        self.count.fetch_add(1, Ordering::Relaxed);
+        self.index.insert(ticket, &blocks);
+        ArrivingText { texts: self, ticket, blocks: Some(blocks) }
     }
 
     /// The tickets of the texts that share a gram with the words, and whether these are all.
@@ -71,16 +71,20 @@ impl ArrivingText {
     }
 }
 
+impl fmt::Debug for ArrivingText {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "ArrivingText({})", self.ticket.get())
+    }
+}
+
 impl Drop for ArrivingText {
     fn drop(&mut self) {
-        let Some(document) = self.document.take() else { return };
+        let Some(blocks) = self.blocks.take() else { return };
         let (texts, ticket) = (Arc::clone(&self.texts), self.ticket);
-        let is_long = words(&document) > INLINE_WORDS_MAX;
+        let is_long = blocks.words() > INLINE_WORDS_MAX;
         let remove = move || {
-            if let Some(blocks) = &document.blocks {
-                texts.index.remove(ticket, blocks);
-                texts.count.fetch_sub(1, Ordering::Relaxed);
-            }
+            texts.index.remove(ticket, &blocks);
+            texts.count.fetch_sub(1, Ordering::Relaxed);
         };
         match Handle::try_current() {
             Ok(runtime) if is_long => drop(runtime.spawn_blocking(remove)),
@@ -89,24 +93,13 @@ impl Drop for ArrivingText {
     }
 }
 
-fn words(document: &PreparedDocument) -> usize {
-    document.blocks.as_ref().map_or(0, TextBlocks::words)
-}
-
 impl Local {
-    /// `None` for a document without passages.
-    pub(in crate::backend::local) async fn enter_text(
+    /// Notes a text that is about to be added; `None` without an index of passages.
+    pub(in crate::backend::local) fn enter_text(
         &self,
-        document: &Arc<PreparedDocument>,
-    ) -> Result<Option<ArrivingText>, BackendError> {
-        let Some(texts) = self.arriving_texts.as_ref().filter(|_| document.blocks.is_some()) else {
-            return Ok(None);
-        };
-        let (texts, document) = (Arc::clone(texts), Arc::clone(document));
-        if words(&document) <= INLINE_WORDS_MAX {
-            return Ok(Some(texts.enter(document)));
-        }
-        blocking(move || Ok(Some(texts.enter(document)))).await
+        blocks: &Arc<TextBlocks>,
+    ) -> Option<ArrivingText> {
+        Some(Arc::clone(self.arriving_texts.as_ref()?).enter(Arc::clone(blocks)))
     }
 
     /// Waits until the documents that arrived before a document, and share a gram with it, are
@@ -116,10 +109,10 @@ impl Local {
     /// [`BackendError::OverBudget`]
     pub(in crate::backend::local) async fn await_earlier_texts(
         &self,
-        registered: &Registered,
+        found: &Found<'_>,
         request: &PassageRequest,
     ) -> Result<bool, BackendError> {
-        let own = usize::from(registered.text.is_some());
+        let own = usize::from(found.has_text);
         let Some(texts) = self.arriving_texts.clone() else { return Ok(true) };
         if texts.count.load(Ordering::SeqCst) <= own {
             return Ok(true);
@@ -133,7 +126,7 @@ impl Local {
         };
         let (tickets, is_complete) = blocking(search).await?;
         // Without a turn, which an earlier document may need.
-        for outcome in registered.arrival.earlier_texts(tickets) {
+        for outcome in found.arrival.earlier_texts(tickets) {
             decided(outcome).await;
         }
         Ok(is_complete)

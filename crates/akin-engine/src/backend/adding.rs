@@ -1,0 +1,122 @@
+//! Adding documents: what a backend finds of each, and what the engine decides.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use futures_util::future::BoxFuture;
+use tokio::sync::watch;
+
+use super::in_flight::{Arrival, Outcome};
+use super::local::ArrivingText;
+use super::{BackendError, Candidates, PreparedDocument, Stored};
+use akin_core::index::SearchLimits;
+use akin_core::scheme::{Key, Threshold};
+
+/// A document that is added.
+pub struct Addition {
+    pub document: Arc<PreparedDocument>,
+    /// `None` if its near-duplicates are not looked for.
+    pub search: Option<RivalSearch>,
+    /// The document may be withdrawn because of another document.
+    pub tentative: bool,
+    /// Its check waits for documents in flight that share passages with it.
+    pub waits_for_texts: bool,
+    /// Where later searches for passages find it.
+    pub(crate) text: Option<ArrivingText>,
+}
+
+/// Selects the documents in flight that are rivals of a document, and the stored documents that are
+/// candidates.
+#[derive(Clone, Debug)]
+pub struct RivalSearch {
+    /// Rivals and candidates share at least one of these keys.
+    pub keys: Vec<Key>,
+    /// The least number of slots in which the sketch agrees with the document's.
+    pub agreeing_min: u32,
+    /// The resemblance from which documents count as near-duplicates.
+    pub threshold: Threshold,
+    /// The maximum number of rivals: the earliest rivals of a tentative document, otherwise the
+    /// rivals with the best-agreeing sketches.
+    pub rivals_max: usize,
+    /// The limits of the lookup of candidates; `None` if the engine looks them up by other means.
+    pub candidates: Option<SearchLimits>,
+}
+
+/// Decides about the documents of a call; the engine's.
+#[async_trait]
+pub trait Check: Send + Sync {
+    /// Decides about the document with this number in the call.
+    async fn check(&self, number: usize, found: Found<'_>) -> Verdict;
+}
+
+/// What a backend found of a document, once the document had its number in the order of arrival: so
+/// every earlier document is among the stored documents, or is a rival.
+pub struct Found<'a> {
+    /// `None` if they are to be looked up by the check.
+    pub candidates: Option<Candidates>,
+    pub rivals: Rivals,
+    pub(crate) arrival: &'a Arrival,
+    pub(crate) has_text: bool,
+}
+
+/// What happens to a document.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    Store,
+    /// Store it if its id has a stored document.
+    Replace,
+    Withdraw,
+    /// Check it again, with the rivals of then.
+    Again,
+}
+
+/// For each document of a call whether and how it was stored, in the order of the call.
+pub type Adding = BoxFuture<'static, Vec<Result<Option<Stored>, BackendError>>>;
+
+/// Earlier documents in flight, with other ids.
+#[derive(Default)]
+pub struct Rivals {
+    pub found: Vec<Rival>,
+    /// A limit was reached, so some rivals may be missing.
+    pub truncated: bool,
+}
+
+/// A document that arrived earlier and is not in the index yet.
+pub struct Rival {
+    pub document: Arc<PreparedDocument>,
+    /// `None` if the rival is certain to be stored, so that waiting is unnecessary.
+    pub(crate) outcome: Option<watch::Receiver<Outcome>>,
+}
+
+impl Addition {
+    pub fn new(
+        mut document: PreparedDocument,
+        search: Option<RivalSearch>,
+        tentative: bool,
+        waits_for_texts: bool,
+    ) -> Self {
+        let text = document.arriving.take();
+        Self { document: Arc::new(document), search, tentative, waits_for_texts, text }
+    }
+}
+
+impl Found<'_> {
+    /// Waits until the earlier versions of the document are stored or withdrawn.
+    pub async fn wait_for_earlier_versions(&self) {
+        self.arrival.wait_for_predecessor().await;
+    }
+}
+
+impl Rival {
+    /// Whether [`Rival::was_stored`] may have to wait.
+    pub fn is_waited_for(&self) -> bool {
+        self.outcome.is_some()
+    }
+
+    /// Waits until the rival is stored (`true`) or withdrawn.
+    pub async fn was_stored(self) -> bool {
+        let Some(mut outcome) = self.outcome else { return true };
+        let decided = outcome.wait_for(|outcome| *outcome != Outcome::Undecided).await;
+        decided.is_ok_and(|outcome| *outcome == Outcome::Stored)
+    }
+}
