@@ -20,8 +20,8 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use akin::backend::{
-    Backend, Clock, Local, LocalSettings, PreparedDocument, Progress, Reindexing, SetCache,
-    SnapshotWriting,
+    Addition, Backend, Check, Clock, Found, Local, LocalSettings, PreparedDocument, Progress,
+    Reindexing, SetCache, SnapshotWriting, Verdict,
 };
 use akin::document::{Content, Document, DocumentId, Ordinal};
 use akin::storage::{StorageSettings, Store, Sync};
@@ -190,12 +190,22 @@ fn make(dir: &Path, documents: u32) {
     std::process::exit(0);
 }
 
+/// Stores every document.
+struct Unchecked;
+
+#[async_trait::async_trait]
+impl Check for Unchecked {
+    async fn check(&self, _number: usize, _found: Found<'_>) -> Verdict {
+        Verdict::Store
+    }
+}
+
 async fn store(local: &Arc<Local>, numbers: std::ops::Range<u32>) {
     let store = |number| {
         let local = Arc::clone(local);
         let task = tokio::spawn(async move {
-            let registered = local.register(prepared(number), false, None).await?;
-            local.store(registered, false).await
+            let addition = Addition::new(prepared(number), None, false, false);
+            local.add(vec![addition], Arc::new(Unchecked)).await.remove(0)
         });
         async { task.await.expect("it does not panic").map(|_| ()) }
     };
@@ -233,6 +243,7 @@ fn prepared(number: u32) -> PreparedDocument {
         whole_document: false,
         only_over: None,
         blocks: None,
+        arriving: None,
     }
 }
 

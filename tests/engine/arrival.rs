@@ -13,7 +13,7 @@ use tempfile::tempdir;
 
 use crate::corpus::{edited, words};
 use crate::numbers::Numbers;
-use crate::{add, id, lookup, open, open_with, similar, text};
+use crate::{add, arrive, id, lookup, open, open_with, similar, text};
 
 const SKIP: AddOptions = AddOptions {
     check: true,
@@ -152,12 +152,11 @@ async fn skip_replaces_a_version_that_arrived_earlier_and_is_not_stored_yet() {
     let engine = open(dir.path());
     let near = near_copies(7, 3);
     add(&engine, text("mirror", &near[0])).await;
-    let mut admitted = Vec::new();
-    for (content, options) in [(&near[1], AddOptions::default()), (&near[2], SKIP)] {
-        let prepared = engine.prepare(text("page", content)).unwrap();
-        admitted.push(engine.admit(prepared, options).await.unwrap());
-    }
-    let added = engine.complete_all(admitted).await.into_iter().map(|added| added.unwrap().status);
+    let versions = [(&near[1], AddOptions::default()), (&near[2], SKIP)];
+    let versions = versions
+        .map(|(content, options)| (engine.prepare(text("page", content)).unwrap(), options));
+    let added = engine.add_all(versions.into()).await.into_iter();
+    let added = added.map(|added| added.unwrap().status);
     assert_eq!(added.collect::<Vec<_>>(), [AddStatus::Created, AddStatus::Replaced]);
 }
 
@@ -249,9 +248,7 @@ async fn concurrent_posts_of_one_id_leave_one_document() {
 async fn an_aborted_addition_leaves_nothing_in_flight() {
     let dir = tempdir().unwrap();
     let engine = open(dir.path());
-    let prepared = engine.prepare(text("a", "one two three four five")).unwrap();
-    let admitted = engine.admit(prepared, SKIP).await.unwrap();
-    drop(admitted);
+    drop(arrive(&engine, text("a", "one two three four five"), SKIP));
     let added = engine.add(text("b", "one two three four five"), SKIP).await.unwrap();
     assert_eq!(added.status, AddStatus::Created);
 }
@@ -261,18 +258,16 @@ async fn an_aborted_addition_leaves_nothing_in_flight() {
 async fn the_search_repeats_once_all_rivals_are_withdrawn() {
     let dir = tempdir().unwrap();
     let engine = open(dir.path());
-    let mut admitted = Vec::new();
+    let mut arrived = Vec::new();
     for (number, copy) in near_copies(4_000, 62).into_iter().enumerate() {
-        let prepared = engine.prepare(text(&number.to_string(), &copy)).unwrap();
-        admitted.push(engine.admit(prepared, SKIP).await.unwrap());
+        arrived.push(arrive(&engine, text(&number.to_string(), &copy), SKIP));
     }
-    let (last, first) = (admitted.pop().unwrap(), admitted.pop().unwrap());
-    let (last, first) = tokio::join!(engine.complete(last), async {
-        drop(admitted);
-        engine.complete(first).await
+    let (last, first) = (arrived.pop().unwrap(), arrived.pop().unwrap());
+    let (last, first) = tokio::join!(last, async {
+        drop(arrived);
+        first.await
     });
-    assert_eq!(first.unwrap().status, AddStatus::Created);
-    let last = last.unwrap();
+    assert_eq!(first.status, AddStatus::Created);
     assert_eq!((last.status, last.duplicates[0].id.as_str()), (AddStatus::Skipped, "60"));
 }
 
@@ -285,8 +280,7 @@ async fn a_document_about_to_be_replaced_is_reported_once() {
     let [old, between, new, other] = ends.map(|end| format!("{page}{end}"));
     add(&engine, text("a", &old)).await;
     add(&engine, text("c", &between)).await;
-    let replacing = engine.prepare(text("a", &new)).unwrap();
-    let _replacing = engine.admit(replacing, AddOptions::default()).await.unwrap();
+    let _replacing = arrive(&engine, text("a", &new), AddOptions::default());
     let told = add(&engine, text("b", &other)).await.duplicates;
     assert_eq!(told.iter().map(|found| found.id.as_str()).collect::<Vec<_>>(), ["a", "c"]);
 }

@@ -4,15 +4,15 @@
 use std::collections::BTreeMap;
 
 use akin::engine::{
-    AddOptions, AddStatus, Added, Admitted, CollectionSettings, ContainedOf, ContainmentCheck,
-    Engine, OnDuplicate,
+    AddOptions, AddStatus, Added, CollectionSettings, ContainedOf, ContainmentCheck, Engine,
+    OnDuplicate,
 };
 use futures_util::future::join_all;
 use tempfile::tempdir;
 
 use crate::equal_runs::covered_by_runs;
 use crate::numbers::Numbers;
-use crate::{id, text, try_open};
+use crate::{arrive, id, text, try_open};
 
 /// The guaranteed length.
 const RUN: usize = 13;
@@ -59,22 +59,13 @@ async fn add_together(
     options: AddOptions,
     numbers: &mut Numbers,
 ) -> Vec<Added> {
-    let mut tasks: Vec<Vec<(usize, Admitted)>> = (0..8).map(|_| Vec::new()).collect();
+    let mut tasks: Vec<Vec<_>> = (0..8).map(|_| Vec::new()).collect();
     for (number, words) in texts.iter().enumerate() {
         let document = text(&number.to_string(), &words.join(" "));
-        let prepared = engine.prepare(document).unwrap();
-        let admitted = engine.admit(prepared, options.clone()).await.unwrap();
-        tasks[numbers.below(8)].push((number, admitted));
+        let adding = arrive(engine, document, options.clone());
+        tasks[numbers.below(8)].push(async move { (number, adding.await) });
     }
-    let complete = |task: Vec<(usize, Admitted)>| {
-        let engine = engine.clone();
-        tokio::spawn(async move {
-            let (at, admitted): (Vec<_>, Vec<_>) = task.into_iter().unzip();
-            let added = engine.complete_all(admitted).await;
-            at.into_iter().zip(added.into_iter().map(Result::unwrap)).collect::<Vec<_>>()
-        })
-    };
-    let done = join_all(tasks.into_iter().map(complete)).await;
+    let done = join_all(tasks.into_iter().map(|task| tokio::spawn(join_all(task)))).await;
     let mut added: Vec<_> = done.into_iter().flat_map(Result::unwrap).collect();
     added.sort_by_key(|(at, _)| *at);
     added.into_iter().map(|(_, added)| added).collect()
@@ -162,15 +153,13 @@ async fn a_document_that_is_given_up_is_not_seen() {
     let engine = try_open(dir.path(), settings()).unwrap();
     let words = (0..30).map(|at| format!("w{at}")).collect::<Vec<_>>().join(" ");
     let options = options(OnDuplicate::Skip, 0.9);
-    let first = engine.prepare(text("a", &words)).unwrap();
-    let first = engine.admit(first, options.clone()).await.unwrap();
-    let second = engine.prepare(text("b", &words)).unwrap();
-    let second = engine.admit(second, options.clone()).await.unwrap();
-    let (second, ()) = tokio::join!(engine.complete(second), async {
+    let first = arrive(&engine, text("a", &words), options.clone());
+    let second = arrive(&engine, text("b", &words), options.clone());
+    let (second, ()) = tokio::join!(second, async {
         tokio::task::yield_now().await;
         drop(first);
     });
-    assert_eq!(second.unwrap().status, AddStatus::Created);
+    assert_eq!(second.status, AddStatus::Created);
     let third = engine.add(text("c", &words), options).await.unwrap();
     assert_eq!(third.status, AddStatus::Skipped);
     assert_eq!(third.passages.unwrap().matches[0].id, id("b"));

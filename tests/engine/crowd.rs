@@ -55,14 +55,12 @@ async fn truncated_crowd_lookups_say_so_and_find_equals() {
 async fn crowds_in_flight_are_reported_up_to_the_limit() {
     let dir = tempdir().unwrap();
     let engine = open(dir.path());
-    let mut admitted = Vec::new();
-    for number in 0..60 {
-        let prepared = engine.prepare(text(&format!("{number}"), &copy(number))).unwrap();
-        admitted.push(engine.admit(prepared, AddOptions::default()).await.unwrap());
-    }
-    let added = futures_util::future::join_all(admitted.into_iter().map(|a| engine.complete(a)));
+    let arrived = (0..60).map(|number| {
+        let document = text(&format!("{number}"), &copy(number));
+        arrive(&engine, document, AddOptions::default())
+    });
+    let added = futures_util::future::join_all(arrived.collect::<Vec<_>>());
     for (number, added) in added.await.into_iter().enumerate() {
-        let added = added.unwrap();
         assert_eq!(added.duplicates.len(), number.min(20));
         assert_eq!(added.more, number > 20, "{number}");
     }

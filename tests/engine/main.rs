@@ -50,6 +50,16 @@ fn try_open(dir: &Path, mut settings: CollectionSettings) -> Result<Engine, Engi
     open_with(dir, settings, &StorageSettings::default(), CACHE_BYTES, Clock::system())
 }
 
+/// A document that has arrived. It is added once the future is polled.
+fn arrive(
+    engine: &Engine,
+    document: Document,
+    options: AddOptions,
+) -> impl Future<Output = Added> + Send + use<> {
+    let adding = engine.add_all(vec![(engine.prepare(document).unwrap(), options)]);
+    async move { adding.await.remove(0).unwrap() }
+}
+
 fn open_with(
     dir: &Path,
     settings: CollectionSettings,

@@ -166,14 +166,14 @@ impl Client {
     async fn bulk(&mut self) {
         let (engine, now_ms) = (self.engine(), self.models[0].now_ms);
         let (first, second) = (self.any_id(), self.any_id());
-        let (mut admitted, mut arrived) = (Vec::new(), Vec::new());
+        let (mut documents, mut arrived) = (Vec::new(), Vec::new());
         for name in [&first, &second, &first] {
             let (document, number) = document(self.setting, name, now_ms, &mut self.numbers);
             let prepared = engine.prepare(document.clone()).unwrap();
-            admitted.push(engine.admit(prepared, options(false)).await.unwrap());
+            documents.push((prepared, options(false)));
             arrived.push((document, number));
         }
-        for ((document, number), added) in arrived.iter().zip(engine.complete_all(admitted).await) {
+        for ((document, number), added) in arrived.iter().zip(engine.add_all(documents).await) {
             self.put(document, *number, added.unwrap().status, false);
         }
     }

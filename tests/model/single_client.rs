@@ -145,19 +145,19 @@ fn check_added(model: &Model, document: &Document, added: &Added, skip: bool, se
     assert_eq!(added.status, expected, "{added:?}");
 }
 
-/// Several documents admitted in their order and completed together; some have one id.
+/// Several documents of one call; some have one id.
 async fn bulk(world: &mut World) {
     let (engine, skip) = (world.engine(), world.numbers.one_in(3));
-    let (mut admitted, mut arrived) = (Vec::new(), Vec::new());
+    let (mut documents, mut arrived) = (Vec::new(), Vec::new());
     for _ in 0..2 + world.numbers.below(8) {
         let name = world.any_id();
         let name = if world.numbers.one_in(3) { "s.0" } else { &name };
         let (document, number) = arriving(world, name);
         let prepared = engine.prepare(document.clone()).unwrap();
-        admitted.push(engine.admit(prepared, options(skip)).await.unwrap());
+        documents.push((prepared, options(skip)));
         arrived.push((document, number));
     }
-    let added = engine.complete_all(admitted).await;
+    let added = engine.add_all(documents).await;
     let ids: Vec<&str> = arrived.iter().map(|(document, _)| document.id.as_str()).collect();
     // They go on at once: of what they replace the old version may be found or the new one, and of
     // what comes after a document nothing or all.

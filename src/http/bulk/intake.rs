@@ -38,18 +38,6 @@ impl<T> Line<T> {
     pub fn then<U>(self, step: impl FnOnce(T) -> Result<U, Problem>) -> Line<U> {
         Line { number: self.number, content: self.content.and_then(step) }
     }
-
-    /// Applies the next, asynchronous step, unless an earlier step failed.
-    pub async fn and_then<U, F>(self, step: impl FnOnce(T) -> F) -> Line<U>
-    where
-        F: Future<Output = Result<U, Problem>>,
-    {
-        let content = match self.content {
-            Ok(content) => step(content).await,
-            Err(problem) => Err(problem),
-        };
-        Line { number: self.number, content }
-    }
 }
 
 /// Documents that are prepared, admitted, stored and reported together.

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use async_trait::async_trait;
 
 use super::local::{
-    ArrivingText, ClusterCounts, ClusterNote, ClusterPosition, Clusters, FoundPassages, LocatedPassages,
-    PassageRequest, PausedWrites, SharedPassages, SketchSearch,
+    ArrivingText, ClusterCounts, ClusterNote, ClusterPosition, Clusters, FoundPassages,
+    LocatedPassages, PassageRequest, PausedWrites, SharedPassages, SketchSearch,
 };
 use super::{BackendError, Candidates, CopiedDocument, Found, Sketched, Version};
 use crate::budget::Reservation;

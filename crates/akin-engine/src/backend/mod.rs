@@ -51,9 +51,8 @@ pub(crate) use content_hash::content_hash;
 pub use error::BackendError;
 #[cfg(test)]
 pub(crate) use local::WriteGate;
-pub(crate) use local::ArrivingText;
 pub use local::{
-    ClusterCounts, ClusterNote, ClusterPosition, ClusterWork, Clusters, ClustersState,
+    ArrivingText, ClusterCounts, ClusterNote, ClusterPosition, ClusterWork, Clusters, ClustersState,
     FoundPassages, Local, LocalSettings, LocatedPassages, PassageFilter, PassageRequest,
     PausedWrites, SetCache, SharedPassages, SketchSearch, Unfinished,
 };
@@ -75,7 +74,7 @@ pub struct PreparedDocument {
     /// The blocks of the text, for the index of passages if there is one.
     pub blocks: Option<Arc<TextBlocks>>,
     /// Where later searches for passages find the document while it is in flight.
-    pub(crate) arriving: Option<ArrivingText>,
+    pub arriving: Option<ArrivingText>,
 }
 
 /// A document copied from another backend, with its ordinal and times.

@@ -1,6 +1,10 @@
 //! Prepared documents for the tests of this layer.
 
-use super::PreparedDocument;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+
+use super::{Addition, Backend, BackendError, Check, Found, PreparedDocument, Stored, Verdict};
 use crate::document::{Content, Document, DocumentId};
 use akin_core::scheme::{Scheme, SchemeSettings};
 use akin_core::sketch::{SketchSettings, Sketcher};
@@ -28,4 +32,24 @@ pub(crate) fn prepared(id: &str, text: &str) -> PreparedDocument {
         blocks: None,
         arriving: None,
     }
+}
+
+/// Stores every document.
+struct Unchecked;
+
+#[async_trait]
+impl Check for Unchecked {
+    async fn check(&self, _number: usize, _found: Found<'_>) -> Verdict {
+        Verdict::Store
+    }
+}
+
+/// Adds a document without a check.
+pub(crate) async fn add(
+    backend: Arc<dyn Backend>,
+    document: PreparedDocument,
+) -> Result<Stored, BackendError> {
+    let addition = Addition::new(document, None, false, false);
+    let mut stored = backend.add(vec![addition], Arc::new(Unchecked)).await;
+    Ok(stored.remove(0)?.expect("every document is stored"))
 }

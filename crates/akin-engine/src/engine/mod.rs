@@ -82,8 +82,8 @@ pub use passages::{
 pub use quality::{CurveAnswer, CurveOf, curve_of};
 pub use quality::{Recall, Sample, Tally};
 pub use types::{
-    AddOptions, AddStatus, Added, Answer, FoundBy, Lookup, Match, MatchContainment,
-    MatchDetails, Mode, Note, OnDuplicate, Probe, Stats,
+    AddOptions, AddStatus, Added, Answer, FoundBy, Lookup, Match, MatchContainment, MatchDetails,
+    Mode, Note, OnDuplicate, Probe, Stats,
 };
 
 /// One open collection. Clones are handles to the same collection.

@@ -8,7 +8,7 @@ use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::backend::{BackendStats};
+use crate::backend::BackendStats;
 use crate::budget::Reservation;
 use crate::document::{Content, DocumentId, Metadata, Ordinal, Token};
 use crate::engine::{

@@ -61,8 +61,7 @@ impl Local {
     pub(super) fn arrive(&self, addition: Addition) -> Arrived {
         let Addition { document, search, tentative, text, .. } = &addition;
         let ticket = text.as_ref().map(super::ArrivingText::ticket);
-        let (arrival, rivals) =
-            self.in_flight.enter(document, *tentative, search.as_ref(), ticket);
+        let (arrival, rivals) = self.in_flight.enter(document, *tentative, search.as_ref(), ticket);
         // In this order: a document that is no longer in flight is in the catalog.
         let is_new = !arrival.has_predecessor()
             && self.memory.catalog.ordinal(&document.document.id).is_none();

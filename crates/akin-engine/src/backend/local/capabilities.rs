@@ -6,7 +6,9 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 
-use super::{ArrivingText, FoundPassages, Local, LocatedPassages, PassageRequest, SharedPassages, blocking};
+use super::{
+    ArrivingText, FoundPassages, Local, LocatedPassages, PassageRequest, SharedPassages, blocking,
+};
 use crate::backend::{BackendError, Backups, Found, PassageSearch};
 use crate::budget::Reservation;
 use crate::storage::CopyStop;

@@ -106,10 +106,12 @@ impl Local {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use tempfile::tempdir;
 
     use super::*;
-    use crate::backend::testing::prepared;
+    use crate::backend::testing::{add, prepared};
     use crate::backend::{Backend, LocalSettings, Progress};
     use crate::storage::StorageSettings;
     use akin_core::scheme::{Scheme, SchemeSettings};
@@ -135,10 +137,10 @@ mod tests {
         let progress = Progress::default();
         let store = crate::storage::Store::prepare(dir.path(), &settings.store).unwrap();
         let local = Local::open(store, settings, "", scheme, &sketch, &progress).unwrap();
+        let local = Arc::new(local);
         let prepared = prepared("a", "one two three");
         let (id, content) = (prepared.document.id.clone(), prepared.document.content.clone());
-        let registered = local.register(prepared, false, None).await.unwrap();
-        local.store(registered, false).await.unwrap();
+        add(Arc::clone(&local) as Arc<dyn Backend>, prepared).await.unwrap();
         let version = |ordinal| Version { id: id.clone(), ordinal };
         let there = || version(local.memory.catalog.ordinal(&id).unwrap());
         let gone = || version(Ordinal::from(77));

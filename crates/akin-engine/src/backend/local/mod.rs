@@ -58,7 +58,7 @@ pub use clusters::{
 };
 pub use gate::PausedWrites;
 pub(crate) use gate::WriteGate;
-pub(crate) use passages::ArrivingText;
+pub use passages::ArrivingText;
 pub use passages::{FoundPassages, LocatedPassages, PassageFilter, PassageRequest, SharedPassages};
 pub use passes::SketchSearch;
 pub use set_cache::SetCache;

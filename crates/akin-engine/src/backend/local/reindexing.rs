@@ -55,7 +55,12 @@ impl Reindexing for Local {
         let memory = Arc::clone(&self.memory);
         match writes.is_empty() {
             true => Ok(()),
-            false => self.write(writes, move |_sequence| memory.put_new(&durable.iter().collect::<Vec<_>>())).await,
+            false => {
+                self.write(writes, move |_sequence| {
+                    memory.put_new(&durable.iter().collect::<Vec<_>>())
+                })
+                .await
+            }
         }
     }
 

@@ -3,7 +3,7 @@ use std::fs;
 use std::path::Path;
 
 use super::*;
-use crate::backend::testing::prepared;
+use crate::backend::testing::{add, prepared};
 use crate::backend::{Clock, RecoverySource, Stored};
 use crate::storage::{
     SnapshotEntry, SnapshotHeader, SnapshotListing, SnapshotRecord, StorageSettings,
@@ -12,7 +12,7 @@ use crate::storage::{
 use akin_core::scheme::SchemeSettings;
 use akin_core::text::{ShingleSettings, Shingler};
 
-pub(super) fn open(dir: &Path) -> Local {
+pub(super) fn open(dir: &Path) -> Arc<Local> {
     let settings = LocalSettings {
         store: StorageSettings::default(),
         shingler: Shingler::new(ShingleSettings::default(), 0, usize::MAX),
@@ -27,17 +27,20 @@ pub(super) fn open(dir: &Path) -> Local {
     let sketch = SketchSettings::default();
     let scheme = Scheme::new(&SchemeSettings::default(), &sketch);
     let store = crate::storage::Store::prepare(dir, &settings.store).unwrap();
-    Local::open(store, settings, "", scheme, &sketch, &Progress::default()).unwrap()
+    let progress = Progress::default();
+    Arc::new(Local::open(store, settings, "", scheme, &sketch, &progress).unwrap())
 }
 
 pub(super) fn text(id: &str, version: u32) -> String {
     format!("the text of {id} in its version {version}")
 }
 
-pub(super) async fn post(local: &Local, id: &str, version: u32) -> Result<Stored, BackendError> {
-    let document = prepared(id, &text(id, version));
-    let registered = local.register(document, false, None).await?;
-    Ok(local.store(registered, false).await?.unwrap())
+pub(super) async fn post(
+    local: &Arc<Local>,
+    id: &str,
+    version: u32,
+) -> Result<Stored, BackendError> {
+    add(Arc::clone(local) as Arc<dyn Backend>, prepared(id, &text(id, version))).await
 }
 
 /// Asserts that a lookup of each version finds the document under its id and ordinal if this

@@ -71,19 +71,16 @@ async fn steps(resemblance: f64) -> (GrowthSteps, GrowthSteps) {
     settings.clusters.threshold = Some(0.8.try_into().unwrap());
     let engine = Engine::open(dir.path(), settings, Opening::default()).unwrap();
     let id = |number: usize| DocumentId::new(format!("d{number:05}")).unwrap();
-    let admitted = async |number| {
+    let prepared = |number| {
         let content = Content::Text(text(resemblance, number));
         let document = Document { id: id(number), content, metadata: None, expires_at_ms: None };
         let options = AddOptions { check: false, ..AddOptions::default() };
-        engine.admit(engine.prepare(document).unwrap(), options).await.unwrap()
+        (engine.prepare(document).unwrap(), options)
     };
     let before = GrowthSteps::of(&engine);
     for from in (0..DOCUMENTS).step_by(100) {
-        let mut batch = Vec::new();
-        for number in from..from + 100 {
-            batch.push(admitted(number).await);
-        }
-        engine.complete_all(batch).await.into_iter().for_each(|added| drop(added.unwrap()));
+        let batch = (from..from + 100).map(prepared).collect();
+        engine.add_all(batch).await.into_iter().for_each(|added| drop(added.unwrap()));
     }
     while engine.update_clusters().await.unwrap() {}
     let added = GrowthSteps::of(&engine);

@@ -9,8 +9,7 @@ use super::add::Admitted;
 use crate::backend::{Check, Found, PreparedDocument, Rival, RivalSearch, Rivals, Verdict};
 use crate::engine::lookup::{PageRange, Query, SHINGLES_INLINE_MAX, Scored, put_in_order};
 use crate::engine::{
-    AddOptions, AddStatus, Added, Engine, EngineError, Match, Mode, Note, OnDuplicate,
-    compute_if,
+    AddOptions, AddStatus, Added, Engine, EngineError, Match, Mode, Note, OnDuplicate, compute_if,
 };
 use akin_core::measure::Overlap;
 
@@ -100,8 +99,7 @@ impl Engine {
         options: &AddOptions,
         mut found: Found<'_>,
     ) -> Result<(Verdict, Added), EngineError> {
-        let (mut verdict, mut added) =
-            self.check_duplicates(document, options, &mut found).await?;
+        let (mut verdict, mut added) = self.check_duplicates(document, options, &mut found).await?;
         let Some(check) = options.passages else { return Ok((verdict, added)) };
         let is_searched = match verdict {
             Verdict::Store => true,

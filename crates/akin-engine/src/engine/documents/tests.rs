@@ -52,12 +52,11 @@ async fn round(engine: &Engine, model: &mut Model, round: u32) -> u32 {
             model.insert(name, (text, false));
         }
     }
-    let mut admitted = Vec::new();
-    for n in 0..2 {
-        let prepared = engine.prepare(document(&format!("new{round}-{n}"), &text(9 + n))).unwrap();
-        admitted.push(engine.admit(prepared, AddOptions::default()).await.unwrap());
-    }
-    for (n, added) in (0..).zip(engine.complete_all(admitted).await) {
+    let new = [0, 1].map(|n| {
+        let prepared = engine.prepare(document(&format!("new{round}-{n}"), &text(9 + n)));
+        (prepared.unwrap(), AddOptions::default())
+    });
+    for (n, added) in (0..).zip(engine.add_all(new.into()).await) {
         if acknowledged(added, &mut failed) {
             model.insert(format!("new{round}-{n}"), (text(9 + n), false));
         }

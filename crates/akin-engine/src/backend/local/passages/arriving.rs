@@ -22,14 +22,14 @@ const INLINE_WORDS_MAX: usize = 16_384;
 
 /// The texts in flight by their tickets. A text is in the index before its document arrives, and
 /// until its document is stored or withdrawn.
-pub(crate) struct ArrivingTexts {
+pub struct ArrivingTexts {
     index: BlockIndex,
     count: AtomicUsize,
     next_ticket: AtomicU64,
 }
 
 /// A text in flight. Dropping it ends that.
-pub(crate) struct ArrivingText {
+pub struct ArrivingText {
     texts: Arc<ArrivingTexts>,
     ticket: Ordinal,
     /// `None` once it was dropped.

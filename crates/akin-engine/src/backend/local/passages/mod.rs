@@ -17,7 +17,7 @@ use crate::document::{Content, Ordinal};
 use crate::storage::StorageError;
 use crate::stored::Detail;
 
-pub(crate) use arriving::ArrivingText;
+pub use arriving::ArrivingText;
 pub(super) use arriving::ArrivingTexts;
 pub use filtering::PassageFilter;
 pub use search::{FoundPassages, LocatedPassages, PassageRequest, SharedPassages};

@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 use futures_util::TryStreamExt;
 
 use super::*;
-use crate::engine::{Admitted, ReindexState, ReindexStatus, rebuild_default};
+use crate::engine::{ReindexState, ReindexStatus, rebuild_default};
 use crate::stored::Order;
 
 /// Settings that give other shingles.
@@ -149,21 +149,21 @@ async fn writes_that_come_meanwhile_are_not_lost() {
 }
 
 #[tokio::test]
-async fn documents_admitted_before_a_reindex_keep_their_order() {
+async fn documents_that_arrive_before_a_reindex_keep_their_order() {
     let dir = TempDir::new().unwrap();
     let collections = open(&dir);
     let old = make(&collections, "news").await;
-    let admit = async |id: &str, text: &str| -> Admitted {
+    let prepared = |id: &str, text: &str| {
         let id = DocumentId::new(id).unwrap();
         let content = Content::Text(text.to_owned());
         let document = Document { id, content, metadata: None, expires_at_ms: None };
-        old.admit(old.prepare(document).unwrap(), AddOptions::default()).await.unwrap()
+        (old.prepare(document).unwrap(), AddOptions::default())
     };
-    let admitted =
-        vec![admit("a", "one two").await, admit("b", "three").await, admit("a", "four").await];
+    let documents = [("a", "one two"), ("b", "three"), ("a", "four")];
+    let adding = old.add_all(documents.map(|(id, text)| prepared(id, text)).into());
     collections.reindex(&name("news"), other_settings()).await.unwrap();
     assert_eq!(ended(&collections, "news").await.state, ReindexState::Done);
-    for added in old.complete_all(admitted).await {
+    for added in adding.await {
         added.unwrap();
     }
     let new = collections.get(&name("news")).unwrap();
