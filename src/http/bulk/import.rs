@@ -1,13 +1,12 @@
-//! Bulk import: documents are read, prepared, added and reported in a pipeline, with
-//! results in the order of the input while the body is still arriving.
+//! Bulk import: documents are read, prepared, added and reported in a pipeline, with results in the
+//! order of the input while the body is still arriving.
 //!
 //! Documents that have arrived together pass the pipeline as one batch, with one entry in the
 //! store's queue: per-document permits and wake-ups would be a quarter of the total work.
 //!
-//! A separate task, in the background, drives the work rather than the reader of the results: an
-//! admitted document
-//! delays near-duplicates admitted after it, so it must be completed however slowly the client
-//! reads. Backpressure comes from [`intake`](super::intake), which accepts no more documents while
+//! A separate task, in the background, drives the work rather than the reader of the results: a
+//! document that has arrived delays near-duplicates that arrive after it, so it must be completed
+//! however slowly the client reads. Backpressure comes from [`intake`](super::intake), which accepts no more documents while
 //! enough results are unread.
 
 use std::io;

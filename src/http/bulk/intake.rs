@@ -40,7 +40,7 @@ impl<T> Line<T> {
     }
 }
 
-/// Documents that are prepared, admitted, stored and reported together.
+/// Documents that are prepared, added and reported together.
 pub struct Batch<T> {
     pub lines: Vec<Line<T>>,
     /// The batch's share of the documents in flight.

@@ -108,12 +108,6 @@ fn given<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
     T::deserialize(deserializer).map(Some)
 }
 
-/// The id that a document has itself.
-#[derive(Deserialize)]
-struct Named {
-    id: Option<DocumentId>,
-}
-
 /// One document, or an array of them.
 #[derive(ToSchema)]
 #[serde(untagged)]
@@ -177,18 +171,7 @@ pub fn content(
 
 /// Reads one document as JSON, with its options: its own options, and the options of the call.
 pub fn document(json: &[u8], call: &AddParameters) -> Result<(Document, AddOptions), Problem> {
-    const CODE: Code = Code::InvalidDocument;
-    let Object(body) = json::read::<Object<DocumentBody<'_>>>(json, CODE)?;
-    let options = body.options().with(call).and_then(AddParameters::options);
-    let options = options.map_err(|wrong| wrong.in_body(CODE))?;
-    let Some(content) = content(body.text, body.tokens, body.fields, body.signature) else {
-        let detail = "a document has exactly one of text, tokens, fields and signature";
-        return Err(Problem::of_field(CODE, "", detail));
-    };
-    let metadata = body.metadata.map(metadata).transpose()?;
-    let id = body.id.unwrap_or_else(new_id);
-    let expires_at_ms = body.expires_at.map(|time| time.0);
-    Ok((Document { id, content, metadata, expires_at_ms }, options))
+    document_with_id(json, None, call)
 }
 
 /// Reads a document with the id of the path.
@@ -197,13 +180,32 @@ pub fn document_named(
     id: DocumentId,
     call: &AddParameters,
 ) -> Result<(Document, AddOptions), Problem> {
-    let Object(named) = json::read::<Object<Named>>(json, Code::InvalidDocument)?;
-    if named.id.is_some_and(|own| own != id) {
-        let detail = "is not the id of the path: leave it out";
-        return Err(Problem::of_field(Code::InvalidDocument, "/id", detail));
-    }
-    let (document, options) = document(json, call)?;
-    Ok((Document { id, ..document }, options))
+    document_with_id(json, Some(id), call)
+}
+
+fn document_with_id(
+    json: &[u8],
+    of_path: Option<DocumentId>,
+    call: &AddParameters,
+) -> Result<(Document, AddOptions), Problem> {
+    const CODE: Code = Code::InvalidDocument;
+    let Object(body) = json::read::<Object<DocumentBody<'_>>>(json, CODE)?;
+    let options = body.options().with(call).and_then(AddParameters::options);
+    let id = match (of_path, body.id) {
+        (Some(of_path), Some(own)) if of_path != own => {
+            let detail = "is not the id of the path: leave it out";
+            return Err(Problem::of_field(CODE, "/id", detail));
+        }
+        (of_path, own) => of_path.or(own).unwrap_or_else(new_id),
+    };
+    let options = options.map_err(|wrong| wrong.in_body(CODE))?;
+    let Some(content) = content(body.text, body.tokens, body.fields, body.signature) else {
+        let detail = "a document has exactly one of text, tokens, fields and signature";
+        return Err(Problem::of_field(CODE, "", detail));
+    };
+    let metadata = body.metadata.map(metadata).transpose()?;
+    let expires_at_ms = body.expires_at.map(|time| time.0);
+    Ok((Document { id, content, metadata, expires_at_ms }, options))
 }
 
 /// Reads the changes of a document.

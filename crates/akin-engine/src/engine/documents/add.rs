@@ -180,12 +180,11 @@ impl Arrived {
     async fn complete(self) -> Outcomes {
         let Self { engine, refused, checks, adding } = self;
         let stored = adding.await;
-        let (documents, checked) = checks.take();
         let mut outcomes = Vec::with_capacity(refused.len());
-        for (checked, stored) in checked.into_iter().zip(stored) {
+        for (checked, stored) in checks.take().into_iter().zip(stored) {
             outcomes.push(engine.outcome(checked, stored).await);
         }
-        let outcomes = engine.repeat_superseded(documents, outcomes).await;
+        let outcomes = engine.repeat_superseded(checks.documents(), outcomes).await;
         let mut outcomes = outcomes.into_iter();
         let mut next = || outcomes.next().expect("there is an outcome for each document");
         refused.into_iter().map(|refused| refused.map_or_else(&mut next, Err)).collect()

@@ -30,9 +30,13 @@ impl Checks {
         Self { engine, documents, checked }
     }
 
-    /// The documents, each with its result as if it were not stored.
-    pub fn take(&self) -> (Vec<Admitted>, Vec<Option<Result<Added, EngineError>>>) {
-        (self.documents.clone(), std::mem::take(&mut *self.checked()))
+    pub fn documents(&self) -> &[Admitted] {
+        &self.documents
+    }
+
+    /// The result of each document as if it were not stored; `None` if it was not checked.
+    pub fn take(&self) -> Vec<Option<Result<Added, EngineError>>> {
+        std::mem::take(&mut *self.checked())
     }
 
     fn checked(&self) -> MutexGuard<'_, Vec<Option<Result<Added, EngineError>>>> {
@@ -63,7 +67,7 @@ struct Scoring {
 }
 
 impl Engine {
-    /// The search for rivals when the document is registered.
+    /// The search for rivals when the document arrives.
     ///
     /// # Errors
     /// `PointsWanted`, `NoPointsWanted`, `PointsOutOfRange`.

@@ -8,16 +8,14 @@ impl Engine {
     /// Adds the documents to the successor that were refused because of it.
     pub(super) async fn repeat_superseded(
         &self,
-        additions: Vec<Admitted>,
+        documents: &[Admitted],
         outcomes: Outcomes,
     ) -> Outcomes {
         let is_superseded =
             |outcome: &Result<_, _>| matches!(outcome, Err(EngineError::Superseded));
-        let again = additions.into_iter().zip(&outcomes);
-        let again: Vec<Admitted> = again
-            .filter(|(_, outcome)| is_superseded(outcome))
-            .map(|(addition, _)| addition)
-            .collect();
+        let again = documents.iter().zip(&outcomes);
+        let again = again.filter(|(_, outcome)| is_superseded(outcome));
+        let again: Vec<Admitted> = again.map(|(document, _)| document.clone()).collect();
         if again.is_empty() {
             return outcomes;
         }
@@ -30,17 +28,17 @@ impl Engine {
     }
 
     /// Adds in the given order, so the last document is kept if several have the same id.
-    pub(super) async fn add_to_successor(&self, additions: Vec<Admitted>) -> Outcomes {
+    pub(super) async fn add_to_successor(&self, documents: Vec<Admitted>) -> Outcomes {
         let Some(next) = self.successor.get().map(|collection| collection.engine.clone()) else {
-            return additions.iter().map(|_| Err(EngineError::Superseded)).collect();
+            return documents.iter().map(|_| Err(EngineError::Superseded)).collect();
         };
-        let (engine, count) = (next.clone(), additions.len());
+        let (engine, count) = (next.clone(), documents.len());
         let prepare = move |(prepared, options): Admitted| {
             let again = engine.prepare(prepared.document.clone());
             let over = |new| PreparedDocument { only_over: prepared.only_over, ..new };
             (again.map(over), options)
         };
-        let prepare_all = move || additions.into_iter().map(prepare).collect::<Vec<_>>();
+        let prepare_all = move || documents.into_iter().map(prepare).collect::<Vec<_>>();
         let prepared = match compute_if(true, prepare_all).await {
             Ok(prepared) => prepared,
             Err(error) => return vec![Err(error); count],
