@@ -17,10 +17,10 @@ mod clock;
 mod content_hash;
 pub mod directory;
 mod error;
-#[cfg(test)]
-pub(crate) mod failing;
 pub(crate) mod in_flight;
 mod local;
+#[cfg(test)]
+pub(crate) mod memory;
 pub(crate) mod parallel;
 mod statistics;
 #[cfg(test)]

@@ -7,7 +7,7 @@ use crate::stored::SnapshotInfo;
 use akin_core::passages::BlockIndexStats;
 
 /// Sizes and state, for operators.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct BackendStats {
     pub documents: u64,
     pub distinct_sets: u64,
@@ -29,7 +29,7 @@ pub struct BackendStats {
 }
 
 /// How the index was recovered at the start.
-#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, utoipa::ToSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, utoipa::ToSchema)]
 pub struct Recovery {
     pub source: RecoverySource,
     /// The last operation contained in the snapshot that was loaded.
@@ -42,10 +42,11 @@ pub struct Recovery {
 
 /// How the index was restored: `empty` (no documents), `snapshot` (a snapshot and the log), or
 /// `rebuilt` (from the stored sketches).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, utoipa::ToSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum RecoverySource {
     /// There were no documents.
+    #[default]
     Empty,
     Snapshot,
     /// Rebuilt from the stored sketch of every document.

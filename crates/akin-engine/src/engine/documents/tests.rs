@@ -1,22 +1,30 @@
-//! The engine over a backend that fails every third write.
+//! The engine over a backend in memory: with calls that fail, and beside the engine over a local
+//! backend.
 
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::backend::failing::FailingWrites;
+use crate::backend::Backend;
+use crate::backend::memory::Memory;
 use crate::document::{Content, Document, DocumentId};
 use crate::engine::{
-    AddOptions, CollectionSettings, Conditions, DocumentChange, Engine, EngineError, Opening,
+    AddOptions, CollectionSettings, Conditions, DocumentChange, Engine, EngineError, Lookup, Match,
+    OnDuplicate, Opening, Probe,
 };
 
 /// The text and the metadata of each acknowledged document.
 type Model = BTreeMap<String, (String, bool)>;
 
-fn open(dir: &Path) -> Engine {
-    let mut engine = Engine::open(dir, CollectionSettings::default(), Opening::default()).unwrap();
-    engine.backend = Arc::new(FailingWrites::new(Arc::clone(&engine.backend), 3));
-    engine
+/// An engine over a local backend, and one over a backend in memory.
+fn open(dir: &Path) -> (Engine, Engine, Arc<Memory>) {
+    let mut settings = CollectionSettings::default();
+    settings.sketch.seed = Some(0);
+    let local = Engine::open(dir, settings, Opening::default()).unwrap();
+    let (scheme, estimator) = (local.analyser.scheme.clone(), local.analyser.estimator);
+    let memory = Arc::new(Memory::new(scheme, estimator, local.clock.clone()));
+    let over_memory = Engine { backend: Arc::clone(&memory) as Arc<dyn Backend>, ..local.clone() };
+    (local, over_memory, memory)
 }
 
 fn id(id: &str) -> DocumentId {
@@ -28,12 +36,12 @@ fn document(name: &str, text: &str) -> Document {
     Document { id: id(name), content, metadata: None, expires_at_ms: None }
 }
 
-/// Counts a failed write, which must have left the documents as the model has them.
+/// Counts a failed call, which must have left the documents as the model has them.
 fn acknowledged<T>(outcome: Result<T, EngineError>, failed: &mut u32) -> bool {
     match outcome {
         Ok(_) => true,
         Err(EngineError::OutOfService { reason }) => {
-            assert!(reason.starts_with("write "), "{reason}");
+            assert!(reason.starts_with("call "), "{reason}");
             *failed += 1;
             false
         }
@@ -41,7 +49,7 @@ fn acknowledged<T>(outcome: Result<T, EngineError>, failed: &mut u32) -> bool {
     }
 }
 
-/// Adds, replaces, changes and removes documents; returns the number of failed writes.
+/// Adds, replaces, changes and removes documents; returns the number of failed calls.
 async fn round(engine: &Engine, model: &mut Model, round: u32) -> u32 {
     let mut failed = 0;
     let text = |n: u32| format!("the words of document {n} in round {round}");
@@ -82,12 +90,15 @@ async fn round(engine: &Engine, model: &mut Model, round: u32) -> u32 {
     failed
 }
 
+/// In turn each call of a round fails.
 #[tokio::test]
-async fn failed_writes_are_never_acknowledged_and_change_nothing() {
+async fn failed_calls_are_never_acknowledged_and_change_nothing() {
     let dir = tempfile::tempdir().unwrap();
-    let (engine, mut model, mut failed) = (open(dir.path()), Model::new(), 0);
-    for number in 0..20 {
+    let ((_, engine, memory), mut model, mut failed) = (open(dir.path()), Model::new(), 0);
+    for number in 0..60 {
+        memory.fail_each(2 + u64::from(number) % 30);
         failed += round(&engine, &mut model, number).await;
+        memory.fail_each(u64::MAX);
         let listed = engine.list(None, 1_000).await.unwrap();
         assert_eq!(listed, model.keys().map(|name| id(name)).collect::<Vec<_>>());
         for (name, (text, has_metadata)) in &model {
@@ -96,13 +107,69 @@ async fn failed_writes_are_never_acknowledged_and_change_nothing() {
             assert_eq!(record.metadata.is_some(), *has_metadata, "{name}");
         }
     }
-    assert!(failed > 50, "{failed}");
+    assert!(failed > 60, "{failed}");
+}
+
+/// What an addition or a lookup answers, as far as every backend answers alike.
+fn told(matches: &[Match]) -> Vec<(String, f64)> {
+    matches.iter().map(|found| (found.id.to_string(), found.resemblance)).collect()
+}
+
+/// A text of which others are near-duplicates.
+fn text_of(number: usize) -> String {
+    let (topic, edit) = (number % 6, number / 6);
+    (0..40)
+        .map(|word| format!("w{topic}x{}", word + word / 39 * edit))
+        .collect::<Vec<_>>()
+        .join(" ")
+}
+
+#[tokio::test]
+async fn the_backends_answer_alike() {
+    let dir = tempfile::tempdir().unwrap();
+    let (local, over_memory, _) = open(dir.path());
+    let engines = [&local, &over_memory];
+    for step in 0..600_usize {
+        let number = step * 7_919 % 1_009;
+        let name = format!("d{}", number % 40);
+        let on_duplicate = [OnDuplicate::Keep, OnDuplicate::Skip][number % 2];
+        let document = document(&name, &text_of(number % 90));
+        let mut answers = Vec::new();
+        for engine in engines {
+            let answer = match step % 8 {
+                0..5 => {
+                    let options = AddOptions { on_duplicate, ..AddOptions::default() };
+                    let added = engine.add(document.clone(), options).await.unwrap();
+                    format!("{:?} {:?}", added.status, told(&added.duplicates))
+                }
+                5 => format!("{:?}", engine.remove(&document.id).await.is_ok()),
+                6 => {
+                    let change = DocumentChange {
+                        metadata: Some(Arc::new(serde_json::json!({"step": step}))),
+                        expires_at_ms: None,
+                    };
+                    let changed = engine.update(&document.id, &change).await;
+                    format!("{:?}", changed.ok().map(|added| added.status))
+                }
+                _ => {
+                    let probe = Probe::Content(document.content.clone());
+                    let found = engine.similar(probe, Lookup::default()).await.unwrap();
+                    let listed = engine.list(None, 1_000).await.unwrap();
+                    let stored = engine.get(&document.id).await.ok();
+                    let stored = stored.map(|record| (record.content, record.metadata));
+                    format!("{:?} {listed:?} {stored:?}", told(&found.matches))
+                }
+            };
+            answers.push(answer);
+        }
+        assert_eq!(answers[0], answers[1], "step {step}");
+    }
 }
 
 #[tokio::test]
 async fn a_missing_capability_is_named() {
     let dir = tempfile::tempdir().unwrap();
-    let engine = open(dir.path());
+    let (_, engine, _) = open(dir.path());
     match engine.snapshot().await {
         Err(EngineError::UnsupportedByBackend { what }) => assert_eq!(what, "snapshots"),
         other => panic!("{other:?}"),
