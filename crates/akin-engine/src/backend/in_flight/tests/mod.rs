@@ -14,7 +14,7 @@ fn in_flight() -> InFlight {
 fn search(document: &PreparedDocument) -> RivalSearch {
     let threshold = akin_core::scheme::Threshold::new(0.8).unwrap();
     let keys = document.keys.clone();
-    RivalSearch { keys, agreeing_min: 1, threshold, rivals_max: 10 }
+    RivalSearch { keys, agreeing_min: 1, threshold, rivals_max: 10, candidates: None }
 }
 
 /// Returns a document's arrival and its rivals.
