@@ -77,8 +77,9 @@ async fn round(engine: &Engine, model: &mut Model, round: u32) -> u32 {
             model.get_mut(name).unwrap().1 = true;
         }
     }
-    let removed = names.last().unwrap();
-    if acknowledged(engine.remove(&id(removed)).await, &mut failed) {
+    if let Some(removed) = names.last()
+        && acknowledged(engine.remove(&id(removed)).await, &mut failed)
+    {
         model.remove(removed);
     }
     if round.is_multiple_of(5) {

@@ -185,8 +185,8 @@ fn documents_that_have_left_leave_nothing_behind() {
 async fn versions_of_an_id_are_ordered_and_not_rivals() {
     let in_flight = in_flight();
     let (first, _) = enter(&in_flight, "a", "one two three", false);
-    let (mut second, rivals) = enter(&in_flight, "a", "one two three", false);
-    let mut removal = in_flight.enter_removal(&prepared("a", "x").document.id);
+    let (second, rivals) = enter(&in_flight, "a", "one two three", false);
+    let removal = in_flight.enter_removal(&prepared("a", "x").document.id);
     assert!(rivals.found.is_empty());
     let order = std::sync::Mutex::new(Vec::new());
     tokio::join!(
@@ -213,7 +213,7 @@ async fn a_withdrawn_predecessor_passes_its_wait_on() {
     let in_flight = in_flight();
     let (first, _) = enter(&in_flight, "a", "one two three", false);
     let (second, _) = enter(&in_flight, "a", "one two three", false);
-    let (mut third, _) = enter(&in_flight, "a", "one two three", false);
+    let (third, _) = enter(&in_flight, "a", "one two three", false);
     let order = std::sync::Mutex::new(Vec::new());
     tokio::join!(
         async {

@@ -47,7 +47,7 @@ impl Arrivals {
 
     /// The steps of `Engine::add`: the ids of the near-duplicates, and whether it was stored.
     fn add(&self, document: &Arc<PreparedDocument>, tentative: bool) -> (Vec<String>, bool) {
-        let (mut arrival, rivals) = self.enter(document, tentative);
+        let (arrival, rivals) = self.enter(document, tentative);
         let mut found: Vec<String> = self.stored.lock().unwrap().keys().cloned().collect();
         for rival in rivals.found {
             let id = rival.document.document.id.to_string();
@@ -180,7 +180,7 @@ fn of_one_id_the_last_posted_counts() {
         let last = arrivals.enter(&versions[0], false).0;
         let all = entered.into_iter().chain([removal, last]).enumerate();
         let threads: Vec<_> = all
-            .map(|(at, mut arrival)| {
+            .map(|(at, arrival)| {
                 let order = Arc::clone(&order);
                 thread::spawn(move || {
                     if at == 1 {
