@@ -52,9 +52,9 @@ pub use error::BackendError;
 #[cfg(test)]
 pub(crate) use local::WriteGate;
 pub use local::{
-    ArrivingText, ClusterCounts, ClusterNote, ClusterPosition, ClusterWork, Clusters, ClustersState,
-    FoundPassages, Local, LocalSettings, LocatedPassages, PassageFilter, PassageRequest,
-    PausedWrites, SetCache, SharedPassages, SketchSearch, Unfinished,
+    ArrivingText, ClusterCounts, ClusterNote, ClusterPosition, ClusterWork, Clusters,
+    ClustersState, FoundPassages, Local, LocalSettings, LocatedPassages, PassageFilter,
+    PassageRequest, PausedWrites, SetCache, SharedPassages, SketchSearch, Unfinished,
 };
 pub use statistics::{BackendStats, Progress, Recovery, RecoverySource};
 
