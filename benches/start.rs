@@ -20,8 +20,8 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use akin::backend::{
-    Addition, Backend, Check, Clock, Found, Local, LocalSettings, PreparedDocument, Progress,
-    Reindexing, SetCache, SnapshotWriting, Verdict,
+    Addition, Backend, Clock, Local, LocalSettings, PreparedDocument, Progress, Reindexing,
+    SetCache, SnapshotWriting, Unchecked,
 };
 use akin::document::{Content, Document, DocumentId, Ordinal};
 use akin::storage::{StorageSettings, Store, Sync};
@@ -188,16 +188,6 @@ fn make(dir: &Path, documents: u32) {
     println!("snapshot: {} ms", started.elapsed().as_millis());
     runtime.block_on(store(&local, documents - tail..documents));
     std::process::exit(0);
-}
-
-/// Stores every document.
-struct Unchecked;
-
-#[async_trait::async_trait]
-impl Check for Unchecked {
-    async fn check(&self, _number: usize, _found: Found<'_>) -> Verdict {
-        Verdict::Store
-    }
 }
 
 async fn store(local: &Arc<Local>, numbers: std::ops::Range<u32>) {

@@ -192,12 +192,12 @@ async fn records_in_flight_are_found_among_others_of_their_city() {
     let mut records: Vec<Record> = (0..400).map(named).collect();
     records[300] = ["giulia bianchi", "7 via appia", "rome"].map(str::to_owned);
     records[350] = ["giulia bianchy", "99 via veneto", "rome"].map(str::to_owned);
-    let mut admitted = Vec::new();
+    let mut documents = Vec::new();
     for (number, record) in records.iter().enumerate() {
         let prepared = engine.prepare(document(number, record)).unwrap();
-        admitted.push(engine.admit(prepared, AddOptions::default()).await.unwrap());
+        documents.push((prepared, AddOptions::default()));
     }
-    let added = engine.complete_all(admitted).await;
+    let added = engine.add_all(documents).await;
     let added = added.into_iter().nth(350).unwrap().unwrap();
     let found: Vec<_> =
         added.duplicates.iter().map(|found| (found.id.as_str(), found.points)).collect();

@@ -136,12 +136,14 @@ impl Memory {
     }
 
     fn candidates_of(&self, search: &Search<'_>, documents: &[Record]) -> Candidates {
-        let mut by_fingerprint = BTreeMap::<u64, Candidate>::new();
+        let (mut by_fingerprint, mut left_out) = (BTreeMap::<u64, Candidate>::new(), 0);
         for record in documents {
             let keys: BTreeSet<_> = self.scheme.all_keys(record.sketch.as_bytes()).collect();
             let keys_shared = search.keys.iter().filter(|key| keys.contains(key)).count() as u32;
             let agreeing = self.agreeing(search.sketch, record);
-            if keys_shared > 0 && agreeing >= search.agreeing_min {
+            if keys_shared > 0 && agreeing < search.agreeing_min {
+                left_out = left_out.max(agreeing);
+            } else if keys_shared > 0 {
                 let new = || Candidate { agreeing, keys_shared, ..candidate(record) };
                 let known = by_fingerprint.entry(record.fingerprint).or_insert_with(new);
                 if known.members[0].id != record.id {
@@ -150,7 +152,8 @@ impl Memory {
             }
         }
         let found: Vec<_> = by_fingerprint.into_values().collect();
-        Candidates { seen: found.len(), found, truncated: false, in_crowd: false }
+        let (seen, truncated, in_crowd) = (found.len(), false, false);
+        Candidates { found, seen, truncated, are_compared: true, left_out, in_crowd }
     }
 }
 

@@ -41,7 +41,7 @@ use akin_core::scheme::Key;
 use akin_core::sketch::Sketch;
 use akin_core::text::ShingleSet;
 
-pub use adding::{Adding, Addition, Check, Found, Rival, RivalSearch, Rivals, Verdict};
+pub use adding::{Adding, Addition, Check, Found, Rival, RivalSearch, Rivals, Unchecked, Verdict};
 pub use capability::{
     Backups, ChangeFeed, ClusterKeeping, PassageSearch, Reindexing, SketchOf, SketchScanning,
     SketchView, SnapshotWriting,

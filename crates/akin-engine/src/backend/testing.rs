@@ -2,9 +2,7 @@
 
 use std::sync::Arc;
 
-use async_trait::async_trait;
-
-use super::{Addition, Backend, BackendError, Check, Found, PreparedDocument, Stored, Verdict};
+use super::{Addition, Backend, BackendError, PreparedDocument, Stored, Unchecked};
 use crate::document::{Content, Document, DocumentId};
 use akin_core::scheme::{Scheme, SchemeSettings};
 use akin_core::sketch::{SketchSettings, Sketcher};
@@ -31,16 +29,6 @@ pub(crate) fn prepared(id: &str, text: &str) -> PreparedDocument {
         only_over: None,
         blocks: None,
         arriving: None,
-    }
-}
-
-/// Stores every document.
-struct Unchecked;
-
-#[async_trait]
-impl Check for Unchecked {
-    async fn check(&self, _number: usize, _found: Found<'_>) -> Verdict {
-        Verdict::Store
     }
 }
 
