@@ -1,4 +1,4 @@
-//! Ctrl-C: removes unfinished files, and reports the finished work.
+//! SIGINT and SIGTERM: removes unfinished files, and reports the finished work.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -10,6 +10,7 @@ use std::thread;
 
 use tokio::runtime::Builder;
 use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::Notify;
 
 use crate::telemetry;
 
@@ -23,8 +24,11 @@ type Line = Box<dyn Fn() -> String + Send>;
 static UNFINISHED: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 /// Reports the progress.
 static PROGRESS: Mutex<Option<Line>> = Mutex::new(None);
+/// Notified when the command handles the signals itself.
+static LEFT: Notify = Notify::const_new();
 
-/// Installs handlers of SIGINT and SIGTERM that end the process in order.
+/// Installs handlers of SIGINT and SIGTERM that end the process in order. The kernel drops a signal
+/// without a handler if the process has the number 1, as in a container, so this comes first.
 ///
 /// # Errors
 /// The signal handlers cannot be installed.
@@ -37,13 +41,22 @@ pub fn watch() -> io::Result<()> {
     thread::spawn(move || {
         let code = runtime.block_on(async {
             tokio::select! {
-                _ = interrupt.recv() => EXIT_INTERRUPTED,
-                _ = terminate.recv() => EXIT_TERMINATED,
+                biased;
+                () = LEFT.notified() => None,
+                _ = interrupt.recv() => Some(EXIT_INTERRUPTED),
+                _ = terminate.recv() => Some(EXIT_TERMINATED),
             }
         });
-        end(code);
+        if let Some(code) = code {
+            end(code);
+        }
     });
     Ok(())
+}
+
+/// Leaves the signals to handlers that the command has installed.
+pub fn leave_to_command() {
+    LEFT.notify_one();
 }
 
 fn end(code: i32) {

@@ -100,13 +100,11 @@ enum Command {
 /// Exit code 0: success; 1: failure; 2: wrong arguments; 130: interrupted.
 #[must_use]
 pub fn main() -> ExitCode {
-    let matches = command().get_matches();
-    let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
-    // These commands handle the signals themselves.
-    let stops_itself = matches!(cli.command, Command::Serve(_) | Command::Demo(_));
-    if !stops_itself && let Err(error) = interrupt::watch() {
+    if let Err(error) = interrupt::watch() {
         return Failure::new(format!("cannot wait for signals: {error}")).report();
     }
+    let matches = command().get_matches();
+    let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     let done = match cli.command {
         Command::Serve(arguments) => serve::run(arguments),
         Command::Import(arguments) => import::run(arguments),

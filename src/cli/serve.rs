@@ -5,6 +5,7 @@ use clap::Args;
 use tokio::runtime::Runtime;
 
 use super::failure::Failure;
+use super::interrupt;
 use crate::app::{self, AppError};
 use crate::config::{Flag, Settings, Sources};
 use crate::telemetry;
@@ -72,6 +73,7 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     let ended = runtime.block_on(async {
         let shutdown = app::stop_signal().map_err(AppError::Start)?;
         let reload = app::reload_signal().map_err(AppError::Start)?;
+        interrupt::leave_to_command();
         let listener = app::bind(&settings.server).await?;
         let served = app::run(settings, listener, telemetry::metrics(), shutdown, Some(reload));
         Box::pin(served).await

@@ -43,6 +43,7 @@ mod sketch;
 #[cfg(all(feature = "parquet", feature = "html"))]
 mod spans;
 mod state;
+mod stopping;
 mod tls;
 mod traces;
 

@@ -22,6 +22,7 @@ use super::client::{Client, Trust, query_value};
 use super::failure::Failure;
 use super::import::{Import, ImportReport, import};
 use super::input::{InputOptions, Selection};
+use super::interrupt;
 use super::meter::{Meter, Quantity};
 use super::output::print_json;
 use super::serve::flags;
@@ -125,6 +126,7 @@ impl Serving {
 
 async fn show(arguments: Arguments, settings: Settings) -> Result<ExitCode, Failure> {
     let stop_signal = app::stop_signal().map_err(AppError::Start)?;
+    interrupt::leave_to_command();
     tokio::pin!(stop_signal);
     let mut serving = Serving::start(settings).await?;
     let meter = Arc::new(Meter::new(arguments.quiet, "importing", Quantity::Bytes, 0));
