@@ -52,8 +52,9 @@ pub async fn bind(settings: &ServerSettings) -> Result<TcpListener, AppError> {
     TcpListener::bind(&address).await.map_err(refused)
 }
 
-/// Serves until `shutdown` completes, then lets requests finish and closes the stores. While the
-/// stores open it answers that it is not ready. Reads keys and certificates again with each signal
+/// Serves until `shutdown` completes, and for `shutdown_delay_ms` more, in which it answers that it is
+/// not ready; then lets requests finish and closes the stores. While the stores open it answers that
+/// it is not ready, too. Reads keys and certificates again with each signal
 /// of `reload`.
 ///
 /// # Errors
@@ -73,7 +74,7 @@ pub async fn run(
     background::start();
     let state = http::AppState::new(settings.server.clone(), keys, metrics);
     trace_requests(&settings.traces, &state);
-    let _caches = memory::reserve_caches(&state.budget, &settings);
+    let _for_good = memory::reserve_for_good(&state.budget, &settings);
     state.budget.ask(memory::can_allocate);
     tracing::info!(%address, tls = tls.is_some(), "listening");
     let (ended, end) = oneshot::channel();
@@ -81,7 +82,7 @@ pub async fn run(
         let (state, tls) = (state.clone(), tls.clone());
         async move {
             let outcome = tokio::select! {
-                () = shutdown => Ok(()),
+                () = announced(shutdown, &state) => Ok(()),
                 never = access::follow(&state, tls, reload) => match never {},
                 Err(error) = work(settings, state.clone()) => Err(error),
             };
@@ -94,6 +95,17 @@ pub async fn run(
     http::serve(listener, router, until_stopped, &state.settings, tls).await;
     end.await.unwrap_or(Ok(()))?;
     close(state.collections.get()).await
+}
+
+/// Completes `shutdown_delay_ms` after `shutdown`.
+async fn announced(shutdown: impl Future<Output = ()>, state: &http::AppState) {
+    shutdown.await;
+    state.stop();
+    let delay_ms = state.settings.shutdown_delay_ms;
+    if delay_ms > 0 {
+        tracing::info!(delay_ms, "stopping: not ready, connections are still accepted");
+        tokio::time::sleep(Duration::from_millis(delay_ms)).await;
+    }
 }
 
 /// Spans that wait when the process ends are lost.

@@ -21,6 +21,15 @@ pub const RATE_BURST_S: u64 = 5;
 /// connections are refused with 503.
 pub const CONNECTIONS_RESERVE: usize = 16;
 
+/// Bytes of the head of a request, and the largest read of a body: what a connection buffers, also
+/// while it is idle. Browsers and proxies send a tenth, with cookies and tokens.
+pub const HEAD_BYTES_MAX: usize = 32 << 10;
+
+/// The most memory of a connection, beside what its request reserves: a head that is answered, the
+/// next head or a piece of a body, the head of an answer, and the state of the connection; or a TLS
+/// handshake of 64 KiB.
+pub const CONNECTION_BYTES: usize = 3 * HEAD_BYTES_MAX;
+
 /// Bytes per second at which the body of a request must arrive. A modem of 1990 sends ten times as
 /// many, so a slower client is broken or an attacker.
 pub const BODY_BYTES_PER_S_MIN: u64 = 100;
@@ -98,7 +107,9 @@ pub struct ServerSettings {
     pub discoveries_max: usize,
     /// The highest `limit` of a call.
     pub limit_max: usize,
-    /// How long running requests may go on once the server stops.
+    /// How long the server goes on serving after a signal to stop, while `/readyz` answers 503.
+    pub shutdown_delay_ms: u64,
+    /// How long running requests may go on once the server accepts no more connections.
     pub shutdown_grace_ms: u64,
 }
 

@@ -1,5 +1,6 @@
 use std::collections::HashMap;
 use std::ops::Deref;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 use std::time::Duration;
 
@@ -39,6 +40,8 @@ pub struct Shared {
     pub collections: OnceLock<Arc<Collections>>,
     /// Progress of opening them.
     pub progress: Arc<Progress>,
+    /// Set by the signal to stop.
+    is_stopping: AtomicBool,
     pub settings: ServerSettings,
     pub keys: KeyRing,
     pub(super) hosts: Hosts,
@@ -75,6 +78,7 @@ impl AppState {
         Self(Arc::new(Shared {
             collections: OnceLock::new(),
             progress: Arc::default(),
+            is_stopping: AtomicBool::new(false),
             tracer: OnceLock::new(),
             request_series: RequestSeries::default(),
             metrics,
@@ -106,6 +110,15 @@ impl AppState {
             keys,
             settings,
         }))
+    }
+
+    /// `/readyz` answers 503 from here on, so that load balancers send no more requests.
+    pub fn stop(&self) {
+        self.is_stopping.store(true, Ordering::Relaxed);
+    }
+
+    pub(super) fn is_stopping(&self) -> bool {
+        self.is_stopping.load(Ordering::Relaxed)
     }
 
     /// The memory and work that the requests of a client may take together.

@@ -94,6 +94,48 @@ fn settings_for_packages_and_clusters_are_valid() {
     }
 }
 
+/// The last snapshot of a million documents takes seconds, on a slow disk half a minute.
+const SNAPSHOT_S: u64 = 45;
+
+/// A supervisor that kills the server earlier makes the next start replay the log.
+#[test]
+fn supervisors_wait_for_the_delay_the_requests_and_the_snapshot() {
+    let resources = resources();
+    let of_kind = |kind: &str| resources.iter().find(|one| one["kind"] == kind).unwrap();
+    let pod = &of_kind("StatefulSet")["spec"]["template"]["spec"];
+    let of_cluster = of_kind("ConfigMap")["data"]["akin.toml"].as_str().unwrap();
+    let probe = &pod["containers"][0]["readinessProbe"];
+    let failures = probe["failureThreshold"].as_u64().unwrap_or(3);
+    let noticed_s = probe["periodSeconds"].as_u64().unwrap() * failures;
+    assert!(stopping_s(of_cluster).0 >= noticed_s, "{noticed_s} s until the pod is not ready");
+
+    let composed: Value = serde_norway::from_str(&read("docker-compose.yml")).unwrap();
+    let composed = composed["services"]["akin"]["stop_grace_period"].as_str().unwrap().to_owned();
+    let unit = read("packaging/akin.service");
+    let unit = unit.lines().find_map(|line| line.strip_prefix("TimeoutStopSec=")).unwrap();
+    for (settings, waits_s) in [
+        (of_cluster, pod["terminationGracePeriodSeconds"].as_u64().unwrap()),
+        ("", composed.strip_suffix('s').unwrap().parse().unwrap()),
+        (&read("packaging/akin.toml"), unit.parse().unwrap()),
+    ] {
+        let (delay_s, grace_s) = stopping_s(settings);
+        assert!(waits_s >= delay_s + grace_s + SNAPSHOT_S, "{waits_s} s for {settings}");
+    }
+}
+
+/// `shutdown_delay_ms` and `shutdown_grace_ms` of these settings, in seconds.
+fn stopping_s(settings: &str) -> (u64, u64) {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("akin.toml");
+    fs::write(&file, settings).unwrap();
+    let effective = akin(&["check-config", "--config", file.to_str().unwrap()]).stdout;
+    let of = |key: &str| {
+        let value = effective.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix(" = "));
+        value.unwrap_or_else(|| panic!("no {key} in {effective}")).parse::<u64>().unwrap() / 1_000
+    };
+    (of("shutdown_delay_ms"), of("shutdown_grace_ms"))
+}
+
 fn resources() -> Vec<Value> {
     let resources = read("deploy/kubernetes/akin.yaml");
     let resources = serde_norway::Deserializer::from_str(&resources);

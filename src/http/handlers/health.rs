@@ -1,5 +1,8 @@
 //! Health and readiness.
 
+use axum::extract::State;
+
+use crate::http::AppState;
 use crate::http::problem::Problem;
 use crate::http::problem::code::Code;
 use crate::http::problem::of_calls::Plain;
@@ -20,14 +23,21 @@ pub async fn alive() -> Json<StatusReply> {
 
 /// Ready to serve
 ///
-/// Answers 503 `not_ready` with the progress while collections are being opened, and 503
-/// `out_of_service` once the store of a collection has failed. Collections that could not be opened
+/// Answers 503 `not_ready` with the progress while collections are being opened, 503 `not_ready`
+/// without a progress while the server stops, and 503 `out_of_service` once the store of a
+/// collection has failed. Collections that could not be opened
 /// are counted; all other collections are served.
 #[utoipa::path(
     get, path = "/readyz", operation_id = "readiness", tag = "Operating",
     responses((status = 200, description = "Ready.", body = ReadinessReply), Plain),
 )]
-pub async fn ready(AllReady(collections): AllReady) -> Result<Json<ReadinessReply>, Problem> {
+pub async fn ready(
+    State(state): State<AppState>,
+    AllReady(collections): AllReady,
+) -> Result<Json<ReadinessReply>, Problem> {
+    if state.is_stopping() {
+        return Err(Problem::new(Code::NotReady, "the server is stopping"));
+    }
     match collections.fault() {
         None => {
             let unavailable = Some(collections.unavailable().len()).filter(|count| *count > 0);

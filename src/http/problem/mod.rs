@@ -57,7 +57,7 @@ pub struct ProblemReply {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schema(required = false)]
     pub errors: Vec<FieldError>,
-    /// With `not_ready`.
+    /// With `not_ready`, while the server starts.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub progress: Option<ProgressReply>,
 }

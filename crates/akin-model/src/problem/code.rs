@@ -70,7 +70,7 @@ codes! {
     DocumentDamaged "document_damaged" 500 "A document is damaged";
     Internal "internal" 500 "The server failed";
     UnsupportedByBackend "unsupported_by_backend" 501 "The backend does not support this";
-    NotReady "not_ready" 503 "The server is still starting";
+    NotReady "not_ready" 503 "The server is starting or stopping";
     OutOfService "out_of_service" 503 "The store is out of service";
     CollectionUnavailable "collection_unavailable" 503 "The collection could not be opened";
     Overloaded "overloaded" 503 "The server is overloaded";
