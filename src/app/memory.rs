@@ -1,16 +1,24 @@
-//! The memory of requests and caches: by default a share of the process's memory limit.
+//! The memory of requests, connections and caches: by default a share of the process's memory limit.
 
 use std::path::Path;
 use std::sync::Arc;
 
 use crate::budget::{Budget, Purpose, Reservation};
 use crate::config::Settings;
+use crate::http::{CONNECTION_BYTES, CONNECTIONS_RESERVE};
 
 /// The memory to assume if it is unknown.
 const UNKNOWN_BYTES: usize = 2 << 30;
 
-/// Sets the budget of memory that the settings leave open, and reduces caches of more than half of
-/// it.
+/// The part of the budget that connections may take, unless that would leave fewer than
+/// [`CONNECTIONS_MIN`].
+const CONNECTIONS_DIVISOR: usize = 8;
+
+/// Fewer connections are of no use.
+const CONNECTIONS_MIN: usize = 16;
+
+/// Sets the budget of memory that the settings leave open, reduces caches of more than half of it,
+/// and connections of more than an eighth.
 pub fn fit_memory(settings: &mut Settings) {
     let Settings { server, storage, .. } = settings;
     if server.memory_max == 0 {
@@ -31,15 +39,29 @@ pub fn fit_memory(settings: &mut Settings) {
             "caches reduced to half of memory_max"
         );
     }
+    let most = memory_max / CONNECTIONS_DIVISOR / CONNECTION_BYTES;
+    let connections_max = most.saturating_sub(CONNECTIONS_RESERVE).max(CONNECTIONS_MIN);
+    if server.connections_max > connections_max {
+        let configured = server.connections_max;
+        tracing::info!(configured, connections_max, "connections_max reduced to fit memory_max");
+        server.connections_max = connections_max;
+    }
 }
 
-/// Reserves the memory of the caches, once the settings [fit](fit_memory).
-pub fn reserve_caches(budget: &Arc<Budget>, settings: &Settings) -> Reservation {
+/// Reserves the memory of caches and connections, once the settings [fit](fit_memory).
+pub fn reserve_for_good(budget: &Arc<Budget>, settings: &Settings) -> [Reservation; 2] {
     let storage = &settings.storage;
-    let caches = budget.reservation(Purpose::Caches);
-    let bytes = storage.sets_cache_bytes + storage.store.page_cache_bytes;
-    caches.grow(bytes as usize).expect("the caches are at most half of the budget");
-    caches
+    let caches = storage.sets_cache_bytes + storage.store.page_cache_bytes;
+    let connections = (settings.server.connections_max + CONNECTIONS_RESERVE) * CONNECTION_BYTES;
+    // The smallest budgets have no room for the fewest connections.
+    let connections = connections.min(budget.max() / CONNECTIONS_DIVISOR);
+    [(Purpose::Caches, caches as usize), (Purpose::Connections, connections)].map(
+        |(purpose, bytes)| {
+            let reservation = budget.reservation(purpose);
+            reservation.grow(bytes).expect("both together are less than the budget");
+            reservation
+        },
+    )
 }
 
 /// The memory that this process may use, in bytes.
@@ -172,10 +194,25 @@ mod tests {
             let storage = &settings.storage;
             assert_eq!((storage.sets_cache_bytes, storage.store.page_cache_bytes), expected);
             let budget = Budget::new(settings.server.memory_max);
-            let caches = reserve_caches(&budget, &settings);
+            let for_good = reserve_for_good(&budget, &settings);
             assert_eq!(budget.reserved(Purpose::Caches), 50);
-            assert!(budget.reservation(Purpose::Bodies).grow(51).is_err());
-            drop(caches);
+            assert!(budget.reservation(Purpose::Bodies).grow(39).is_err());
+            drop(for_good);
+        }
+    }
+
+    #[test]
+    fn connections_reserve_at_most_an_eighth_of_the_budget() {
+        for (memory_max, expected) in
+            [(1 << 20, 16), (64 << 20, 69), (1 << 30, 1_349), (2 << 30, 2_714), (4 << 30, 4_096)]
+        {
+            let settings = fitted(memory_max, 0, 0);
+            assert_eq!(settings.server.connections_max, expected, "{memory_max}");
+            let budget = Budget::new(memory_max);
+            let for_good = reserve_for_good(&budget, &settings);
+            let reserved = budget.reserved(Purpose::Connections);
+            assert!(reserved <= memory_max / 8, "{reserved} of {memory_max}");
+            drop(for_good);
         }
     }
 }

@@ -32,7 +32,7 @@ pub use handlers::changes::{change_json, parse_position, position_text};
 pub use metrics::describe as describe_metrics;
 pub use openapi::{json as openapi_json, yaml as openapi_yaml};
 pub use request::bodies::corpus_document;
-pub use settings::{CONNECTIONS_RESERVE, ServerSettings};
+pub use settings::{CONNECTION_BYTES, CONNECTIONS_RESERVE, HEAD_BYTES_MAX, ServerSettings};
 pub use state::AppState;
 
 use std::sync::Arc;
@@ -41,7 +41,6 @@ use axum::Router;
 use axum::middleware;
 use tower::util::{MapRequestLayer, option_layer};
 use tower_http::catch_panic::CatchPanicLayer;
-use tower_http::compression::CompressionLayer;
 use tower_http::request_id::{PropagateRequestIdLayer, SetRequestIdLayer};
 use utoipa::OpenApi;
 use utoipa_axum::routes;
@@ -49,7 +48,7 @@ use utoipa_axum::routes;
 use access::key::Action;
 use access::origin;
 use access::routes::{ADMIN, Needs, READ, Routes, Table, WRITE};
-use connection::{decompression, layers, observe};
+use connection::{compression, decompression, layers, observe};
 use handlers::{
     backup, changes, collapse, collections, curve, discovery, document, documents, fetch, health,
     passages, recall, reindex, removal, resemblance, similar, snapshots, stats,
@@ -148,9 +147,10 @@ fn layered(router: Router<AppState>, state: &AppState, table: Table) -> Router<A
         // Answers preflights, which have no key.
         option_layer(origin::cors(&state.settings.cors_origins)),
         middleware::from_fn_with_state(guarded, access::guard),
-        CompressionLayer::new(),
+        compression::layer(),
+        middleware::from_fn_with_state(state.clone(), compression::reserve),
         middleware::from_fn(access::grant::break_off),
-        middleware::from_fn(decompression::decompress),
+        middleware::from_fn_with_state(state.clone(), decompression::decompress),
     ))
 }
 

@@ -1,6 +1,6 @@
 //! Limits of connections, and what is answered to those that are not served.
 
-use akin::http::{CONNECTIONS_RESERVE, ServerSettings};
+use akin::http::{CONNECTIONS_RESERVE, HEAD_BYTES_MAX, ServerSettings};
 use axum::body::Body;
 use axum::http::Request;
 use serde_json::{Value, json};
@@ -107,7 +107,7 @@ async fn malformed_requests_are_refused() {
         ("GET /healthz HTTP/1.1\r\nhost\r\n\r\n", 400),
         ("GET /healthz HTTP/3.0\r\nhost: localhost\r\n\r\n", 400),
         ("POST / HTTP/1.1\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\n", 400),
-        (&*long, 414),
+        (&*long, 431),
         (&*many, 431),
     ];
     for (request, status) in by_library {
@@ -134,6 +134,31 @@ async fn malformed_requests_are_refused() {
     connection.add("a");
     connection.write("NOT HTTP\r\n\r\n");
     assert_eq!(connection.head(), "HTTP/1.1 400 Bad Request", "after a request, too");
+    server.stop().await;
+}
+
+/// The client writes all of a head before it reads, so the answer must not be lost in a reset.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_head_has_a_limit_and_its_refusal_arrives() {
+    let app = App::with_server(patient()).await;
+    let server = start(&app).await;
+    let head = |bytes: usize| {
+        let padding = "a".repeat(bytes);
+        format!("GET /healthz HTTP/1.1\r\nhost: localhost\r\nx-padding: {padding}\r\n\r\n")
+    };
+    let mut served = Connection::open(server.address);
+    served.write(&head(HEAD_BYTES_MAX - 1_000));
+    assert_eq!(served.head(), "HTTP/1.1 200 OK");
+    for bytes in [HEAD_BYTES_MAX, 300_000] {
+        let mut refused = Connection::open(server.address);
+        refused.write(&head(bytes));
+        assert_eq!(refused.head(), "HTTP/1.1 431 Request Header Fields Too Large", "{bytes}");
+        assert_eq!(refused.rest(), b"", "{bytes}: the connection is closed");
+    }
+    // A head without an end is refused, too, and read away for a while only.
+    let mut endless = Connection::open(server.address);
+    endless.write("GET /healthz HTTP/1.1\r\nhost: localhost\r\nx-padding: ");
+    while endless.try_write(&[b'a'; 64 << 10]) {}
     server.stop().await;
 }
 

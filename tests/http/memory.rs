@@ -37,6 +37,43 @@ fn nothing_is_reserved(app: &App) {
 }
 
 #[tokio::test]
+async fn decoders_of_bodies_are_counted() {
+    let app = with_budget(5 << 20).await;
+    let send = async |encoding: &str, body: Vec<u8>| {
+        let request = Request::post("/similar").header("content-type", "application/json");
+        let request = request.header("content-encoding", encoding).body(Body::from(body));
+        app.call(request.unwrap()).await
+    };
+    let probe = json!({"text": text(0)}).to_string();
+    send("zstd", zstd::encode_all(probe.as_bytes(), 3).unwrap()).await.problem(503, REFUSED);
+    let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    std::io::Write::write_all(&mut gzip, probe.as_bytes()).unwrap();
+    assert_eq!(send("gzip", gzip.finish().unwrap()).await.status, 200);
+    nothing_is_reserved(&app);
+}
+
+/// An encoder works until its answer is read, which a client can delay.
+#[tokio::test]
+async fn encoders_of_answers_are_counted_and_answers_without_are_plain() {
+    let app = with_budget(9 << 20).await;
+    app.add(&documents(1, 10)).await;
+    let ask = async || {
+        let request = Request::get("/documents/d0").header("accept-encoding", "zstd");
+        app.router.clone().oneshot(request.body(Body::empty()).unwrap()).await.unwrap()
+    };
+    let unread = [ask().await, ask().await];
+    for answer in &unread {
+        assert_eq!(answer.headers()["content-encoding"], "zstd");
+    }
+    let plain = ask().await;
+    assert_eq!(plain.status(), 200);
+    assert!(!plain.headers().contains_key("content-encoding"));
+    assert!(app.state.budget.reserved(Purpose::Answers) >= 8 << 20);
+    drop((unread, plain));
+    nothing_is_reserved(&app);
+}
+
+#[tokio::test]
 async fn bodies_are_counted_and_cheap_reads_go_on() {
     let app = with_budget(100_000).await;
     app.add(&documents(2, 10)).await;

@@ -153,6 +153,22 @@ async fn an_encoding_that_is_unknown_or_broken_is_refused() {
     }
 }
 
+/// The decoder allocates the window that a frame names, so a few bytes could take 128 MiB.
+#[tokio::test]
+async fn a_zstd_window_has_a_limit() {
+    let app = App::new().await;
+    let document = json!({"id": "a", "text": text(0)}).to_string();
+    let in_window = |log: u32| {
+        let mut encoder = zstd::Encoder::new(Vec::new(), 3).unwrap();
+        encoder.window_log(log).unwrap();
+        encoder.write_all(document.as_bytes()).unwrap();
+        encoded("/documents", "application/json", "zstd", encoder.finish().unwrap())
+    };
+    assert_eq!(app.call(in_window(23)).await.status, 201);
+    let refused = app.call(in_window(24)).await.problem(400, "unreadable_body");
+    assert!(refused["detail"].as_str().unwrap().contains("zstd window"), "{refused}");
+}
+
 #[tokio::test]
 async fn every_response_has_a_request_id() {
     let app = App::new().await;

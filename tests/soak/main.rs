@@ -6,6 +6,7 @@
 
 mod attack;
 mod client;
+mod connections;
 mod figures;
 mod keys;
 mod memory;

@@ -26,13 +26,21 @@ pub enum Purpose {
     Answers,
     /// Sketches and ids of discoveries.
     Discoveries,
+    /// The buffers of connections, reserved for good.
+    Connections,
     /// The caches of sets and of database pages, reserved for good.
     Caches,
 }
 
 impl Purpose {
-    pub const ALL: [Self; 5] =
-        [Self::Bodies, Self::Bulk, Self::Answers, Self::Discoveries, Self::Caches];
+    pub const ALL: [Self; 6] = [
+        Self::Bodies,
+        Self::Bulk,
+        Self::Answers,
+        Self::Discoveries,
+        Self::Connections,
+        Self::Caches,
+    ];
 
     #[must_use]
     pub fn name(self) -> &'static str {
@@ -41,6 +49,7 @@ impl Purpose {
             Self::Bulk => "bulk",
             Self::Answers => "answers",
             Self::Discoveries => "discoveries",
+            Self::Connections => "connections",
             Self::Caches => "caches",
         }
     }
@@ -77,8 +86,8 @@ pub enum Exhausted {
     /// The client's requests hold the memory that the requests of one client may hold.
     #[error(
         "it needs {wanted} more bytes of memory beside the {held} that this client's requests \
-         hold, and they may hold {max} (client_share_percent of what the caches leave of \
-         server.memory_max)"
+         hold, and they may hold {max} (client_share_percent of what caches and connections leave \
+         of server.memory_max)"
     )]
     Client { wanted: usize, held: usize, max: usize },
     /// The request alone would cause too much work.
@@ -197,15 +206,16 @@ impl Budget {
         reservation
     }
 
-    /// The share of a client: its requests may hold `percent` of the memory that the caches leave,
-    /// but at least `bytes_min`, and may cause `CLIENT_DEAR_REQUESTS` times the work
+    /// The share of a client: its requests may hold `percent` of the memory that caches and
+    /// connections leave, but at least `bytes_min`, and may cause `CLIENT_DEAR_REQUESTS` times the work
     /// `cost_max` of one request (0: any). With 100 percent nothing is limited.
     #[must_use]
     pub fn client_share(&self, percent: u32, bytes_min: usize, cost_max: u64) -> Arc<ClientShare> {
         if percent == 100 {
             return ClientShare::new(usize::MAX, 0);
         }
-        let left = self.max - self.reserved(Purpose::Caches).min(self.max);
+        let for_good = self.reserved(Purpose::Caches) + self.reserved(Purpose::Connections);
+        let left = self.max - for_good.min(self.max);
         let share = (left as u128 * u128::from(percent)).div_ceil(100);
         let bytes_max = usize::try_from(share).unwrap_or(usize::MAX).max(bytes_min);
         ClientShare::new(bytes_max, cost_max.saturating_mul(CLIENT_DEAR_REQUESTS))

@@ -2,12 +2,16 @@
 //!
 //! A gzip body may have several members and a zstd body several frames, as files have that were
 //! compressed in parts: all of them are read. A body in which anything else follows is unreadable.
+//!
+//! The memory of a decoder is reserved. A zstd frame names the size of its window, which the decoder
+//! allocates, so the size has a limit.
 
 use std::io;
 
 use async_compression::tokio::bufread::{GzipDecoder, ZstdDecoder};
+use async_compression::zstd::DParameter;
 use axum::body::Body;
-use axum::extract::Request;
+use axum::extract::{Request, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
@@ -15,8 +19,24 @@ use futures_util::StreamExt;
 use tokio::io::{AsyncBufRead, AsyncRead};
 use tokio_util::io::{ReaderStream, StreamReader};
 
+use crate::budget::{Purpose, Reservation};
+use crate::http::AppState;
+use crate::http::access::quotas::Client;
+use crate::http::connection::holding::HoldingBody;
+use crate::http::problem::Problem;
+
 /// Decompressed bytes that are handed on at a time, at most.
 const PIECE_BYTES: usize = 16 << 10;
+
+/// The base-2 logarithm of the largest window of a zstd frame, in bytes: 8 MiB, as RFC 9659 has it
+/// for HTTP. Only `zstd --ultra` and `--long` make larger windows.
+const WINDOW_LOG_MAX: u32 = 23;
+
+/// A window, blocks and tables.
+const ZSTD_DECODER_BYTES: usize = (1 << WINDOW_LOG_MAX) + (512 << 10);
+
+/// A window of 32 KiB, tables and a piece.
+const GZIP_DECODER_BYTES: usize = 80 << 10;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Encoding {
@@ -25,17 +45,35 @@ enum Encoding {
 }
 
 /// Gives plain bodies to the service inside. Refuses encodings that are not known.
-pub async fn decompress(mut request: Request, next: Next) -> Response {
+pub async fn decompress(
+    State(state): State<AppState>,
+    mut request: Request,
+    next: Next,
+) -> Response {
     let Ok(encoding) = encoding(request.headers()) else {
         let known = [(header::ACCEPT_ENCODING, "gzip, zstd")];
         return (StatusCode::UNSUPPORTED_MEDIA_TYPE, known).into_response();
     };
     if let Some(encoding) = encoding {
+        let share = state.client_share(&Client::of(request.extensions()));
+        let memory = state.budget.reservation(Purpose::Bodies).of_client(share);
+        if let Err(exhausted) = memory.grow(encoding.decoder_bytes()) {
+            return Problem::from(exhausted).into_response();
+        }
         request.headers_mut().remove(header::CONTENT_ENCODING);
         request.headers_mut().remove(header::CONTENT_LENGTH);
-        request = request.map(|body| decompressed(body, encoding));
+        request = request.map(|body| decompressed(body, encoding, memory));
     }
     next.run(request).await
+}
+
+impl Encoding {
+    fn decoder_bytes(self) -> usize {
+        match self {
+            Self::Gzip => GZIP_DECODER_BYTES,
+            Self::Zstd => ZSTD_DECODER_BYTES,
+        }
+    }
 }
 
 struct Unknown;
@@ -56,13 +94,14 @@ fn encoding(headers: &HeaderMap) -> Result<Option<Encoding>, Unknown> {
     }
 }
 
-fn decompressed(body: Body, encoding: Encoding) -> Body {
+fn decompressed(body: Body, encoding: Encoding, memory: Reservation) -> Body {
     let pieces = body.into_data_stream().map(|piece| piece.map_err(io::Error::other));
     let compressed = StreamReader::new(pieces);
-    match encoding {
+    let body = match encoding {
         Encoding::Gzip => pieces_of(gzip(compressed)),
         Encoding::Zstd => pieces_of(zstd(compressed)),
-    }
+    };
+    Body::new(HoldingBody::new(body, memory))
 }
 
 fn gzip<R: AsyncBufRead>(compressed: R) -> GzipDecoder<R> {
@@ -72,7 +111,8 @@ fn gzip<R: AsyncBufRead>(compressed: R) -> GzipDecoder<R> {
 }
 
 fn zstd<R: AsyncBufRead>(compressed: R) -> ZstdDecoder<R> {
-    let mut decoder = ZstdDecoder::new(compressed);
+    let window = DParameter::window_log_max(WINDOW_LOG_MAX);
+    let mut decoder = ZstdDecoder::with_params(compressed, &[window]);
     decoder.multiple_members(true);
     decoder
 }

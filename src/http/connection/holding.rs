@@ -1,4 +1,4 @@
-//! The body of an answer, with a value that is held until the end of the body.
+//! The body of a message, with a value that is held until the end of the body.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -7,18 +7,18 @@ use axum::body::{Body, Bytes, HttpBody};
 use hyper::body::{Frame, SizeHint};
 
 /// A body; `held` is dropped with it, once its last byte is taken or its reader has gone.
-pub struct AnswerBody<T> {
+pub struct HoldingBody<T> {
     body: Body,
     _held: T,
 }
 
-impl<T> AnswerBody<T> {
+impl<T> HoldingBody<T> {
     pub fn new(body: Body, held: T) -> Self {
         Self { body, _held: held }
     }
 }
 
-impl<T: Unpin> HttpBody for AnswerBody<T> {
+impl<T: Unpin> HttpBody for HoldingBody<T> {
     type Data = Bytes;
     type Error = axum::Error;
 

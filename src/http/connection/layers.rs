@@ -14,7 +14,7 @@ use crate::budget::Purpose;
 use crate::http::AppState;
 use crate::http::access::grant;
 use crate::http::connection::admission::Admission;
-use crate::http::connection::answer::AnswerBody;
+use crate::http::connection::holding::HoldingBody;
 use crate::http::problem::code::Code;
 use crate::http::problem::{self, Problem};
 
@@ -65,7 +65,7 @@ fn in_flight_while_streamed(response: Response, admission: Arc<Admission>) -> Re
     if response.body().size_hint().exact().is_some() {
         return response;
     }
-    response.map(|body| Body::new(AnswerBody::new(body, admission)))
+    response.map(|body| Body::new(HoldingBody::new(body, admission)))
 }
 
 /// A panic in a handler is a fault of the server; the panic hook has printed its message.

@@ -1,7 +1,7 @@
-//! Bodies of requests that are refused before they have arrived.
+//! Heads and bodies of requests that are refused before they have arrived.
 //!
 //! A client that writes while the server closes the connection gets a reset, and loses the answer
-//! with the reason. So the rest of a body is read and thrown away for a while.
+//! with the reason. So the rest of a request is read and thrown away for a while.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -11,13 +11,17 @@ use axum::body::{Bytes, HttpBody};
 use axum::http::{HeaderMap, header};
 use http_body_util::BodyExt;
 use hyper::body::{Frame, Incoming, SizeHint};
+use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::time::timeout;
 
 /// The most bytes that are read of a refused body. Larger bodies are mostly imports, and clients
 /// that import read while they write.
 const BYTES_MAX: usize = 64 << 20;
 
-/// The longest pause in a refused body. A client that is still writing makes no pauses.
+/// The most bytes that are read of a refused head.
+const HEAD_REST_BYTES_MAX: u64 = 1 << 20;
+
+/// The longest pause in a refused body, and the longest time for a refused head. A client that is still writing makes no pauses.
 const IDLE_MAX: Duration = Duration::from_secs(2);
 
 /// The body of a request. The rest that its handler leaves is read after the handler, so that the
@@ -69,6 +73,12 @@ impl Drop for LingeringBody {
             runtime.spawn(timeout(self.patience, read_away(left)));
         }
     }
+}
+
+/// Reads what follows the head that was refused.
+pub async fn read_rest(stream: &mut (impl AsyncRead + Unpin)) {
+    let mut rest = stream.take(HEAD_REST_BYTES_MAX);
+    let _ = timeout(IDLE_MAX, tokio::io::copy(&mut rest, &mut tokio::io::sink())).await;
 }
 
 async fn read_away(mut body: Incoming) {

@@ -1,8 +1,9 @@
 //! Around requests: connections, limits of time and number, counters and logs.
 
 pub mod admission;
-mod answer;
+pub mod compression;
 pub mod decompression;
+mod holding;
 pub mod layers;
 mod lingering;
 pub mod observe;

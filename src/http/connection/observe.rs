@@ -12,7 +12,7 @@ use tracing::Instrument;
 use tracing::field::Empty;
 
 use crate::http::access::{Caller, headers};
-use crate::http::connection::answer::AnswerBody;
+use crate::http::connection::holding::HoldingBody;
 use crate::http::connection::trace::{Context, Span};
 use crate::http::{AppState, problem, request_id};
 
@@ -36,7 +36,7 @@ pub async fn observe(State(state): State<AppState>, request: Request, next: Next
 
     let status = response.status().as_u16();
     let observed = Observed { state, id, caller, method, route, status, started, began, context };
-    response.map(|body| Body::new(AnswerBody::new(body, (observed, in_flight))))
+    response.map(|body| Body::new(HoldingBody::new(body, (observed, in_flight))))
 }
 
 /// A request with an answer that has begun. It is counted and logged when the answer ends, or

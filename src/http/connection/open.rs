@@ -12,9 +12,10 @@ use crate::http::access::Room;
 /// Stands for a moment while a request is being answered.
 const BUSY: u64 = u64::MAX;
 
-/// The share of the connections that is closed at a time once there is no room, because a search of
-/// all connections for each new connection would take too long.
-const CLOSED_SHARE: usize = 256;
+/// The share of the connections that is closed at a time once there is no room: a search of all
+/// connections for each new connection would take too long, and closing takes a moment, in which as
+/// many clients may have come.
+const CLOSED_SHARE: usize = 8;
 
 /// All open connections. Moments are numbers that only order events.
 pub struct OpenConnections {
@@ -260,7 +261,7 @@ mod tests {
     #[test]
     fn many_close_at_once_where_there_are_many() {
         let all = OpenConnections::new(usize::MAX, 1);
-        let connections: Vec<_> = (0..512).map(|_| all.open(NETWORK, Room::Open)).collect();
+        let connections: Vec<_> = (0..16).map(|_| all.open(NETWORK, Room::Open)).collect();
         assert!(all.close_idle());
         let closing: Vec<_> = connections.iter().map(is_closing).collect();
         assert!(closing[..3].iter().all(|is| *is) && !closing[3..].contains(&true));

@@ -13,20 +13,19 @@ use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use hyper_util::server::graceful::{GracefulShutdown, Watcher};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio_io_timeout::TimeoutWriter;
 use tower::ServiceExt;
 
 use crate::http::access::{Peer, Room, quotas, rates};
-use crate::http::connection::answer::AnswerBody;
-use crate::http::connection::lingering::LingeringBody;
+use crate::http::connection::holding::HoldingBody;
+use crate::http::connection::lingering::{self, LingeringBody};
 use crate::http::connection::open::{OpenConnections, Opened};
 use crate::http::connection::tls::Tls;
 use crate::http::connection::transport::Transport;
-use crate::http::settings::{CONNECTIONS_RESERVE, ServerSettings};
+use crate::http::settings::{CONNECTIONS_RESERVE, HEAD_BYTES_MAX, ServerSettings};
 
 /// The pause after an accept that failed for lack of resources, such as file descriptors.
 const PAUSE: Duration = Duration::from_millis(500);
@@ -44,8 +43,8 @@ const RESERVE_HEADER_TIMEOUT: Duration = Duration::from_secs(1);
 /// At most `connections_max` connections are open. For a further connection the server closes the
 /// longest idle connection; if no connection is idle, the new connection is of the
 /// [reserve](CONNECTIONS_RESERVE) and answers probes. Beyond these, connections wait in the
-/// listener's queue. A connection that does not complete a request head within `header_timeout_ms`
-/// is closed, and so is a connection with a client that reads nothing of an answer for
+/// listener's queue. A head of more than [`HEAD_BYTES_MAX`] is answered 431. A connection that does not
+/// complete a request head within `header_timeout_ms` is closed, and so is a connection with a client that reads nothing of an answer for
 /// `body_idle_timeout_ms`. An address has a share of the connections; for a further connection its
 /// own longest idle connection is closed.
 pub async fn serve(
@@ -78,8 +77,10 @@ struct Connections {
     write_timeout: Duration,
     /// A permit for each connection that may be open, the reserve included.
     permits: Arc<Semaphore>,
+    permits_max: u32,
     all: Arc<OpenConnections>,
-    graceful: GracefulShutdown,
+    /// Changes when the server stops.
+    stopping: watch::Sender<()>,
 }
 
 impl Connections {
@@ -87,10 +88,11 @@ impl Connections {
         let mut http = http1::Builder::new();
         let header_timeout = Duration::from_millis(settings.header_timeout_ms);
         http.timer(TokioTimer::new()).header_read_timeout(header_timeout);
+        http.max_buf_size(HEAD_BYTES_MAX).max_header_size(HEAD_BYTES_MAX);
         let mut http_of_reserve = http.clone();
         let header_timeout = header_timeout.min(RESERVE_HEADER_TIMEOUT);
         http_of_reserve.keep_alive(false).header_read_timeout(header_timeout);
-        let permits = settings.connections_max + CONNECTIONS_RESERVE;
+        let permits_max = (settings.connections_max + CONNECTIONS_RESERVE) as u32;
         let share = match settings.client_share_percent {
             100 => usize::MAX,
             percent => quotas::share(settings.connections_max, percent),
@@ -101,9 +103,10 @@ impl Connections {
             http_of_reserve,
             tls,
             write_timeout: Duration::from_millis(settings.body_idle_timeout_ms),
-            permits: Arc::new(Semaphore::new(permits)),
+            permits: Arc::new(Semaphore::new(permits_max as usize)),
+            permits_max,
             all: OpenConnections::new(share, CONNECTIONS_RESERVE),
-            graceful: GracefulShutdown::new(),
+            stopping: watch::Sender::new(()),
         }
     }
 
@@ -155,15 +158,17 @@ impl Connections {
             write_timeout: self.write_timeout,
             lingering: if is_reserve { RESERVE_HEADER_TIMEOUT } else { self.write_timeout },
         };
-        let watcher = self.graceful.watcher();
+        let stopping = self.stopping.subscribe();
         tokio::spawn(async move {
-            connection.serve(watcher).await;
+            connection.serve(stopping).await;
             drop(permit);
         });
     }
 
     async fn close(self, grace: Duration) {
-        if tokio::time::timeout(grace, self.graceful.shutdown()).await.is_err() {
+        self.stopping.send_replace(());
+        let all_ended = self.permits.acquire_many(self.permits_max);
+        if tokio::time::timeout(grace, all_ended).await.is_err() {
             tracing::warn!(?grace, "requests were still running at the end of the grace period");
         }
     }
@@ -194,11 +199,12 @@ struct Connection {
 }
 
 impl Connection {
-    /// Serves a connection to its end, or until it is to make room for another connection.
-    async fn serve(self, watcher: Watcher) {
+    /// Serves a connection to its end, or until it is to make room for another connection. Once the
+    /// server stops, the running request is the last one.
+    async fn serve(self, mut stopping: watch::Receiver<()>) {
         let Self { stream, http, router, peer, opened, write_timeout, lingering } = self;
         let opened = &opened;
-        let stream = TokioIo::new(with_write_timeout(stream, write_timeout));
+        let mut stream = TokioIo::new(with_write_timeout(stream, write_timeout));
         let service = service_fn(move |request: Request<Incoming>| {
             let busy = opened.request();
             let (mut parts, body) = request.into_parts();
@@ -208,25 +214,32 @@ impl Connection {
             let answered = router.clone().oneshot(request);
             async move {
                 let response = answered.await?;
-                Ok::<_, std::convert::Infallible>(response.map(|body| AnswerBody::new(body, busy)))
+                Ok::<_, std::convert::Infallible>(response.map(|body| HoldingBody::new(body, busy)))
             }
         });
-        let mut connection = pin!(watcher.watch(http.serve_connection(stream, service)));
-        let served = tokio::select! {
-            served = &mut connection => served,
-            () = opened.closing() => {
-                // An answer may still have to be written, and a request may just have come.
-                loop {
-                    match tokio::time::timeout(CLOSING, &mut connection).await {
-                        Ok(served) => break served,
-                        Err(_) if opened.is_idle() => return,
-                        Err(_) => {}
+        let served = {
+            let mut connection = pin!(http.serve_connection(&mut stream, service));
+            let (mut is_closing, mut is_stopping) = (false, false);
+            loop {
+                tokio::select! {
+                    served = &mut connection => break served,
+                    () = opened.closing(), if !is_closing => is_closing = true,
+                    // An answer may still have to be written, and a request may just have come.
+                    () = tokio::time::sleep(CLOSING), if is_closing => if opened.is_idle() { return },
+                    _ = stopping.changed(), if !is_stopping => {
+                        is_stopping = true;
+                        connection.as_mut().graceful_shutdown();
                     }
                 }
             }
         };
-        if let Err(error) = served {
-            tracing::debug!(%error, "connection failed");
+        let Err(error) = served else { return };
+        tracing::debug!(%error, "connection failed");
+        if error.is_parse() {
+            tokio::select! {
+                () = lingering::read_rest(stream.inner_mut()) => {}
+                () = opened.closing() => {}
+            }
         }
     }
 }

@@ -122,8 +122,8 @@ impl BodyReader {
             None => self.wait().await?,
         };
         let chunk = next.transpose().map_err(|_| {
-            let detail =
-                "the body ended early, or does not have the content-encoding of its header";
+            let detail = "the body ended early, does not have the content-encoding of its header, \
+                          or has a zstd window of more than 8 MiB";
             Problem::new(Code::UnreadableBody, detail)
         })?;
         self.patience.arrived(chunk.as_ref().map_or(0, Bytes::len), waiting_since.elapsed());
