@@ -98,3 +98,24 @@ async fn scans_filters_comparisons_and_lists_are_charged() {
     app.post_json("/resemblance", pair).await.problem(422, REFUSED);
     assert_eq!(app.get("/pairs").await.status, 200, "it has a limit of its own");
 }
+
+/// The bytes of the metadata are the same, and the time is not.
+#[tokio::test]
+async fn a_filter_costs_by_the_values_that_its_terms_visit() {
+    let settings = ServerSettings { request_cost_max: 10_000, ..ServerSettings::default() };
+    let app = App::with_server(settings).await;
+    let metadata = json!({"values": vec![json!([0]); 2_000]});
+    let document =
+        |at: usize| json!({"id": format!("d{at}"), "text": text(at), "metadata": metadata});
+    app.add(&(0..60).map(document).collect::<Vec<_>>()).await;
+    let ask = async |filter: &str| {
+        let filter = filter.replace(' ', "%20").replace('[', "%5B").replace(']', "%5D");
+        let filter = filter.replace('?', "%3F").replace('|', "%7C");
+        app.get(&format!("/similar?id=d0&filter={filter}")).await
+    };
+    assert_eq!(ask("@.values").await.status, 200);
+    assert_eq!(ask("@.values[?@[0] == 1]").await.status, 200);
+    let terms = vec!["@.values[?@[0] == 1]"; 30].join(" || ");
+    let problem = ask(&terms).await.problem(422, REFUSED);
+    assert!(problem["detail"].as_str().unwrap().contains("narrower filter"), "{problem}");
+}

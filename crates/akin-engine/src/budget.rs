@@ -128,6 +128,8 @@ pub mod cost {
     pub const DOCUMENTS: usize = 10;
     /// Bytes of metadata that a filter examines for a unit.
     pub const METADATA_BYTES: usize = 1_024;
+    /// Values of metadata that terms of a filter visit for a unit.
+    pub const VALUES_VISITED: usize = 400;
     /// Bytes of metadata or contents that an answer has for a unit.
     pub const DETAIL_BYTES: usize = 4_096;
     /// Pairs of characters compared for a unit.
@@ -362,11 +364,18 @@ impl Drop for Reservation {
 const JSON_PART_BYTES: usize = 128;
 
 /// An upper bound of the memory of JSON and of the values decoded from it: its strings, and its
-/// values, each of which follows a comma, a bracket or a brace.
+/// values.
 #[must_use]
 pub fn decoded_json_bytes(json: &[u8]) -> usize {
-    let parts = memchr::memchr3_iter(b',', b'[', b'{', json).count();
-    json.len().saturating_mul(2).saturating_add(parts.saturating_mul(JSON_PART_BYTES))
+    let values = json_values(json).saturating_mul(JSON_PART_BYTES);
+    json.len().saturating_mul(2).saturating_add(values)
+}
+
+/// An upper bound of the values in JSON, except for a value that is all of it: each follows a comma,
+/// a bracket or a brace.
+#[must_use]
+pub fn json_values(json: &[u8]) -> usize {
+    memchr::memchr3_iter(b',', b'[', b'{', json).count()
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use crate::backend::{Candidate, Member, Sketched, Version};
-use crate::budget::{Exhausted, Reservation, cost, decoded_json_bytes};
+use crate::budget::{Exhausted, Reservation, cost, decoded_json_bytes, json_values};
 use crate::document::{DocumentId, Ordinal};
 use crate::engine::lookup::Scored;
 use crate::engine::lookup::charging::charge;
@@ -16,6 +16,9 @@ pub(crate) const READ_AT_ONCE: usize = 128;
 
 /// Evaluating a filter on more bytes of metadata than this leaves the runtime's thread.
 const METADATA_INLINE_BYTES_MAX: usize = 65_536;
+
+/// So does a filter that visits more values: these take a quarter of a millisecond.
+const VISITS_INLINE_MAX: usize = 20_000;
 
 /// Conditions on a document, all of which must hold. Times are milliseconds since the epoch, both
 /// exclusive.
@@ -156,10 +159,13 @@ impl Engine {
             charge(memory, 1 + versions.len() / cost::DOCUMENTS)?;
             let details = self.backend.details(versions).await?;
             let bytes: usize = details.iter().flatten().map(metadata_bytes).sum();
-            if conditions.filter.is_some() {
-                charge(memory, bytes / cost::METADATA_BYTES)?;
+            let values = details.iter().flatten().map(metadata_values).sum();
+            let visits = conditions.filter.as_ref().map(|filter| filter.visits(values));
+            if let Some(visits) = visits {
+                charge(memory, bytes / cost::METADATA_BYTES + visits / cost::VALUES_VISITED)?;
             }
-            let is_long = bytes > METADATA_INLINE_BYTES_MAX;
+            let is_long = bytes > METADATA_INLINE_BYTES_MAX
+                || visits.is_some_and(|visits| visits > VISITS_INLINE_MAX);
             let held = match memory.filter(|_| is_long && conditions.filter.is_some()) {
                 Some(memory) => Some(memory.beside(bytes)?),
                 None => None,
@@ -172,6 +178,10 @@ impl Engine {
         }
         Ok(matching)
     }
+}
+
+fn metadata_values(of: &DocumentDetails) -> usize {
+    of.metadata.as_ref().map_or(0, |metadata| json_values(metadata.as_json().as_bytes()))
 }
 
 pub(crate) fn metadata_bytes(of: &DocumentDetails) -> usize {

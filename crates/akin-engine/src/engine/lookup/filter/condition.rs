@@ -48,6 +48,31 @@ pub(crate) enum Step {
 }
 
 impl Condition {
+    /// How often a value of the metadata is visited at most: once for each term that goes over all
+    /// values of an array or object, or compares two parts of the metadata.
+    pub fn visits(&self) -> usize {
+        match self {
+            Self::Any(conditions) | Self::All(conditions) => {
+                conditions.iter().map(Self::visits).sum()
+            }
+            Self::Not(condition) => condition.visits(),
+            Self::Comparison { left: Operand::At(_), right: Operand::At(_), .. } => 1,
+            Self::Comparison { .. } => 0,
+            Self::Exists(path) => path.iter().map(Step::visits).sum(),
+        }
+    }
+
+    /// The comparisons and existence tests.
+    fn terms(&self) -> usize {
+        match self {
+            Self::Any(conditions) | Self::All(conditions) => {
+                conditions.iter().map(Self::terms).sum()
+            }
+            Self::Not(condition) => condition.terms(),
+            Self::Comparison { .. } | Self::Exists(_) => 1,
+        }
+    }
+
     pub fn holds(&self, value: &Value) -> bool {
         match self {
             Self::Any(conditions) => conditions.iter().any(|condition| condition.holds(value)),
@@ -71,6 +96,14 @@ impl Operand {
 }
 
 impl Step {
+    fn visits(&self) -> usize {
+        match self {
+            Self::Name(_) | Self::Index(_) => 0,
+            Self::Each => 1,
+            Self::Where(condition) => 1 + condition.terms(),
+        }
+    }
+
     /// The value that a name or an index selects.
     fn to_one<'a>(&self, value: &'a Value) -> Option<&'a Value> {
         match (self, value) {
@@ -90,18 +123,19 @@ fn leads_anywhere(path: &[Step], value: &Value) -> bool {
         Step::Name(_) | Step::Index(_) => {
             step.to_one(value).is_some_and(|value| leads_anywhere(rest, value))
         }
-        Step::Each => values_in(value).any(|value| leads_anywhere(rest, value)),
+        Step::Each => has_value(value, |value| leads_anywhere(rest, value)),
         Step::Where(condition) => {
-            values_in(value).any(|value| condition.holds(value) && leads_anywhere(rest, value))
+            has_value(value, |value| condition.holds(value) && leads_anywhere(rest, value))
         }
     }
 }
 
-fn values_in(value: &Value) -> Box<dyn Iterator<Item = &Value> + '_> {
+/// Whether a contained value is as wanted.
+fn has_value(value: &Value, is_wanted: impl FnMut(&Value) -> bool) -> bool {
     match value {
-        Value::Array(elements) => Box::new(elements.iter()),
-        Value::Object(members) => Box::new(members.values()),
-        _ => Box::new(std::iter::empty()),
+        Value::Array(elements) => elements.iter().any(is_wanted),
+        Value::Object(members) => members.values().any(is_wanted),
+        _ => false,
     }
 }
 

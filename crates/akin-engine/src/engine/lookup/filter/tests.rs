@@ -229,3 +229,18 @@ fn missing_metadata_is_empty_and_damaged_metadata_never_matches() {
         assert!(!matches("@.a", unreadable) && !matches("!@.a", unreadable));
     }
 }
+
+#[test]
+fn a_filter_visits_values_once_for_each_term_that_goes_over_them() {
+    for (expression, terms) in [
+        ("@.lang == 'en' && @.year >= 2020 || !@.draft", 0),
+        ("@.author == @.same", 1),
+        ("@.tags[*]", 1),
+        ("@.tags[*].names[*]", 2),
+        ("@.tags[?@ == 'sea']", 2),
+        ("@.comments[?@.stars > 4 && @.by == 'Bob'].by", 3),
+        ("@.tags[?@ == 'sea'] || @.tags[?@ == 'land'] || @.lang == 'en'", 4),
+    ] {
+        assert_eq!(filter(expression).visits(1_000), 1_000 * (10 + terms), "{expression}");
+    }
+}
