@@ -206,3 +206,42 @@ async fn documents_are_stored_in_the_order_of_their_ordinals() {
         ordinals.map(|&[_, a, b, c, d, e, f]| Ordinal::from_le_bytes([a, b, c, d, e, f]));
     assert!(ordinals.map(Ordinal::get).eq(0..600));
 }
+
+/// The problem of a document is a hundred times as long as the shortest document.
+#[tokio::test]
+async fn problems_take_no_more_bytes_than_the_documents_and_a_mebibyte() {
+    const FAILED: u64 = 30_000;
+    let app = App::new().await;
+    let last = json!({"id": "a", "text": "one two three"});
+    let lines = format!("{}{last}\n", "{}\n1\n".repeat(FAILED as usize / 2));
+    let array = format!("[{}{last}]", "{},1,".repeat(FAILED as usize / 2));
+    let by_lines = app.post("/documents", NDJSON, lines.clone()).await;
+    let by_array = app.post("/documents", "application/json", array).await;
+    for (reply, results) in [(&by_lines, by_lines.lines()), (&by_array, by_array.elements())] {
+        let most = (1 << 20) + lines.len() + 2_000;
+        assert!(reply.body.len() < most, "{} bytes of {most}", reply.body.len());
+        let counted = results.last().unwrap();
+        assert_eq!(counted["status"], "errors_counted");
+        assert_eq!(counted["last_line"], FAILED);
+        let reported = results.iter().filter(|result| result["status"] == "error").count() as u64;
+        let first = counted["first_line"].as_u64().unwrap();
+        assert!(reported > 1_000 && first <= reported + 1, "{reported} {first}");
+        assert_eq!(counted["errors"].as_u64().unwrap() + reported, FAILED);
+        let codes = counted["codes"].as_object().unwrap();
+        let by_code: u64 = codes.values().map(|count| count.as_u64().unwrap()).sum();
+        assert_eq!(counted["errors"], by_code);
+        let stored = &results[results.len() - 2];
+        assert_eq!((&stored["line"], &stored["id"]), (&json!(FAILED + 1), &json!("a")));
+    }
+}
+
+/// As many as a client of akin sends at a time.
+#[tokio::test]
+async fn each_of_a_thousand_failed_documents_has_its_problem() {
+    let app = App::new().await;
+    let results =
+        app.post("/documents", NDJSON, "{\"id\": 7, \"unknown\": 1}\n".repeat(1_000)).await;
+    let results = results.lines();
+    assert_eq!(results.len(), 1_000);
+    assert!(results.iter().all(|result| result["status"] == "error"));
+}

@@ -11,7 +11,7 @@
 
 use std::io;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use axum::Extension;
 use axum::body::Body;
@@ -19,25 +19,22 @@ use axum::http::header;
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use futures_util::{Stream, StreamExt, stream};
-use serde::Serialize;
 use tokio::sync::mpsc;
 use tower_http::request_id::RequestId;
 use tracing::Instrument;
-use utoipa::ToSchema;
 
 use crate::background;
 use crate::budget::Reservation;
-use crate::engine::{AddOptions, AddStatus, Added, Collection, Engine, PreparedDocument};
+use crate::engine::{AddOptions, Added, Collection, Engine, PreparedDocument};
 use crate::http::access::grant::EndsByItself;
 use crate::http::access::quotas::QuotaPermit;
 use crate::http::bulk::intake::{Batch, BatchPermit, Gathered, Intake, Line};
 use crate::http::bulk::ndjson;
+use crate::http::bulk::report::Reporter;
 use crate::http::bulk::split::Form;
-use crate::http::metrics;
-use crate::http::problem::{Problem, ProblemReply};
+use crate::http::problem::Problem;
 use crate::http::request::bodies;
 use crate::http::request::options::AddParameters;
-use crate::http::request_id;
 use crate::http::settings::BULK_DOCUMENTS_IN_FLIGHT_MAX;
 
 /// Batches prepared ahead of the batch being awaited.
@@ -45,9 +42,6 @@ const BATCHES_AHEAD: usize = 4;
 
 /// Batches up to this size are prepared on the runtime thread (tens of microseconds).
 const INLINE_BYTES_MAX: usize = 8 << 10;
-
-/// The usual size of a result without near-duplicates.
-const RESULT_BYTES_USUAL: usize = 128;
 
 /// The maximum number of result batches in a chunk.
 const BATCHES_AT_ONCE: usize = 8;
@@ -68,9 +62,8 @@ pub struct Bulk {
 enum Sent {
     /// The result lines of a batch, and its permit, which is released once they are read.
     Results(Bytes, BatchPermit),
-    /// The end of the results, and the text that closes them. Without it the task has failed, and
-    /// the response is aborted.
-    End(&'static str),
+    /// The end of the results. Without it the task has failed, and the response is aborted.
+    End(Bytes),
 }
 
 impl Bulk {
@@ -104,7 +97,7 @@ impl Bulk {
         let mut reporter = Reporter::new(form, request_id);
         let completed = added(&engine, intake, call).buffered(BULK_DOCUMENTS_IN_FLIGHT_MAX);
         let sending = completed.for_each(|batch| {
-            let lines = reporter.results(batch.lines);
+            let lines = reporter.results(batch.lines, batch.permit.bytes);
             let _ = results.send(Sent::Results(lines, batch.permit));
             std::future::ready(())
         });
@@ -116,7 +109,7 @@ impl Bulk {
             let _ = results.send(Sent::End(reporter.end()));
         }
         let ended = if is_complete { "complete" } else { "client disconnected" };
-        reporter.tally.log(ended, started.elapsed());
+        reporter.log(ended, started.elapsed());
         drop(permit);
     }
 }
@@ -187,138 +180,6 @@ fn prepare_one(engine: &Engine, json: &[u8], call: &AddParameters) -> Result<Pre
     Ok((engine.prepare(document)?, options))
 }
 
-/// Writes the results: lines, or an array if the documents came as an array.
-struct Reporter {
-    form: Form,
-    /// The text before the next result.
-    before: &'static str,
-    request_id: RequestId,
-    /// A failing store fails for every following document, too: it is logged once.
-    fault_logged: bool,
-    tally: Tally,
-}
-
-/// Numbers of documents by outcome, for the log.
-#[derive(Default)]
-struct Tally {
-    created: u64,
-    replaced: u64,
-    unchanged: u64,
-    skipped: u64,
-    errors: u64,
-}
-
-/// The result of one document of a bulk import.
-#[derive(Serialize, ToSchema)]
-#[serde(untagged)]
-#[schema(as = ResultLine)]
-pub enum ResultLine {
-    Added(AddedLine),
-    Failed(ErrorLine),
-}
-
-#[derive(Serialize, ToSchema)]
-pub struct AddedLine {
-    /// The line of the document, or its position in the array, from 1.
-    line: u64,
-    #[serde(flatten)]
-    added: Added,
-}
-
-#[derive(Serialize, ToSchema)]
-pub struct ErrorLine {
-    line: u64,
-    status: ErrorStatus,
-    problem: ProblemReply,
-}
-
-#[derive(Serialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum ErrorStatus {
-    Error,
-}
-
-impl Reporter {
-    fn new(form: Form, request_id: RequestId) -> Self {
-        let before = if form == Form::Array { "[" } else { "" };
-        Self { form, before, request_id, fault_logged: false, tally: Tally::default() }
-    }
-
-    /// The end of the results.
-    fn end(&self) -> &'static str {
-        match (self.form, self.before) {
-            (Form::Lines, _) => "",
-            (Form::Array, "[") => "[]\n",
-            (Form::Array, _) => "]\n",
-        }
-    }
-
-    fn results(&mut self, lines: Vec<Line<Added>>) -> Bytes {
-        let mut results = Vec::with_capacity(RESULT_BYTES_USUAL * lines.len());
-        for line in lines {
-            self.write(&mut results, line);
-        }
-        results.into()
-    }
-
-    fn write(&mut self, results: &mut Vec<u8>, line: Line<Added>) {
-        let number = line.number;
-        results.extend_from_slice(self.before.as_bytes());
-        if self.form == Form::Array {
-            self.before = ",";
-        }
-        match line.content {
-            Ok(added) => {
-                metrics::added(added.status);
-                self.tally.count(added.status);
-                let line = AddedLine { line: number, added };
-                ndjson::write_line(results, &ResultLine::Added(line));
-            }
-            Err(problem) => {
-                self.tally.errors += 1;
-                self.log(&problem);
-                let problem = problem.reply(request_id::text(&self.request_id));
-                let line = ErrorLine { line: number, status: ErrorStatus::Error, problem };
-                ndjson::write_line(results, &ResultLine::Failed(line));
-            }
-        }
-    }
-
-    fn log(&mut self, problem: &Problem) {
-        if problem.code.status().is_server_error() && !self.fault_logged {
-            self.fault_logged = true;
-            problem.log(request_id::text(&self.request_id));
-        }
-    }
-}
-
-impl Tally {
-    fn count(&mut self, status: AddStatus) {
-        let count = match status {
-            AddStatus::Created => &mut self.created,
-            AddStatus::Replaced => &mut self.replaced,
-            AddStatus::Unchanged => &mut self.unchanged,
-            AddStatus::Skipped => &mut self.skipped,
-        };
-        *count += 1;
-    }
-
-    fn log(&self, ended: &str, took: Duration) {
-        let Self { created, replaced, unchanged, skipped, errors } = self;
-        let took_us = took.as_micros() as u64;
-        tracing::info!(
-            ended,
-            created,
-            replaced,
-            unchanged,
-            skipped,
-            errors,
-            took_us,
-            "bulk import"
-        );
-    }
-}
-
 /// Results that are sent together, with the reservations of their memory, which end once they are
 /// sent.
 #[derive(Default)]
@@ -347,7 +208,7 @@ fn pieces(results: mpsc::UnboundedReceiver<Sent>) -> impl Stream<Item = io::Resu
                     piece.memory.extend(permit.memory);
                 }
                 Sent::End(end) => {
-                    piece.results.extend_from_slice(end.as_bytes());
+                    piece.results.extend_from_slice(&end);
                     let is_empty = piece.results.is_empty();
                     return (!is_empty).then(|| (Ok(Bytes::from_owner(piece)), None));
                 }

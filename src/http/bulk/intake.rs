@@ -55,6 +55,8 @@ pub struct BatchPermit {
     pub documents: Option<DocumentMemory>,
     /// The memory of the results, given back when it is dropped.
     pub memory: Option<Arc<Reservation>>,
+    /// Bytes of the documents.
+    pub bytes: usize,
 }
 
 /// The memory of a batch's decoded documents, kept until they are stored. It is given back before
@@ -80,7 +82,9 @@ impl<T> Default for Batch<T> {
 impl Gathered {
     /// The line that reports why the input ended needs no permit.
     fn push(&mut self, line: Line<Bytes>, permit: Option<OwnedSemaphorePermit>) {
-        self.bytes += line.content.as_ref().map_or(0, Bytes::len);
+        let bytes = line.content.as_ref().map_or(0, Bytes::len);
+        self.bytes += bytes;
+        self.batch.permit.bytes += bytes;
         self.batch.lines.push(line);
         match (&mut self.batch.permit.in_flight, permit) {
             (Some(all), Some(further)) => all.merge(further),

@@ -4,4 +4,5 @@ pub mod array;
 pub mod import;
 pub mod intake;
 pub mod ndjson;
+pub mod report;
 pub mod split;
