@@ -125,11 +125,12 @@ fn hint_for_listening(error: io::ErrorKind) -> &'static str {
 
 fn hint_for_tls(error: &TlsError) -> &'static str {
     match error {
-        TlsError::Read { .. } | TlsError::Pem { .. } => {
+        TlsError::Read { .. } => {
             "server.tls_cert and server.tls_key name PEM files that the server's user can read"
         }
-        TlsError::Pair { .. } => {
-            "server.tls_key is the private key of the first certificate in server.tls_cert"
+        _ => {
+            "server.tls_cert names certificates in PEM, the server's own first, and server.tls_key \
+             its private key, which is not encrypted"
         }
     }
 }

@@ -104,16 +104,35 @@ fn a_start_without_a_usable_certificate_says_why() {
         let options = ["--config", config.to_str().unwrap()];
         akin(&[&["serve", "--data-dir", data.to_str().unwrap()], &options[..]].concat())
     };
-    write(dir.path(), [FIRST[0], SECOND[1]]);
     let [cert, key] = ["cert.pem", "key.pem"].map(|name| dir.path().join(name));
-    let both = start(&format!("tls_cert = {cert:?}\ntls_key = {key:?}\n"));
-    assert_eq!(both.code, Some(1));
-    assert!(both.stderr.contains("cannot be used together"), "{}", both.stderr);
+    let no_certificate = pem("CERTIFICATE", "AAAA");
+    let no_key = pem("PRIVATE KEY", "AAAA");
+    let encrypted = pem("ENCRYPTED PRIVATE KEY", "AAAA");
+    let damaged = pem("CERTIFICATE", "A");
+    for (pair, named) in [
+        ([FIRST[0], SECOND[1]], "key.pem is not that of the first certificate in "),
+        ([FIRST[1], FIRST[1]], "cert.pem has no certificate in PEM"),
+        ([&no_certificate, FIRST[1]], "cert.pem has an unusable certificate: it is no X.509"),
+        ([&damaged, FIRST[1]], "cert.pem is damaged PEM"),
+        ([FIRST[0], FIRST[0]], "key.pem has no private key in PEM, or an encrypted one"),
+        ([FIRST[0], &encrypted], "key.pem has no private key in PEM, or an encrypted one"),
+        ([FIRST[0], &no_key], "key.pem has an unusable private key: "),
+    ] {
+        write(dir.path(), pair);
+        let both = start(&format!("tls_cert = {cert:?}\ntls_key = {key:?}\n"));
+        assert_eq!(both.code, Some(1));
+        assert!(both.stderr.contains(named), "{named} is not in {}", both.stderr);
+        assert!(!both.stderr.contains("peer"), "{}", both.stderr);
+    }
     let absent = start(&format!("tls_cert = {cert:?}\ntls_key = '/nowhere/key.pem'\n"));
     assert!(absent.stderr.contains("cannot read /nowhere/key.pem"), "{}", absent.stderr);
     let one = start(&format!("tls_cert = {cert:?}\n"));
     assert_eq!(one.code, Some(1));
     assert!(one.stderr.contains("tls_cert"), "{}", one.stderr);
+}
+
+fn pem(kind: &str, base64: &str) -> String {
+    format!("-----BEGIN {kind}-----\n{base64}\n-----END {kind}-----\n")
 }
 
 /// A server with the first certificate, once it is ready; its port, and the files' directory.
@@ -243,6 +262,8 @@ fn a_trusted_certificate_without_names_serves_any() {
 #[test]
 fn an_expired_self_signed_certificate_is_not_trusted() {
     let (serving, port, dir) = serve_with("127.0.0.1", EXPIRED);
+    let log = serving.log();
+    assert!(log.contains("clients refuse the certificate because of its dates"), "{log}");
     let cert = dir.path().join("cert.pem");
     let url = format!("https://localhost:{port}");
     let refused = akin(&["stats", "--url", &url, "--ca", cert.to_str().unwrap()]);

@@ -78,7 +78,7 @@ pub enum TrustError {
     Damaged { path: PathBuf, source: pem::Error },
     #[error("{} has no certificate in PEM", .path.display())]
     Empty { path: PathBuf },
-    #[error("{} has an unusable certificate: {source}", .path.display())]
+    #[error("{} has an unusable certificate: {}", .path.display(), tls_reason(.source))]
     Unusable { path: PathBuf, source: rustls::Error },
     #[error("this machine has no certificates of authorities{reason}")]
     NoPlatform { reason: String },
@@ -257,9 +257,16 @@ impl ServerCertVerifier for PemVerifier {
 
 /// The message of an error of TLS for users.
 pub fn tls_reason(error: &rustls::Error) -> String {
-    match is_authority_as_server(error) {
-        true => "its certificate is self-signed, or an authority's".to_owned(),
-        false => error.to_string(),
+    match error {
+        _ if is_authority_as_server(error) => {
+            "its certificate is self-signed, or an authority's".to_owned()
+        }
+        // rustls calls every certificate the peer's, also one in a file.
+        rustls::Error::InvalidCertificate(CertificateError::BadEncoding) => {
+            "it is no X.509 certificate".to_owned()
+        }
+        rustls::Error::InvalidCertificate(fault) => fault.to_string(),
+        error => error.to_string(),
     }
 }
 

@@ -4,10 +4,12 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use tokio_rustls::TlsAcceptor;
+use tokio_rustls::rustls::client::WebPkiServerVerifier;
+use tokio_rustls::rustls::client::danger::ServerCertVerifier;
 use tokio_rustls::rustls::crypto::ring;
 use tokio_rustls::rustls::pki_types::pem::{self, PemObject};
-use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
-use tokio_rustls::rustls::{self, ServerConfig};
+use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
+use tokio_rustls::rustls::{self, CertificateError, RootCertStore, ServerConfig};
 
 use crate::http::ServerSettings;
 use crate::trusted_file::{self, FileError};
@@ -27,10 +29,21 @@ pub struct Tls {
 pub enum TlsError {
     #[error("cannot read {}: {source}", .path.display())]
     Read { path: PathBuf, source: FileError },
-    #[error("{} is not the PEM that it should be: {source}", .path.display())]
+    #[error("{} is damaged PEM: {source}", .path.display())]
     Pem { path: PathBuf, source: pem::Error },
-    #[error("{} and {} cannot be used together: {source}", .cert.display(), .key.display())]
-    Pair { cert: PathBuf, key: PathBuf, source: rustls::Error },
+    #[error("{} has no certificate in PEM", .path.display())]
+    NoCertificate { path: PathBuf },
+    #[error("{} has no private key in PEM, or an encrypted one", .path.display())]
+    NoKey { path: PathBuf },
+    #[error("{} has an unusable certificate: {reason}", .path.display())]
+    Certificate { path: PathBuf, reason: String },
+    #[error("{} has an unusable private key: {reason}", .path.display())]
+    Key { path: PathBuf, reason: String },
+    #[error(
+        "the private key in {} is not that of the first certificate in {}: the server's own \
+         certificate comes first", .key.display(), .cert.display()
+    )]
+    Pair { cert: PathBuf, key: PathBuf },
 }
 
 impl Tls {
@@ -66,22 +79,58 @@ fn acceptor(cert: &Path, key: &Path) -> Result<TlsAcceptor, TlsError> {
         let read = trusted_file::read(path, BYTES_MAX);
         read.map_err(|source| TlsError::Read { path: path.to_owned(), source })
     };
-    let no_pem = |path: &Path| {
-        let path = path.to_owned();
-        move |source| TlsError::Pem { path, source }
-    };
     let (chain, private) = (read(cert)?.bytes, read(key)?.bytes);
     let chain: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&chain).collect();
-    let chain = chain.map_err(no_pem(cert))?;
-    let private = PrivateKeyDer::from_pem_slice(&private).map_err(no_pem(key))?;
-    let config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
-        .with_safe_default_protocol_versions()
-        .and_then(|builder| builder.with_no_client_auth().with_single_cert(chain, private));
-    let mut config = config.map_err(|source| TlsError::Pair {
-        cert: cert.to_owned(),
-        key: key.to_owned(),
-        source,
+    let chain = chain.map_err(|source| TlsError::Pem { path: cert.to_owned(), source })?;
+    let private = PrivateKeyDer::from_pem_slice(&private).map_err(|source| match source {
+        pem::Error::NoItemsFound => TlsError::NoKey { path: key.to_owned() },
+        source => TlsError::Pem { path: key.to_owned(), source },
     })?;
+    let mut config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
+        .with_safe_default_protocol_versions()
+        .expect("ring has ciphers for the versions of TLS")
+        .with_no_client_auth()
+        .with_single_cert(chain.clone(), private)
+        .map_err(|error| unusable(cert, key, &error))?;
+    if let Some(fault) = fault_of_dates(&chain) {
+        let file = cert.display();
+        tracing::warn!(%file, %fault, "clients refuse the certificate because of its dates");
+    }
     config.alpn_protocols = vec![b"http/1.1".to_vec()];
     Ok(TlsAcceptor::from(Arc::new(config)))
+}
+
+fn unusable(cert: &Path, key: &Path, error: &rustls::Error) -> TlsError {
+    let (cert, key) = (cert.to_owned(), key.to_owned());
+    match error {
+        rustls::Error::NoCertificatesPresented => TlsError::NoCertificate { path: cert },
+        // rustls would call it the peer's.
+        rustls::Error::InvalidCertificate(CertificateError::BadEncoding) => {
+            TlsError::Certificate { path: cert, reason: "it is no X.509 certificate".to_owned() }
+        }
+        rustls::Error::InvalidCertificate(fault) => {
+            TlsError::Certificate { path: cert, reason: fault.to_string() }
+        }
+        rustls::Error::InconsistentKeys(_) => TlsError::Pair { cert, key },
+        _ => TlsError::Key { path: key, reason: error.to_string() },
+    }
+}
+
+/// Whether the server's own certificate has expired or is not valid yet. webpki checks the dates
+/// before names and issuers.
+fn fault_of_dates(chain: &[CertificateDer<'static>]) -> Option<CertificateError> {
+    let mut roots = RootCertStore::empty();
+    roots.add(chain.first()?.clone()).ok()?;
+    let provider = Arc::new(ring::default_provider());
+    let verifier = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider);
+    let (verifier, name) = (verifier.build().ok()?, ServerName::try_from("localhost").ok()?);
+    match verifier.verify_server_cert(&chain[0], &chain[1..], &name, &[], UnixTime::now()) {
+        Err(rustls::Error::InvalidCertificate(
+            fault @ (CertificateError::Expired
+            | CertificateError::ExpiredContext { .. }
+            | CertificateError::NotValidYet
+            | CertificateError::NotValidYetContext { .. }),
+        )) => Some(fault),
+        _ => None,
+    }
 }
