@@ -33,7 +33,7 @@ trap stop EXIT
 key=$("$akin" keys create --data-dir "$scratch/data" --name tests \
     --actions read,write,admin,metrics 2> /dev/null)
 # Probes are logged at this level. Clusters and passages are calls of collections with these settings.
-AKIN__LOG__LEVEL=info,akin::http=debug AKIN__COLLECTION__CLUSTERS__THRESHOLD=0.8 \
+AKIN__LOG__LEVEL=info,akin::http=debug AKIN__LOG__REQUESTS=all AKIN__COLLECTION__CLUSTERS__THRESHOLD=0.8 \
     AKIN__COLLECTION__PASSAGES__WORDS=32 \
     "$akin" serve --listen 127.0.0.1:0 --data-dir "$scratch/data" 2> "$scratch/log" &
 server=$!

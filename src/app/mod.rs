@@ -73,6 +73,7 @@ pub async fn run(
     memory::fit_memory(&mut settings);
     background::start();
     let state = http::AppState::new(settings.server.clone(), keys, metrics);
+    let _ = state.request_log.set(http::RequestLog::new(settings.log.requests));
     trace_requests(&settings.traces, &state);
     let _for_good = memory::reserve_for_good(&state.budget, &settings);
     state.budget.ask(memory::can_allocate);

@@ -7,7 +7,7 @@ use utoipa::ToSchema;
 
 use super::DEFAULT_TOML;
 use crate::engine::{Clock, CollectionSettings, CollectionsSettings};
-use crate::http::{ServerSettings, key_file};
+use crate::http::{LoggedRequests, ServerSettings, key_file};
 use crate::storage::StorageSettings;
 
 /// All settings. `config/default.toml` explains each key.
@@ -65,6 +65,7 @@ pub struct LogSettings {
     /// A level, or a filter like `info,akin::http=debug`.
     pub level: String,
     pub format: LogFormat,
+    pub requests: LoggedRequests,
 }
 
 /// Spans of requests for an OpenTelemetry collector.

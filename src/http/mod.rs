@@ -25,6 +25,7 @@ mod token;
 pub use access::key;
 pub use access::key_file;
 pub use access::key_ring::KeyRing;
+pub use connection::request_log::{LoggedRequests, RequestLog};
 pub use connection::serve::serve;
 pub use connection::tls::{Tls, TlsError};
 pub use connection::trace::{Span, Tracer};
@@ -138,12 +139,16 @@ fn always_answered() -> Routes {
 /// `layer` boxes the service inside for each request.
 fn layered(router: Router<AppState>, state: &AppState, table: Table) -> Router<AppState> {
     let guarded = (state.clone(), Arc::new(table));
+    let has_origins = !state.settings.cors_origins.is_empty();
+    let preflights =
+        has_origins.then(|| middleware::from_fn_with_state(state.clone(), access::guard_preflight));
     router.fallback(not_found).layer((
         MapRequestLayer::new(request_id::drop_unusable),
         SetRequestIdLayer::new(request_id::HEADER, request_id::Uuids),
         PropagateRequestIdLayer::new(request_id::HEADER),
         middleware::from_fn_with_state(state.clone(), observe::observe),
         CatchPanicLayer::custom(layers::panicked),
+        option_layer(preflights),
         // Answers preflights, which have no key.
         option_layer(origin::cors(&state.settings.cors_origins)),
         middleware::from_fn_with_state(guarded, access::guard),

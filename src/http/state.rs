@@ -15,6 +15,7 @@ use crate::http::access::hosts::Hosts;
 use crate::http::access::key_ring::KeyRing;
 use crate::http::access::quotas::{Client, ClientQuotas, QuotaPermit};
 use crate::http::access::rates::Rates;
+use crate::http::connection::request_log::RequestLog;
 use crate::http::connection::trace::Tracer;
 use crate::http::metrics::requests::RequestSeries;
 use crate::http::problem::Problem;
@@ -53,6 +54,8 @@ pub struct Shared {
     pub(super) request_series: RequestSeries,
     /// When the process started to serve.
     pub started_at: Timestamp,
+    /// Without it all requests are logged.
+    pub request_log: OnceLock<RequestLog>,
     /// Set if requests are traced.
     pub tracer: OnceLock<Tracer>,
     /// The memory of all requests.
@@ -79,6 +82,7 @@ impl AppState {
             collections: OnceLock::new(),
             progress: Arc::default(),
             is_stopping: AtomicBool::new(false),
+            request_log: OnceLock::new(),
             tracer: OnceLock::new(),
             request_series: RequestSeries::default(),
             metrics,

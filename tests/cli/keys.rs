@@ -159,8 +159,9 @@ fn the_log_has_names_of_keys_only() {
         assert!(!akin_with_key(wrong, &["export", "--url", &serving.url]).status.success());
     }
     assert!(akin_with_key(key, &["export", "--url", &serving.url]).status.success());
+    assert!(!akin_with_key(key, &["delete", "a", "--url", &serving.url]).status.success());
     // The line of the request.
-    serving.wait_for_log(r#""key":"crawler","method":"GET","route":"/export","status":200"#);
+    serving.wait_for_log(r#""key":"crawler","method":"POST","route":"/remove","status":403"#);
     let log = serving.log();
     assert!(!log.contains(&key["akin_".len()..key.len() - 1]) && !log.contains("akin_wrong"));
     assert!(serving.stop().success());

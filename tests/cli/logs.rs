@@ -6,7 +6,10 @@ use std::path::Path;
 use std::process::{Child, ChildStderr, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use serde_json::Value;
+
 use crate::command;
+use crate::process::Process;
 
 /// More than the log lines that wait (16,384), and that the pipe takes.
 const REQUESTS: usize = 20_000;
@@ -30,6 +33,7 @@ fn request_all(address: &str) {
 fn serve_unread(dir: &Path) -> (Child, BufReader<ChildStderr>) {
     let mut child = command(&["serve", "--listen", "127.0.0.1:0", "--data-dir"])
         .arg(dir)
+        .env("AKIN__LOG__REQUESTS", "all")
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
@@ -84,4 +88,73 @@ fn lines_beyond_the_limit_are_lost_and_counted() {
         .find_map(|line| line.strip_suffix(" log lines were lost: stderr was read too slowly"));
     let lost: usize = lost.expect("lines were lost").parse().unwrap();
     assert!(read + lost >= REQUESTS, "{read} read, {lost} lost");
+}
+
+/// The lines of requests of a server with these settings that has answered all of these.
+fn logged(settings: &[(&str, &str)], requests: &[&str]) -> Vec<Value> {
+    let dir = tempfile::tempdir().unwrap();
+    let mut serve = command(&["serve", "--listen", "127.0.0.1:0", "--data-dir"]);
+    serve.arg(dir.path()).envs(settings.iter().copied());
+    let mut process = Process::spawn(serve).unwrap();
+    process.await_ready().unwrap();
+    for request in requests {
+        let mut connection = TcpStream::connect(&process.address).unwrap();
+        write!(connection, "{request}\r\nhost: localhost\r\nconnection: close\r\n\r\n").unwrap();
+        connection.read_to_end(&mut Vec::new()).unwrap();
+    }
+    process.signal("TERM");
+    let (status, log) = process.end();
+    assert!(status.success(), "{log}");
+    let lines = log.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    lines.filter(|line| line["route"].is_string()).collect()
+}
+
+const ORDINARY: &str = "GET /stats HTTP/1.1";
+const ABSENT: &str = "GET /documents/a HTTP/1.1";
+const WRONG: &str = "GET /stats?no HTTP/1.1";
+
+#[test]
+fn by_default_a_line_is_written_for_errors_alone() {
+    let all = [ORDINARY, ABSENT, WRONG];
+    for (requests, statuses) in
+        [("all", &[200, 404, 400][..]), ("slow", &[400]), ("errors", &[400])]
+    {
+        let lines = logged(&[("AKIN__LOG__REQUESTS", requests)], &all);
+        let found: Vec<_> = lines.iter().map(|line| line["status"].as_u64().unwrap()).collect();
+        assert_eq!(found, statuses, "{requests}");
+    }
+    let lines = logged(&[], &all);
+    assert_eq!(lines.len(), 1, "{lines:?}");
+    assert_eq!(lines[0]["code"], "invalid_parameter");
+    // It quotes the request.
+    assert_eq!(lines[0].get("detail"), None, "{lines:?}");
+}
+
+#[test]
+fn refusals_of_web_pages_are_logged_with_their_reason() {
+    let preflight = "OPTIONS /documents HTTP/1.1\r\naccess-control-request-method: POST\r\norigin:";
+    let listed = format!("{preflight} https://shop.example");
+    let requests = [
+        "GET /stats HTTP/1.1\r\norigin: https://evil.example",
+        "GET /stats HTTP/1.1\r\nsec-fetch-site: cross-site",
+        &format!("{preflight} https://evil.example"),
+        &format!("{listed}\r\naccess-control-request-headers: content-type,x-trace"),
+        &listed,
+    ];
+    let reasons = [
+        "a web page of https://evil.example sent the request; server.cors_origins lists",
+        "a web page of another site sent the request",
+        "a web page of https://evil.example sent the request; server.cors_origins lists",
+        "a web page wants to send the header 'x-trace'",
+    ];
+    let origins = [("AKIN__SERVER__CORS_ORIGINS", r#"["https://shop.example"]"#)];
+    let lines = logged(&origins, &requests);
+    assert_eq!(lines.len(), reasons.len(), "{lines:?}");
+    for (line, reason) in lines.iter().zip(reasons) {
+        assert_eq!((&line["status"], &line["code"]), (&403.into(), &"foreign_origin".into()));
+        assert!(line["detail"].as_str().unwrap().contains(reason), "{reason}: {line}");
+    }
+    // Without any origin there is no layer for preflights.
+    let lines = logged(&[], &[&listed]);
+    assert!(lines[0]["detail"].as_str().unwrap().contains("https://shop.example"), "{lines:?}");
 }

@@ -22,6 +22,7 @@ use std::sync::Arc;
 
 use axum::RequestPartsExt;
 use axum::extract::{FromRequestParts, MatchedPath, RawPathParams, Request, State};
+use axum::http::Method;
 use axum::http::request::Parts;
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
@@ -102,6 +103,27 @@ pub async fn guard(
         response.extensions_mut().insert(caller);
     }
     response
+}
+
+/// Refuses preflights of pages that may not send the request.
+pub async fn guard_preflight(
+    State(state): State<AppState>,
+    request: Request,
+    next: Next,
+) -> Response {
+    if *request.method() != Method::OPTIONS {
+        return next.run(request).await;
+    }
+    let (parts, body) = request.into_parts();
+    let allowed = &state.settings.cors_origins;
+    let checked = state
+        .hosts
+        .check(&parts)
+        .and_then(|host| origin::check_preflight(&parts.headers, &host, allowed));
+    match checked {
+        Ok(()) => next.run(Request::from_parts(parts, body)).await,
+        Err(problem) => problem.into_response(),
+    }
 }
 
 /// Sets `caller` once the key is known, also if it does not permit the request.

@@ -61,6 +61,45 @@ fn is_own(origin: &str, host: &Authority) -> bool {
     authority.host().eq_ignore_ascii_case(host.host()) && port(authority) == port(host)
 }
 
+/// Refuses the preflight of a request that would be refused. The layer of [`cors`] would answer it
+/// without a reason.
+///
+/// # Errors
+/// The page is of a foreign origin, or wants to use a method or a header that pages may not use.
+pub fn check_preflight(
+    headers: &HeaderMap,
+    host: &Authority,
+    allowed: &[String],
+) -> Result<(), Problem> {
+    check(headers, host, allowed)?;
+    let listed = |name| headers.get_all(name).iter().filter_map(|value| value.to_str().ok());
+    let method = listed(header::ACCESS_CONTROL_REQUEST_METHOD);
+    let mut methods = method.filter(|method| !METHODS.iter().any(|known| known == method));
+    if let Some(method) = methods.next() {
+        return Err(not_of_pages("the method", method));
+    }
+    let names = listed(header::ACCESS_CONTROL_REQUEST_HEADERS).flat_map(|names| names.split(','));
+    let mut names = names.map(str::trim).filter(|name| {
+        !name.is_empty() && !HEADERS.iter().any(|known| name.eq_ignore_ascii_case(known.as_str()))
+    });
+    names.next().map_or(Ok(()), |name| Err(not_of_pages("the header", name)))
+}
+
+fn not_of_pages(what: &str, name: &str) -> Problem {
+    let headers = HEADERS.map(|header| header.to_string()).join(", ");
+    let detail = format!(
+        "a web page wants to send {what} '{name}': pages may send GET, POST, PUT, PATCH and DELETE, \
+         and the headers {headers}"
+    );
+    Problem::new(Code::ForeignOrigin, detail)
+}
+
+/// What pages of the listed origins may send.
+const METHODS: [Method; 5] =
+    [Method::GET, Method::POST, Method::PUT, Method::PATCH, Method::DELETE];
+const HEADERS: [HeaderName; 4] =
+    [header::AUTHORIZATION, header::CONTENT_TYPE, header::CONTENT_ENCODING, request_id::HEADER];
+
 /// Lets the pages of these origins read answers; `None` without any.
 pub fn cors(origins: &[String]) -> Option<CorsLayer> {
     if origins.is_empty() {
@@ -69,13 +108,8 @@ pub fn cors(origins: &[String]) -> Option<CorsLayer> {
     let origins: Vec<HeaderValue> = origins.iter().filter_map(|o| o.parse().ok()).collect();
     let layer = CorsLayer::new()
         .allow_origin(origins)
-        .allow_methods([Method::GET, Method::POST, Method::PUT, Method::PATCH, Method::DELETE])
-        .allow_headers([
-            header::AUTHORIZATION,
-            header::CONTENT_TYPE,
-            header::CONTENT_ENCODING,
-            request_id::HEADER,
-        ])
+        .allow_methods(METHODS)
+        .allow_headers(HEADERS)
         .expose_headers([header::LOCATION, header::RETRY_AFTER, request_id::HEADER])
         .max_age(PREFLIGHT_MAX_AGE);
     Some(layer)
@@ -144,6 +178,32 @@ mod tests {
         assert!(!is_refused(&[("sec-fetch-site", "cross-site"), ("sec-fetch-mode", "navigate")]));
         let allowed = [("sec-fetch-site", "cross-site"), ("origin", "https://shop.example")];
         assert!(!is_refused(&allowed));
+    }
+
+    #[test]
+    fn a_preflight_is_refused_with_the_reason() {
+        let host = Authority::from_static("akin.example:2546");
+        let refusal = |origin: &'static str, method: &'static str, names: &'static str| {
+            let mut headers = HeaderMap::new();
+            for (name, value) in [
+                (header::ORIGIN, origin),
+                (header::ACCESS_CONTROL_REQUEST_METHOD, method),
+                (header::ACCESS_CONTROL_REQUEST_HEADERS, names),
+            ] {
+                headers.insert(name, HeaderValue::from_static(value));
+            }
+            let checked = check_preflight(&headers, &host, &["https://shop.example".to_owned()]);
+            checked.err().map(|problem| problem.detail)
+        };
+        let shop = "https://shop.example";
+        assert_eq!(refusal(shop, "PUT", "authorization, Content-Type,x-request-id"), None);
+        for (refused, reason) in [
+            (refusal("https://evil.example", "PUT", ""), "a web page of https://evil.example sent"),
+            (refusal(shop, "TRACE", ""), "the method 'TRACE'"),
+            (refusal(shop, "PUT", "content-type,x-other"), "the header 'x-other'"),
+        ] {
+            assert!(refused.as_ref().is_some_and(|r| r.contains(reason)), "{reason}: {refused:?}");
+        }
     }
 
     #[test]

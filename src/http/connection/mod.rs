@@ -8,6 +8,7 @@ pub mod layers;
 mod lingering;
 pub mod observe;
 mod open;
+pub mod request_log;
 pub mod serve;
 pub mod tls;
 pub mod trace;

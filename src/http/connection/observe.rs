@@ -1,10 +1,10 @@
 //! Counts and logs each request, and renders every error as a problem.
 
-use std::time::{Instant, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use axum::body::Body;
 use axum::extract::{MatchedPath, Request, State};
-use axum::http::Method;
+use axum::http::{Method, StatusCode};
 use axum::middleware::Next;
 use axum::response::Response;
 use tower_http::request_id::RequestId;
@@ -14,6 +14,7 @@ use tracing::field::Empty;
 use crate::http::access::{Caller, headers};
 use crate::http::connection::holding::HoldingBody;
 use crate::http::connection::trace::{Context, Span};
+use crate::http::problem::Problem;
 use crate::http::{AppState, problem, request_id};
 
 /// Requested every few seconds by machines, so they are logged at `debug`.
@@ -34,8 +35,10 @@ pub async fn observe(State(state): State<AppState>, request: Request, next: Next
     let mut response = problem::render(response, request_id);
     headers::protect(response.headers_mut());
 
-    let status = response.status().as_u16();
-    let observed = Observed { state, id, caller, method, route, status, started, began, context };
+    let status = response.status();
+    let problem = response.extensions_mut().remove();
+    let observed =
+        Observed { state, id, caller, method, route, status, problem, started, began, context };
     response.map(|body| Body::new(HoldingBody::new(body, (observed, in_flight))))
 }
 
@@ -48,7 +51,8 @@ struct Observed {
     caller: Caller,
     method: &'static str,
     route: Option<MatchedPath>,
-    status: u16,
+    status: StatusCode,
+    problem: Option<Problem>,
     started: Instant,
     began: SystemTime,
     context: Option<Context>,
@@ -56,20 +60,55 @@ struct Observed {
 
 impl Drop for Observed {
     fn drop(&mut self) {
-        let Self { state, method, status, began, .. } = self;
-        let (method, status, took) = (*method, *status, self.started.elapsed());
+        let took = self.started.elapsed();
+        let context = self.context.take();
+        let Self { state, method, began, status, .. } = &*self;
         let request_id = request_id::text(&self.id);
         let route = self.route.as_ref().map_or("unmatched", MatchedPath::as_str);
-        let (key, took_us) = (self.caller.name(), took.as_micros() as u64);
-        match PROBES.contains(&route) {
-            true => tracing::debug!(request_id, key, method, route, status, took_us, "request"),
-            false => tracing::info!(request_id, key, method, route, status, took_us, "request"),
-        }
-        if let (Some(tracer), Some(context)) = (state.tracer.get(), self.context.take()) {
+        self.log(request_id, route, took);
+        let (method, status) = (*method, status.as_u16());
+        if let (Some(tracer), Some(context)) = (state.tracer.get(), context) {
             let (route, request_id) = (route.to_owned(), request_id.to_owned());
             tracer.end(Span { context, method, route, status, request_id, began: *began, took });
         }
         state.request_series.answered(method, route, status, took);
+    }
+}
+
+/// A line of the log, with the same fields at each level.
+macro_rules! line {
+    ($observed:ident, $level:ident, $message:literal, $request_id:ident, $route:ident, $took:ident,
+     $left_out:ident) => {{
+        let problem = $observed.problem.as_ref();
+        tracing::$level!(
+            request_id = $request_id,
+            key = $observed.caller.name(),
+            method = $observed.method,
+            route = $route,
+            status = $observed.status.as_u16(),
+            took_us = $took.as_micros() as u64,
+            code = problem.map(|problem| problem.code.facts().0),
+            detail = problem.and_then(Problem::logged_detail),
+            left_out = $left_out,
+            $message
+        )
+    }};
+}
+
+impl Observed {
+    fn log(&self, request_id: &str, route: &str, took: Duration) {
+        if PROBES.contains(&route) {
+            let left_out = None::<u64>;
+            return line!(self, debug, "request", request_id, route, took, left_out);
+        }
+        let line = self.state.request_log.get().map(|log| log.line(route, self.status, took));
+        let Some(left_out) = line.unwrap_or(Some(0)) else { return };
+        let left_out = Some(left_out).filter(|lines| *lines > 0);
+        match self.status.as_u16() {
+            500 => line!(self, error, "request failed", request_id, route, took, left_out),
+            501.. => line!(self, warn, "request refused", request_id, route, took, left_out),
+            _ => line!(self, info, "request", request_id, route, took, left_out),
+        }
     }
 }
 

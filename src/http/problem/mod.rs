@@ -13,6 +13,9 @@ use crate::engine::EngineError;
 pub use akin_model::problem::{FieldError, code};
 use code::Code;
 
+/// The longest detail in a line of the log: a client may send an origin of any length.
+const DETAIL_LOGGED_BYTES_MAX: usize = 500;
+
 /// The longest name of a field that a pointer repeats.
 const FIELD_NAME_SHOWN_BYTES_MAX: usize = 64;
 
@@ -101,7 +104,7 @@ impl Problem {
         }
     }
 
-    /// Logs faults of the server. Called once, where the problem leaves the server.
+    /// Logs faults of the server, for the problem of a part of an answer.
     pub fn log(&self, request_id: &str) {
         let (code, status, _) = self.code.facts();
         if status == StatusCode::INTERNAL_SERVER_ERROR {
@@ -109,6 +112,15 @@ impl Problem {
         } else if status.is_server_error() {
             tracing::warn!(request_id, code, detail = self.detail, "request refused");
         }
+    }
+
+    /// The beginning of the detail, unless it may quote a document.
+    pub fn logged_detail(&self) -> Option<&str> {
+        let is_logged = self.code.status().is_server_error() || self.code.is_of_access();
+        is_logged.then(|| {
+            let end = self.detail.floor_char_boundary(DETAIL_LOGGED_BYTES_MAX);
+            &self.detail[..end]
+        })
     }
 }
 
@@ -120,7 +132,8 @@ impl IntoResponse for Problem {
     }
 }
 
-/// Turns every error response, whichever layer it comes from, into a problem with a body.
+/// Turns every error response, whichever layer it comes from, into a problem with a body, which also
+/// has the problem as an extension.
 pub fn render(response: Response, request_id: &str) -> Response {
     let status = response.status();
     let problem = match response.extensions().get::<Problem>() {
@@ -128,7 +141,6 @@ pub fn render(response: Response, request_id: &str) -> Response {
         None if status.is_client_error() || status.is_server_error() => bare(status),
         None => return response,
     };
-    problem.log(request_id);
     let body = serde_json::to_vec(&problem.reply(request_id)).expect("a problem is plain JSON");
     let mut rendered = (problem.code.status(), body).into_response();
     let headers = rendered.headers_mut();
@@ -147,6 +159,7 @@ pub fn render(response: Response, request_id: &str) -> Response {
         let values = response.headers().get_all(&name).iter();
         headers.extend(values.map(|value| (name.clone(), value.clone())));
     }
+    rendered.extensions_mut().insert(problem);
     rendered
 }
 

@@ -84,6 +84,20 @@ impl Code {
         self.facts().1
     }
 
+    /// Whether the detail tells of the caller, such as its key or its web page, and of no document.
+    pub fn is_of_access(self) -> bool {
+        matches!(
+            self,
+            Self::KeyRequired
+                | Self::InvalidKey
+                | Self::NotPermitted
+                | Self::ForeignOrigin
+                | Self::InvalidHost
+                | Self::HostNotServed
+                | Self::TooManyRequests
+        )
+    }
+
     /// The seconds after which the same request may succeed; `None` if it never will.
     pub fn retry_after_s(self) -> Option<u32> {
         match self {
