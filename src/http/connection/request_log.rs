@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use axum::http::StatusCode;
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 /// From which time on a request is slow.
 const SLOW: Duration = Duration::from_secs(1);
@@ -13,7 +14,7 @@ const SLOW: Duration = Duration::from_secs(1);
 /// as requests.
 const LINES_PER_S_MAX: u64 = 10;
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum LoggedRequests {
     All,
