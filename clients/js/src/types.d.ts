@@ -447,6 +447,26 @@ export interface CosineMeasure {
   angle_degrees: number;
 }
 
+/**
+ * The last result, if the problems of failed documents would have taken more bytes than the
+ * documents and a further MiB.
+ */
+export interface CountedErrors {
+  status: CountedStatus;
+  /**
+   * The first and the last document that failed without a result of its own; those in between
+   * that have no result failed, too.
+   */
+  first_line: number;
+  last_line: number;
+  /** The number of documents that failed without a result of their own. */
+  errors: number;
+  /** Their number by the code of their problem. */
+  codes: Record<string, number>;
+}
+
+export type CountedStatus = "errors_counted";
+
 /** The chance to find a document by its Jaccard similarity, and the costs of the scheme. */
 export interface Curve {
   kind: SchemeKind;
@@ -1271,7 +1291,7 @@ export interface Problem {
   request_id: string;
   /** Each bad field. */
   errors?: FieldError[];
-  /** With `not_ready`. */
+  /** With `not_ready`, while the server starts. */
   progress?: ProgressReply;
 }
 
@@ -1457,7 +1477,7 @@ export interface Removed {
 }
 
 /** The result of one document of a bulk import. */
-export type ResultLine = AddedLine | ErrorLine;
+export type ResultLine = AddedLine | ErrorLine | CountedErrors;
 
 /**
  * The source of keys. `bands`: consecutive slots of the sketch (MinHash LSH). `random_rows`:

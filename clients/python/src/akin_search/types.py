@@ -89,7 +89,24 @@ class ErrorLine(TypedDict):
     problem: Problem
 
 
-ResultLine: TypeAlias = Union[AddedLine, ErrorLine]
+class CountedErrors(TypedDict):
+    """The last result, if the problems of failed documents would have taken more bytes than the
+    documents and a further MiB.
+    """
+
+    status: CountedStatus
+    first_line: int
+    """The first and the last document that failed without a result of its own; those in between
+    that have no result failed, too.
+    """
+    last_line: int
+    errors: int
+    """The number of documents that failed without a result of their own."""
+    codes: dict[str, int]
+    """Their number by the code of their problem."""
+
+
+ResultLine: TypeAlias = Union[AddedLine, ErrorLine, CountedErrors]
 """The result of one document of a bulk import."""
 
 
@@ -513,6 +530,9 @@ class CosineMeasure(TypedDict):
     """The cosine of the angle between them."""
     angle_degrees: float
     """The angle, 0..=90."""
+
+
+CountedStatus: TypeAlias = Literal["errors_counted"]
 
 
 class Curve(TypedDict):
@@ -1321,7 +1341,7 @@ class Problem(TypedDict):
     errors: NotRequired[list[FieldError]]
     """Each bad field."""
     progress: NotRequired[ProgressReply]
-    """With `not_ready`."""
+    """With `not_ready`, while the server starts."""
 
 
 class ProgressReply(TypedDict):
