@@ -25,7 +25,7 @@ pub struct Arguments {
 #[derive(Subcommand)]
 enum CollectionCommand {
     /// Write the names of all collections, a name on each line
-    List(Listed),
+    List(ListedCollections),
     /// Show a collection's size and settings
     Show(One),
     /// Create a collection; does nothing where it exists with these settings
@@ -35,7 +35,7 @@ enum CollectionCommand {
 }
 
 #[derive(Args)]
-struct Listed {
+struct ListedCollections {
     #[command(flatten)]
     server: Server,
     /// Write the server's answer
@@ -48,7 +48,7 @@ struct One {
     /// The collection
     name: CollectionName,
     #[command(flatten)]
-    of: Listed,
+    of: ListedCollections,
 }
 
 #[derive(Args)]
@@ -61,14 +61,14 @@ struct CreateCollection {
 }
 
 #[derive(Deserialize)]
-struct Collections {
-    collections: Vec<Named>,
+struct CollectionList {
+    collections: Vec<NamedCollection>,
     #[serde(default)]
-    unavailable: Vec<Named>,
+    unavailable: Vec<NamedCollection>,
 }
 
 #[derive(Deserialize)]
-struct Named {
+struct NamedCollection {
     name: String,
 }
 
@@ -102,18 +102,18 @@ impl One {
     }
 }
 
-fn list(listed: &Listed) -> Result<(), Failure> {
+fn list(listed: &ListedCollections) -> Result<(), Failure> {
     let client = listed.server.client()?;
     let answer = read_whole(client.get("/collections")?)?;
     if listed.json {
         return print_answer(&answer);
     }
-    let Collections { collections, unavailable } = client.parse(&answer)?;
+    let CollectionList { collections, unavailable } = client.parse(&answer)?;
     let mut out = stdout().lock();
-    for Named { name } in collections {
+    for NamedCollection { name } in collections {
         writeln!(out, "{name}")?;
     }
-    for Named { name } in unavailable {
+    for NamedCollection { name } in unavailable {
         eprintln!("unavailable: {name}; the server's log says why");
     }
     Ok(())

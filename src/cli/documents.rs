@@ -22,7 +22,7 @@ const DELETED_AT_ONCE: usize = 1_000;
 #[derive(Args)]
 pub struct Get {
     #[command(flatten)]
-    of: Named,
+    of: NamedDocuments,
     /// Also show: sketch, shingles
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     include: Vec<String>,
@@ -35,14 +35,14 @@ pub struct Get {
 #[derive(Args)]
 pub struct Delete {
     #[command(flatten)]
-    of: Named,
+    of: NamedDocuments,
     /// Write a summary as JSON
     #[arg(long)]
     json: bool,
 }
 
 #[derive(Args)]
-struct Named {
+struct NamedDocuments {
     /// The ids
     #[arg(value_name = "ID", required = true)]
     ids: Vec<String>,
@@ -59,7 +59,7 @@ struct Fetched {
 }
 
 #[derive(Deserialize)]
-struct Removed {
+struct RemovedCounts {
     removed: u64,
 }
 
@@ -89,7 +89,7 @@ pub fn delete(arguments: &Delete) -> Result<ExitCode, Failure> {
     let path = of.within.path("/remove");
     let mut removed = 0;
     for ids in of.ids.chunks(DELETED_AT_ONCE) {
-        removed += post::<Removed>(&client, &path, &json!({ "ids": ids }))?.removed;
+        removed += post::<RemovedCounts>(&client, &path, &json!({ "ids": ids }))?.removed;
     }
     match json {
         true => print_json(&json!({ "removed": removed }))?,

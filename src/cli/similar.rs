@@ -54,8 +54,8 @@ pub struct Arguments {
 
 /// The part of a server's answer that is shown.
 #[derive(Deserialize)]
-struct Answer {
-    matches: Vec<Match>,
+struct SimilarAnswer {
+    matches: Vec<SimilarMatch>,
     candidates: u64,
     more: bool,
     truncated: bool,
@@ -66,7 +66,7 @@ struct Answer {
 }
 
 #[derive(Deserialize)]
-struct Match {
+struct SimilarMatch {
     id: String,
     resemblance: f64,
 }
@@ -85,7 +85,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         print_answer(&body)?;
         return Ok(ExitCode::SUCCESS);
     }
-    let answer: Answer = client.parse(&body)?;
+    let answer: SimilarAnswer = client.parse(&body)?;
     let mut out = stdout().lock();
     for found in &answer.matches {
         writeln!(out, "{:.4}  {}", found.resemblance, found.id)?;
@@ -109,7 +109,7 @@ impl Arguments {
     }
 }
 
-impl Answer {
+impl SimilarAnswer {
     fn summary(&self) -> String {
         let is_nearest = self.threshold.is_none();
         let count = match self.matches.len() {

@@ -38,7 +38,7 @@ pub struct Exportable {
 
 /// The part of a collection's description that an export needs.
 #[derive(Deserialize)]
-struct Described {
+struct ExportableCollection {
     settings: Value,
     documents: u64,
 }
@@ -72,7 +72,7 @@ impl Exportable {
     /// # Errors
     /// The server does not answer, or has no such collection; the collection keeps no texts.
     pub fn new(client: Client, within: InCollection) -> Result<Self, Failure> {
-        let Described { settings, documents } =
+        let ExportableCollection { settings, documents } =
             read_json(&client, client.get(&within.own_path())?)?;
         if settings["store"]["text"] == Value::Bool(false) {
             return Err(Failure::with_hint(

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use crate::cli::corpus::{NoText, TextCutter, WordedText};
 use crate::cli::dedup::without;
-use crate::cli::input::{Columns, Item};
+use crate::cli::input::{Item, TextColumns};
 use crate::document::DocumentId;
 use akin_core::passages::contamination::{
     Contamination, DocumentCounts, EvaluationSet, FrequentGrams,
@@ -36,7 +36,7 @@ impl Rule {
 pub struct Scanner<'s> {
     pub cutter: &'s TextCutter,
     pub set: &'s EvaluationSet,
-    pub columns: &'s Columns,
+    pub columns: &'s TextColumns,
     /// Counts the grams of the documents; `None` if they were counted before.
     pub counts: Option<&'s DocumentCounts<'s>>,
     /// Grams that are ignored.

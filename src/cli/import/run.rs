@@ -7,7 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::report::ImportReport;
-use super::send::{Answer, SendError, Sender};
+use super::send::{AddedAnswer, SendError, Sender};
 use crate::cli::client::{CallError, Client};
 use crate::cli::failure::{Failure, hint_for_problem};
 use crate::cli::input::{
@@ -39,7 +39,7 @@ pub struct Import<'a> {
     /// Print every skipped file and every failure at once.
     pub verbose: bool,
     /// Called with the answer to each document that the server accepted.
-    pub on_answer: &'a (dyn Fn(&Answer) + Sync),
+    pub on_answer: &'a (dyn Fn(&AddedAnswer) + Sync),
 }
 
 /// The state shared by the threads.
@@ -187,7 +187,7 @@ impl ImportState<'_> {
         self.gave_up.lock().expect(UNPOISONED).is_some()
     }
 
-    fn take_answer(&self, item: &Item, answer: &Answer) {
+    fn take_answer(&self, item: &Item, answer: &AddedAnswer) {
         if let Some(problem) = &answer.problem {
             if problem.code == EMPTY_DOCUMENT {
                 self.print_if_verbose(|| format!("left out: {}: {problem}", item.origin));

@@ -15,7 +15,7 @@ const WAIT_MAX: Duration = Duration::from_secs(10);
 /// The server's answer to one document.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub struct Answer {
+pub struct AddedAnswer {
     pub id: String,
     pub status: String,
     pub duplicates: Vec<Duplicate>,
@@ -70,7 +70,7 @@ impl Sender<'_> {
     pub fn send(
         &self,
         items: Vec<Item>,
-        on_answer: &mut dyn FnMut(&Item, Answer),
+        on_answer: &mut dyn FnMut(&Item, AddedAnswer),
     ) -> Result<(), SendError> {
         let mut left = items;
         let mut moved = Instant::now();
@@ -100,7 +100,7 @@ impl Sender<'_> {
     fn attempt(
         &self,
         items: Vec<Item>,
-        on_answer: &mut dyn FnMut(&Item, Answer),
+        on_answer: &mut dyn FnMut(&Item, AddedAnswer),
     ) -> Result<Attempt, SendError> {
         let mut body = Vec::with_capacity(items.iter().map(|item| item.json.len() + 1).sum());
         for item in &items {
@@ -148,7 +148,7 @@ impl Setback {
 fn take_answers(
     response: Response,
     items: Vec<Item>,
-    on_answer: &mut dyn FnMut(&Item, Answer),
+    on_answer: &mut dyn FnMut(&Item, AddedAnswer),
 ) -> Attempt {
     let mut lines = BufReader::new(response.into_body()).split(b'\n');
     let mut unanswered = Vec::new();
@@ -175,14 +175,16 @@ fn take_answers(
     Attempt { unanswered, why }
 }
 
-fn next_answer(lines: &mut impl Iterator<Item = io::Result<Vec<u8>>>) -> Result<Answer, String> {
+fn next_answer(
+    lines: &mut impl Iterator<Item = io::Result<Vec<u8>>>,
+) -> Result<AddedAnswer, String> {
     let line = lines.next().ok_or("the server answered only a part")?;
     let line = line.map_err(|error| format!("the answer broke off: {error}"))?;
     serde_json::from_slice(&line).map_err(|error| format!("an answer is invalid: {error}"))
 }
 
 /// The problem of a document for which another try may succeed.
-fn temporary(answer: &Answer) -> Option<&Problem> {
+fn temporary(answer: &AddedAnswer) -> Option<&Problem> {
     answer.problem.as_ref().filter(|problem| problem.is_temporary())
 }
 

@@ -14,7 +14,7 @@ const API: [&str; 7] = ["id", "text", "tokens", "fields", "signature", "metadata
 
 /// Which members make a document.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Columns {
+pub struct TextColumns {
     /// The member with the id. By default `id`, which is optional.
     pub id: Option<String>,
     /// The member with the text, by default `text`.
@@ -27,7 +27,7 @@ pub struct Columns {
     pub prunes: bool,
 }
 
-impl Columns {
+impl TextColumns {
     pub fn text_name(&self) -> &str {
         self.text.as_deref().unwrap_or("text")
     }
@@ -144,7 +144,7 @@ impl Columns {
     }
 }
 
-impl Columns {
+impl TextColumns {
     /// The members that become metadata. The text and the id are cut out of members that contain
     /// them.
     fn further<'m>(
@@ -255,8 +255,8 @@ pub fn no_column<'a>(
 mod tests {
     use super::*;
 
-    fn columns(id: &str, text: &str, metadata: &[&str]) -> Columns {
-        Columns {
+    fn columns(id: &str, text: &str, metadata: &[&str]) -> TextColumns {
+        TextColumns {
             id: Some(id.into()),
             text: Some(text.into()),
             metadata: Some(metadata.iter().map(|name| (*name).to_owned()).collect()),
@@ -265,14 +265,14 @@ mod tests {
         }
     }
 
-    fn line(columns: &Columns, json: &str) -> Result<Option<String>, String> {
+    fn line(columns: &TextColumns, json: &str) -> Result<Option<String>, String> {
         let line = columns.of_line(json.as_bytes(), Some("f:1"))?;
         Ok(line.map(|json| String::from_utf8(json).unwrap()))
     }
 
     #[test]
     fn documents_of_the_api_are_sent_unchanged() {
-        let default = Columns::default();
+        let default = TextColumns::default();
         for json in [r#"{"id":"a", "tokens":["x"]}"#, r#"{"text":"x","metadata":{"a":1}}"#, "{no"] {
             assert_eq!(line(&default, json), Ok(None));
         }
@@ -281,7 +281,7 @@ mod tests {
         let made = r#"{"id":"a","text":"x","metadata":{"signature":"Yours, Ann"}}"#.to_owned();
         assert_eq!(line(&default, signed), Ok(Some(made)));
         let further = r#"{"text":"x","url":"u"}"#;
-        let ignoring = Columns { further_are_ignored: true, ..Columns::default() };
+        let ignoring = TextColumns { further_are_ignored: true, ..TextColumns::default() };
         assert_eq!(line(&ignoring, further), Ok(None));
         let made = r#"{"id":"f:1","text":"x","metadata":{"url":"u"}}"#.to_owned();
         assert_eq!(line(&default, further), Ok(Some(made)));
@@ -290,13 +290,13 @@ mod tests {
     #[test]
     fn columns_are_chosen() {
         let json = r#"{"n":7,"body":"b\u00e9","a":[1, 2],"b":null,"text":"t","metadata":{"a":0}}"#;
-        let made = |columns: &Columns| line(columns, json).unwrap().unwrap();
+        let made = |columns: &TextColumns| line(columns, json).unwrap().unwrap();
         assert_eq!(
             made(&columns("n", "body", &["b"])),
             r#"{"id":"7","text":"b\u00e9","metadata":{"a":0,"b":null}}"#
         );
         assert_eq!(
-            made(&Columns { metadata: None, ..columns("n", "body", &[]) }),
+            made(&TextColumns { metadata: None, ..columns("n", "body", &[]) }),
             r#"{"id":"7","text":"b\u00e9","metadata":{"a":0,"b":null,"text":"t"}}"#
         );
         assert_eq!(
@@ -313,7 +313,7 @@ mod tests {
     #[test]
     fn columns_within_others_are_named_with_dots() {
         let json = r#"{"doc":{"text":"t","n":[1],"in":{"id":7,"x":0}},"a.b":{"c":2}}"#;
-        let all = Columns { metadata: None, ..columns("doc.in.id", "doc.text", &[]) };
+        let all = TextColumns { metadata: None, ..columns("doc.in.id", "doc.text", &[]) };
         let made =
             r#"{"id":"7","text":"t","metadata":{"doc":{"n":[1],"in":{"x":0}},"a.b":{"c":2}}}"#;
         assert_eq!(line(&all, json), Ok(Some(made.into())));
@@ -327,13 +327,16 @@ mod tests {
     #[test]
     fn a_null_text_is_an_empty_text() {
         let made = r#"{"id":"a","text":"","metadata":{"b":1}}"#.to_owned();
-        assert_eq!(line(&Columns::default(), r#"{"id":"a","text":null,"b":1}"#), Ok(Some(made)));
+        assert_eq!(
+            line(&TextColumns::default(), r#"{"id":"a","text":null,"b":1}"#),
+            Ok(Some(made))
+        );
         let tokens = r#"{"id":"a","text":null,"tokens":[]}"#;
-        assert_eq!(line(&Columns::default(), tokens), Ok(None));
+        assert_eq!(line(&TextColumns::default(), tokens), Ok(None));
         let made = r#"{"id":"7","tokens":[]}"#.to_owned();
         let tokens = r#"{"id":7,"text":null,"tokens":[]}"#;
-        assert_eq!(line(&Columns::default(), tokens), Ok(Some(made)));
+        assert_eq!(line(&TextColumns::default(), tokens), Ok(Some(made)));
         let made = r#"{"id":"f:1","text":""}"#.to_owned();
-        assert_eq!(line(&Columns::default(), r#"{"text":null}"#), Ok(Some(made)));
+        assert_eq!(line(&TextColumns::default(), r#"{"text":null}"#), Ok(Some(made)));
     }
 }

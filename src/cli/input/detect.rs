@@ -3,7 +3,7 @@
 use clap::ValueEnum;
 use encoding_rs::Encoding;
 
-use super::columns::Columns;
+use super::columns::TextColumns;
 
 /// The format of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -61,7 +61,7 @@ const REFUSED: [(&[u8], &str); 13] = [
 pub fn detect(
     start: &[u8],
     name: &str,
-    columns: &Columns,
+    columns: &TextColumns,
     encoding: Option<&'static Encoding>,
 ) -> Result<Detected, String> {
     if start.starts_with(b"PAR1") {
@@ -120,7 +120,7 @@ fn binary(start: &[u8]) -> Result<Detected, String> {
     }
 }
 
-fn of_text(text: &str, name: &str, columns: &Columns) -> Result<Detected, String> {
+fn of_text(text: &str, name: &str, columns: &TextColumns) -> Result<Detected, String> {
     let begins = text.trim_start();
     if begins.is_empty() {
         return Ok(Detected::As(Format::Text));
@@ -192,7 +192,7 @@ fn is_html(lower: &str) -> bool {
 }
 
 /// The separator of a table, if its first line has the column of the texts.
-fn table(begins: &str, columns: &Columns) -> Option<u8> {
+fn table(begins: &str, columns: &TextColumns) -> Option<u8> {
     let first = begins.lines().next()?;
     [b',', b'\t', b';', b'|'].into_iter().find(|separator| {
         let cells: Vec<_> = first.split(*separator as char).map(unquoted).collect();
@@ -225,7 +225,7 @@ mod tests {
     use super::*;
 
     fn of(start: &[u8], name: &str) -> Result<Detected, String> {
-        detect(start, name, &Columns::default(), None)
+        detect(start, name, &TextColumns::default(), None)
     }
 
     #[test]

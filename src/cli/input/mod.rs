@@ -31,7 +31,7 @@ mod unpacked;
 mod values;
 mod warc;
 
-pub use columns::Columns;
+pub use columns::TextColumns;
 #[cfg(any(test, fuzzing))]
 pub use detect::Format;
 pub use event::{Cancelled, Emit, Event, Item, Origin, Skip};

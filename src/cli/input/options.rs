@@ -8,7 +8,7 @@ use std::sync::Arc;
 use clap::{Args, ValueEnum};
 use encoding_rs::Encoding;
 
-use super::columns::Columns;
+use super::columns::TextColumns;
 use super::detect::Format;
 use super::encoding::encoding;
 use super::list::read_list;
@@ -72,7 +72,7 @@ pub struct Reading {
     pub format: Option<Format>,
     pub encoding: Option<&'static Encoding>,
     pub extract: Extract,
-    pub columns: Columns,
+    pub columns: TextColumns,
     /// The member of JSON objects with the array of documents.
     pub records: Option<String>,
     /// Copies of pipes, which can be read only once.
@@ -137,7 +137,7 @@ impl InputOptions {
     pub fn selection(&self, paths: Vec<PathBuf>) -> Selection {
         let named = |name: &String| !name.is_empty();
         let wanted = |names: &Vec<String>| names.iter().filter(|n| named(n)).cloned().collect();
-        let columns = Columns {
+        let columns = TextColumns {
             id: self.id_column.clone(),
             text: self.text_column.clone(),
             metadata: self.metadata_columns.as_ref().map(wanted),

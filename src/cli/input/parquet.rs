@@ -19,7 +19,7 @@ use parquet::schema::types::{Type, TypePtr};
 use serde_json::value::to_raw_value;
 use serde_json::{Map, Value};
 
-use super::columns::{Columns, no_column};
+use super::columns::{TextColumns, no_column};
 use super::event::{ITEM_BYTES_MAX, Stop};
 use super::members::{Member, below, text_member};
 use super::open::{PARQUET_MAGIC, RATIO_MAX, open_file, peeked};
@@ -162,7 +162,7 @@ fn put(row: &Row, number: u64, sink: &mut Sink<'_, '_>) -> Result<usize, Stop> {
 }
 
 /// A file without the columns has no documents: a single error instead of an error for each row.
-fn check(columns: &Columns, schema: &Type) -> Result<(), Stop> {
+fn check(columns: &TextColumns, schema: &Type) -> Result<(), Stop> {
     if !schema.is_group() {
         return Err(Stop::Failed { line: None, reason: "the file has no columns".into() });
     }

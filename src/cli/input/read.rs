@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::columns::Columns;
+use super::columns::TextColumns;
 use super::detect::{Detected, Format, START_BYTES, chosen, detect};
 use super::encoding::decoded;
 use super::event::{Cancelled, Emit, Event, Origin, Skip, Stop};
@@ -55,7 +55,7 @@ pub fn read_documents(
     bytes_read: &AtomicU64,
     emit: &mut Emit<'_>,
 ) -> Result<(), Cancelled> {
-    let columns = Columns { further_are_ignored: true, ..Columns::default() };
+    let columns = TextColumns { further_are_ignored: true, ..TextColumns::default() };
     let file: Arc<str> = name.into();
     let mut sink =
         Sink { file: Arc::clone(&file), names_places: false, columns: &columns, emit: &mut *emit };

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::columns::Columns;
+use super::columns::TextColumns;
 use super::event::{Cancelled, Emit, Event, Item, Origin};
 use super::members::{Member, object};
 
@@ -11,7 +11,7 @@ pub struct Sink<'a, 'e> {
     pub file: Arc<str>,
     /// Whether a record without an id gets its file and line as its id; not for stdin.
     pub names_places: bool,
-    pub columns: &'a Columns,
+    pub columns: &'a TextColumns,
     pub emit: &'a mut Emit<'e>,
 }
 

@@ -7,7 +7,7 @@ use std::rc::Rc;
 
 use csv::StringRecord;
 
-use super::columns::{Columns, no_column};
+use super::columns::{TextColumns, no_column};
 use super::event::{ITEM_BYTES_MAX, Stop};
 use super::members::{Member, text_member};
 use super::sink::Sink;
@@ -52,7 +52,7 @@ pub fn read(reader: impl Read, separator: u8, sink: &mut Sink<'_, '_>) -> Result
 
 /// A table without the columns has no documents: a single error instead of an error for each
 /// record.
-fn check(columns: &Columns, names: &StringRecord) -> Result<(), Stop> {
+fn check(columns: &TextColumns, names: &StringRecord) -> Result<(), Stop> {
     let id = columns.id.as_deref().map(|id| (id, "--id-column"));
     let metadata = columns.metadata.iter().flatten();
     let wanted = [(columns.text_name(), "--text-column")].into_iter().chain(id);

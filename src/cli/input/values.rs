@@ -212,14 +212,14 @@ fn value(reader: &mut impl BufRead, number: u64, is_wanted: bool) -> Result<Vec<
 
 #[cfg(test)]
 mod tests {
-    use super::super::columns::Columns;
+    use super::super::columns::TextColumns;
     use super::super::event::Event;
     use super::*;
 
     /// The documents and why reading stopped.
     fn documents(json: &str, records: Option<&str>) -> (Vec<String>, Option<String>) {
         let mut found = Vec::new();
-        let columns = Columns::default();
+        let columns = TextColumns::default();
         let mut emit = |event| {
             if let Event::Item(item) = event {
                 found.push(String::from_utf8(item.json).unwrap());

@@ -1,10 +1,10 @@
 //! Finds the boundaries of the elements of a JSON array.
 
-use crate::http::bulk::split::{Cut, End};
+use crate::http::bulk::split::{End, SplitStep};
 
 /// The position of the parser in the array.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Position {
+enum ArrayPosition {
     /// Before the opening bracket.
     #[default]
     Outside,
@@ -25,7 +25,7 @@ enum Position {
 /// Counts brackets outside of strings. The parser of the element checks whether they match.
 #[derive(Debug, Default)]
 pub(in crate::http) struct ArrayCutter {
-    position: Position,
+    position: ArrayPosition,
     depth: u64,
     in_string: bool,
     escaped: bool,
@@ -33,23 +33,25 @@ pub(in crate::http) struct ArrayCutter {
 
 impl ArrayCutter {
     pub fn is_closed(&self) -> bool {
-        self.position == Position::Closed
+        self.position == ArrayPosition::Closed
     }
 
-    pub fn cut(&mut self, bytes: &[u8]) -> Cut {
+    pub fn cut(&mut self, bytes: &[u8]) -> SplitStep {
         let before = match self.position {
-            Position::Bare | Position::Nested => 0,
+            ArrayPosition::Bare | ArrayPosition::Nested => 0,
             _ => match self.skip(bytes) {
                 Ok(before) => before,
-                Err(fault) => return Cut { before: 0, take: 0, after: 0, end: End::Fault(fault) },
+                Err(fault) => {
+                    return SplitStep { before: 0, take: 0, after: 0, end: End::Fault(fault) };
+                }
             },
         };
         let (take, ended) = match self.position {
-            Position::Bare => self.take_bare(&bytes[before..]),
-            Position::Nested => self.take_nested(&bytes[before..]),
+            ArrayPosition::Bare => self.take_bare(&bytes[before..]),
+            ArrayPosition::Nested => self.take_nested(&bytes[before..]),
             _ => (0, false),
         };
-        Cut { before, take, after: 0, end: if ended { End::Item } else { End::Open } }
+        SplitStep { before, take, after: 0, end: if ended { End::Item } else { End::Open } }
     }
 
     /// Skips the bytes between elements, up to the first byte of an element.
@@ -59,17 +61,19 @@ impl ArrayCutter {
                 continue;
             }
             self.position = match (self.position, byte) {
-                (Position::Outside, b'[') => Position::Opened,
-                (Position::Outside, _) => return Err("expected '['"),
-                (Position::Opened | Position::Completed, b']') => Position::Closed,
-                (Position::Completed, b',') => Position::Separated,
-                (Position::Completed, _) => return Err("expected ',' or ']' after a document"),
-                (Position::Closed, _) => return Err("expected nothing after the array"),
+                (ArrayPosition::Outside, b'[') => ArrayPosition::Opened,
+                (ArrayPosition::Outside, _) => return Err("expected '['"),
+                (ArrayPosition::Opened | ArrayPosition::Completed, b']') => ArrayPosition::Closed,
+                (ArrayPosition::Completed, b',') => ArrayPosition::Separated,
+                (ArrayPosition::Completed, _) => {
+                    return Err("expected ',' or ']' after a document");
+                }
+                (ArrayPosition::Closed, _) => return Err("expected nothing after the array"),
                 (_, b',' | b']' | b'}' | b':') => return Err("expected a document"),
-                (_, b'{' | b'[' | b'"') => Position::Nested,
-                _ => Position::Bare,
+                (_, b'{' | b'[' | b'"') => ArrayPosition::Nested,
+                _ => ArrayPosition::Bare,
             };
-            if matches!(self.position, Position::Nested | Position::Bare) {
+            if matches!(self.position, ArrayPosition::Nested | ArrayPosition::Bare) {
                 return Ok(at);
             }
         }
@@ -80,7 +84,7 @@ impl ArrayCutter {
         let ends = |byte: &u8| matches!(byte, b',' | b']' | b' ' | b'\t' | b'\n' | b'\r');
         match bytes.iter().position(ends) {
             Some(end) => {
-                self.position = Position::Completed;
+                self.position = ArrayPosition::Completed;
                 (end, true)
             }
             None => (bytes.len(), false),
@@ -91,7 +95,7 @@ impl ArrayCutter {
         for (at, &byte) in bytes.iter().enumerate() {
             self.step(byte);
             if self.depth == 0 && !self.in_string {
-                self.position = Position::Completed;
+                self.position = ArrayPosition::Completed;
                 return (at + 1, true);
             }
         }

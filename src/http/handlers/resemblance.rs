@@ -7,7 +7,7 @@ use crate::http::problem::of_calls::{Comparing, ComparingStored};
 use crate::http::request::extract::{AnswerMemory, Ready, SmallAnswerMemory};
 use crate::http::request::options::CompareParameters;
 use crate::http::request::parameters::StoredPair;
-use crate::http::request::probes::{Pair, PairBody};
+use crate::http::request::probes::{PairBody, ProbePair};
 use crate::http::request::query::Query;
 use crate::http::response::json::ReservedJson;
 use crate::http::response::timed::{Timed, timed_within};
@@ -51,7 +51,7 @@ pub async fn posted(
     Query(call): Query<CompareParameters>,
     Ready(engine): Ready,
     AnswerMemory(memory): AnswerMemory,
-    Pair(a, b, own): Pair,
+    ProbePair(a, b, own): ProbePair,
 ) -> Result<ReservedJson<ComparisonReply>, Problem> {
     let options = own.with(call)?.options();
     compare(&engine, a, b, options, memory).await

@@ -117,7 +117,7 @@ pub enum ProbesBody {
 /// must have the same value.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-#[schema(as = Pair)]
+#[schema(as = ProbePair)]
 pub struct PairBody {
     #[schema(value_type = ProbeBody)]
     a: Object<ProbeBody>,
@@ -131,7 +131,7 @@ pub struct PairBody {
 }
 
 /// The two probes of a `POST /resemblance`, and the options beside them.
-pub struct Pair(pub Probe, pub Probe, pub CompareParameters);
+pub struct ProbePair(pub Probe, pub Probe, pub CompareParameters);
 
 impl ProbeBody {
     fn probe(self) -> Result<Probe, Problem> {
@@ -235,7 +235,7 @@ fn check_count(count: usize, probes_max: usize) -> Result<(), Problem> {
     Err(Problem::of_field(CODE, "", detail))
 }
 
-impl FromRequest<AppState> for Pair {
+impl FromRequest<AppState> for ProbePair {
     type Rejection = Problem;
 
     async fn from_request(request: Request, state: &AppState) -> Result<Self, Problem> {
@@ -244,9 +244,9 @@ impl FromRequest<AppState> for Pair {
     }
 }
 
-pub fn pair(json: &Bytes) -> Result<Pair, Problem> {
+pub fn pair(json: &Bytes) -> Result<ProbePair, Problem> {
     let Object(body) = json::read::<Object<PairBody>>(json, CODE)?;
     let a = body.a.0.probe().map_err(|problem| problem.under("/a"))?;
     let b = body.b.0.probe().map_err(|problem| problem.under("/b"))?;
-    Ok(Pair(a, b, CompareParameters { explain: body.explain, measures: body.measures }))
+    Ok(ProbePair(a, b, CompareParameters { explain: body.explain, measures: body.measures }))
 }

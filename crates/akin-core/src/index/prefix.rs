@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use super::postings::{Postings, PostingsSize};
 use super::shards::{Multiplicative, Mutex, MutexGuard, PoisonError, RwLock};
-use crate::scheme::{ElementPosition, FrequencySample, Key, Order, Threshold, prefix_len};
+use crate::scheme::{ElementOrder, ElementPosition, FrequencySample, Key, Threshold, prefix_len};
 use crate::text::ShingleSet;
 
 /// Bits of an element that select its page.
@@ -18,7 +18,7 @@ const PAGE_BITS: u32 = 8;
 /// Sets indexed in the same order of elements.
 #[derive(Debug)]
 struct PrefixTable {
-    order: Order,
+    order: ElementOrder,
     is_final: bool,
     postings: Postings<ElementPosition>,
 }
@@ -48,7 +48,7 @@ impl PrefixIndex {
     pub fn new(from: Threshold) -> Self {
         Self {
             from,
-            table: RwLock::new(Arc::new(PrefixTable::new(Order::default(), false))),
+            table: RwLock::new(Arc::new(PrefixTable::new(ElementOrder::default(), false))),
             sampling: Mutex::new(Some(Sampling::default())),
         }
     }
@@ -145,7 +145,7 @@ impl PrefixIndex {
 }
 
 impl PrefixTable {
-    fn new(order: Order, is_final: bool) -> Self {
+    fn new(order: ElementOrder, is_final: bool) -> Self {
         Self { order, is_final, postings: Postings::new(PAGE_BITS) }
     }
 

@@ -22,7 +22,7 @@ pub use curve::{Curve, CurvePoint, IndexBytes};
 pub use dispatch::Scheme;
 pub use fields::Fields;
 pub use nearest::NearestPlan;
-pub use order::{FrequencySample, Order};
+pub use order::{ElementOrder, FrequencySample};
 pub use prefix::{ElementPosition, Prefix, prefix_len};
 pub use tuner::ProbePlan;
 

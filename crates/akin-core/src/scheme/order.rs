@@ -20,12 +20,12 @@ const COMMON_MAX: usize = 1 << 16;
 
 /// An order of elements: by the logarithm of their frequency in a sample, then by value (a hash).
 #[derive(Clone, Debug, Default)]
-pub struct Order {
+pub struct ElementOrder {
     /// For elements in more than one set of the sample: the logarithm of their number of sets.
     classes: HashMap<u64, u8>,
 }
 
-impl Order {
+impl ElementOrder {
     /// The order by the number of sets that contain each element. With an empty sample, elements
     /// are ordered by value.
     fn of(frequencies: HashMap<u64, u32>) -> Self {
@@ -88,13 +88,13 @@ impl FrequencySample {
     }
 
     /// The order of elements by their frequency in the sample.
-    pub fn order(self) -> Order {
-        Order::of(self.frequencies)
+    pub fn order(self) -> ElementOrder {
+        ElementOrder::of(self.frequencies)
     }
 }
 
 /// The order of a sample of the first sets.
-impl<'s> FromIterator<&'s ShingleSet> for Order {
+impl<'s> FromIterator<&'s ShingleSet> for ElementOrder {
     fn from_iter<I: IntoIterator<Item = &'s ShingleSet>>(sets: I) -> Self {
         let mut sample = FrequencySample::default();
         for set in sets {
@@ -118,17 +118,17 @@ mod tests {
     #[test]
     fn rare_elements_come_first_and_then_the_least() {
         let sample = sets(&[&[1, 2, 3, 4], &[1, 2, 3, 5], &[1, 2, 6], &[1, 7]]);
-        let order: Order = sample.iter().collect();
+        let order: ElementOrder = sample.iter().collect();
         assert_eq!(order.prefix(&[1, 2, 3, 4, 9], 5), [4, 9, 2, 3, 1]);
         assert_eq!(order.prefix(&[1, 2, 3, 4, 9], 3), [4, 9, 2]);
         assert_eq!(order.prefix(&[1, 3], 9), [3, 1]);
-        assert_eq!(Order::default().prefix(&[1, 2, 3], 2), [1, 2]);
+        assert_eq!(ElementOrder::default().prefix(&[1, 2, 3], 2), [1, 2]);
     }
 
     #[test]
     fn a_prefix_is_the_beginning_of_a_longer_one() {
         let sample = sets(&[&[1, 2, 3, 4, 5, 6], &[2, 4, 6, 8], &[4, 8]]);
-        let order: Order = sample.iter().collect();
+        let order: ElementOrder = sample.iter().collect();
         let whole = order.prefix(&[1, 2, 3, 4, 5, 6, 7, 8], 8);
         for len in 0..8 {
             assert_eq!(order.prefix(&[1, 2, 3, 4, 5, 6, 7, 8], len), whole[..len]);
@@ -139,7 +139,7 @@ mod tests {
     fn an_order_knows_a_bounded_number_of_common_elements() {
         let everything: Vec<u64> = (0..200_000).collect();
         let twice = sets(&[&everything, &everything, &[7], &[9]]);
-        let order: Order = twice.iter().collect();
+        let order: ElementOrder = twice.iter().collect();
         assert_eq!(order.classes.len(), COMMON_MAX);
         assert!(order.classes.contains_key(&7), "the most frequent ones are kept");
         let mut sample = FrequencySample::default();

@@ -9,7 +9,7 @@ use std::arch::x86_64::{
 
 use super::Loop;
 use super::portable::push_edges;
-use super::words::{AsciiBlock, BLOCK_BYTES, Scan};
+use super::words::{AsciiBlock, BLOCK_BYTES, WordScan};
 
 pub(super) fn is_available() -> bool {
     is_x86_feature_detected!("avx2")
@@ -24,7 +24,7 @@ pub(super) fn run<L: Loop>(work: L) -> L::Output {
 }
 
 #[target_feature(enable = "avx2,bmi1,bmi2,popcnt")]
-pub(super) fn mark(scan: &mut Scan<'_>) {
+pub(super) fn mark(scan: &mut WordScan<'_>) {
     let mut padded = [0; BLOCK_BYTES];
     let cases = _mm256_set1_epi64x(scan.cases().cast_signed());
     while let Some(block) = scan.next_block(&mut padded) {

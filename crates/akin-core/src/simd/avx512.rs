@@ -15,7 +15,7 @@ use std::arch::x86_64::{
 
 use super::Loop;
 use super::hash::{PRIME_1, PRIME_2, SHORT_BYTES_MAX, WordMix};
-use super::words::{AsciiBlock, BLOCK_BYTES, Scan, WordPlaces};
+use super::words::{AsciiBlock, BLOCK_BYTES, WordPlaces, WordScan};
 
 /// Words hashed together.
 const LANES: usize = 8;
@@ -48,7 +48,7 @@ pub(super) fn run<L: Loop>(work: L) -> L::Output {
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi2,bmi1,bmi2,popcnt")]
-pub(super) fn mark(scan: &mut Scan<'_>) {
+pub(super) fn mark(scan: &mut WordScan<'_>) {
     // SAFETY: reads 64 bytes, at any alignment, of an array of 64 bytes.
     let numbers = unsafe { _mm512_loadu_si512(NUMBERS.as_ptr().cast()) };
     let cases = scan.cases();

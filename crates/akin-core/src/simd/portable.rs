@@ -1,10 +1,10 @@
 //! Portable code with eight bytes in a register.
 
-use super::words::{AsciiBlock, BLOCK_BYTES, Edges, Scan};
+use super::words::{AsciiBlock, BLOCK_BYTES, Edges, WordScan};
 
 const HIGH_BITS: u64 = each(0x80);
 
-pub(super) fn mark(scan: &mut Scan<'_>) {
+pub(super) fn mark(scan: &mut WordScan<'_>) {
     let mut padded = [0; BLOCK_BYTES];
     while let Some(block) = scan.next_block(&mut padded) {
         let edges = scan.take(block, &read(block, scan.cases()));
@@ -31,7 +31,7 @@ fn read(block: &[u8; BLOCK_BYTES], cases: u64) -> AsciiBlock {
 }
 
 #[inline(always)]
-pub(super) fn push_edges(edges: &Edges, scan: &mut Scan<'_>) {
+pub(super) fn push_edges(edges: &Edges, scan: &mut WordScan<'_>) {
     push_places(edges.starts, edges.at, &mut scan.starts);
     push_places(edges.ends, edges.at, &mut scan.ends);
 }

@@ -47,7 +47,7 @@ pub fn hash_words_with_ranges(
     mix: WordMix,
 ) -> Option<(Vec<u64>, Vec<[u32; 2]>)> {
     let mut ranges = Vec::with_capacity(text.len() / 6 + 16);
-    let note = |scan: &Scan<'_>| {
+    let note = |scan: &WordScan<'_>| {
         let Some(origin) = scan.origin.map(|origin| origin as u32) else { return false };
         let ends = scan.starts.iter().zip(&scan.ends);
         ranges.extend(ends.map(|(start, end)| [origin + start, origin + end]));
@@ -66,10 +66,10 @@ fn scan_words(
     text: &str,
     lowercase: bool,
     mix: WordMix,
-    mut batch: impl FnMut(&Scan<'_>) -> bool,
+    mut batch: impl FnMut(&WordScan<'_>) -> bool,
 ) -> Option<Vec<u64>> {
     assert!(text.len() < 1 << 31, "places are 32 bits wide, and lowercasing makes texts longer");
-    let mut scan = Scan::new(letters, text, lowercase);
+    let mut scan = WordScan::new(letters, text, lowercase);
     // English has a word in six bytes; a guess that is too low costs another allocation.
     let mut hashes = Vec::with_capacity(text.len() / 6 + 16);
     while scan.read < text.len() {
@@ -87,7 +87,7 @@ fn scan_words(
     Some(hashes)
 }
 
-fn mark(level: Level, scan: &mut Scan<'_>) {
+fn mark(level: Level, scan: &mut WordScan<'_>) {
     match level.0 {
         Instructions::Portable => portable::mark(scan),
         // SAFETY: a level is only made if the machine has its instructions.
@@ -99,7 +99,7 @@ fn mark(level: Level, scan: &mut Scan<'_>) {
     }
 }
 
-fn hash(level: Level, mix: WordMix, scan: &mut Scan<'_>, hashes: &mut Vec<u64>) {
+fn hash(level: Level, mix: WordMix, scan: &mut WordScan<'_>, hashes: &mut Vec<u64>) {
     let (words_count, starts_count) = (scan.ends.len(), scan.starts.len());
     scan.folded.extend_from_slice(&SLACK);
     scan.starts.resize(starts_count.next_multiple_of(8), 0);
@@ -136,7 +136,7 @@ pub(super) struct WordPlaces<'s> {
 
 /// The state of reading a text. A single batch is lowercased and marked at a time; a word that is
 /// open at its end is carried over to the next batch.
-pub(super) struct Scan<'t> {
+pub(super) struct WordScan<'t> {
     letters: &'t Letters,
     lowercase: bool,
     text: &'t [u8],
@@ -198,7 +198,7 @@ pub(super) struct Edges {
     pub at: u32,
 }
 
-impl<'t> Scan<'t> {
+impl<'t> WordScan<'t> {
     fn new(letters: &'t Letters, text: &'t str, lowercase: bool) -> Self {
         let bytes = text.len().min(BATCH_BYTES) + 2 * BLOCK_BYTES;
         Self {

@@ -35,7 +35,7 @@ pub enum SplitError {
 /// How to split the next bytes: skip `before` bytes, then `take` bytes of an item, which may or may
 /// not end there, then skip `after` bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::http) struct Cut {
+pub(in crate::http) struct SplitStep {
     pub before: usize,
     pub take: usize,
     pub after: usize,
@@ -50,13 +50,13 @@ pub(in crate::http) enum End {
     Fault(&'static str),
 }
 
-enum Cutter {
+enum BodySplitter {
     Lines,
     Array(ArrayCutter),
 }
 
-impl Cutter {
-    fn cut(&mut self, bytes: &[u8]) -> Cut {
+impl BodySplitter {
+    fn cut(&mut self, bytes: &[u8]) -> SplitStep {
         match self {
             Self::Lines => cut_line(bytes),
             Self::Array(cutter) => cutter.cut(bytes),
@@ -64,17 +64,17 @@ impl Cutter {
     }
 }
 
-fn cut_line(bytes: &[u8]) -> Cut {
+fn cut_line(bytes: &[u8]) -> SplitStep {
     match memchr::memchr(b'\n', bytes) {
-        Some(newline) => Cut { before: 0, take: newline, after: 1, end: End::Item },
-        None => Cut { before: 0, take: bytes.len(), after: 0, end: End::Open },
+        Some(newline) => SplitStep { before: 0, take: newline, after: 1, end: End::Item },
+        None => SplitStep { before: 0, take: bytes.len(), after: 0, end: End::Open },
     }
 }
 
 /// Feed it chunks with [`push`](Self::push), take items with [`next`](Self::next) until there are
 /// none, and call [`finish`](Self::finish) at the end of the body.
 pub struct Splitter {
-    cutter: Cutter,
+    cutter: BodySplitter,
     /// The unread rest of the latest chunk.
     chunk: Bytes,
     /// The bytes of the current item in earlier chunks.
@@ -89,8 +89,8 @@ pub struct Splitter {
 impl Splitter {
     pub fn new(form: Form, item_bytes_max: usize) -> Self {
         let cutter = match form {
-            Form::Lines => Cutter::Lines,
-            Form::Array => Cutter::Array(ArrayCutter::default()),
+            Form::Lines => BodySplitter::Lines,
+            Form::Array => BodySplitter::Array(ArrayCutter::default()),
         };
         Self {
             cutter,
@@ -147,12 +147,12 @@ impl Splitter {
             return None;
         }
         match &self.cutter {
-            Cutter::Array(cutter) if !cutter.is_closed() => {
+            BodySplitter::Array(cutter) if !cutter.is_closed() => {
                 Some(self.fault("the array does not end"))
             }
-            Cutter::Array(_) => None,
-            Cutter::Lines if self.carry.is_empty() && !self.overlong => None,
-            Cutter::Lines => self.complete(Bytes::new()),
+            BodySplitter::Array(_) => None,
+            BodySplitter::Lines if self.carry.is_empty() && !self.overlong => None,
+            BodySplitter::Lines => self.complete(Bytes::new()),
         }
     }
 

@@ -25,7 +25,7 @@ use std::ops::ControlFlow;
 use xxhash_rust::xxh3::Xxh3Default;
 
 use self::documents::{SetNumbering, SortKey};
-use self::records::{Comparing, Records};
+use self::records::{Comparing, OfflineRecords};
 use self::rows::{IdReader, RowFiles, RowWriter};
 use self::sets::SetReader;
 use self::state::Saved;
@@ -193,7 +193,7 @@ impl OfflineGathering {
             let record = |set| by_document[documents.of(set)[0] as usize].take();
             let by_number = (0..documents.sets()).map(record);
             let by_number = by_number.map(|record| record.expect("it has a set")).collect();
-            Records { by_number, points_max }
+            OfflineRecords { by_number, points_max }
         });
         empty.retain(|number| left_out.binary_search(number).is_err());
         Ok(OfflineCorpus {
@@ -220,7 +220,7 @@ pub struct OfflineCorpus {
     documents: OfflineDocuments,
     sets: SetReader,
     ids: IdReader,
-    records: Option<Records>,
+    records: Option<OfflineRecords>,
     /// The number of sets of old documents, which come first.
     protected: u32,
     first_new: u32,

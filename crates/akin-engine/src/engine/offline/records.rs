@@ -19,7 +19,7 @@ impl Analyser {
 }
 
 /// The distinct records of a corpus, by number.
-pub(super) struct Records {
+pub(super) struct OfflineRecords {
     pub by_number: Vec<NormalisedFields>,
     /// The maximum score of a pair.
     pub points_max: u32,
@@ -31,7 +31,7 @@ const OF_A_KEY_MAX: usize = if cfg!(test) { 8 } else { 65_536 };
 
 /// A comparison of records with each other.
 pub(super) struct Comparing<'r> {
-    records: &'r Records,
+    records: &'r OfflineRecords,
     analyser: &'r Analyser,
     threshold: Threshold,
     /// `None` if every pair is compared.
@@ -67,7 +67,7 @@ impl ByKey {
     }
 }
 
-impl Records {
+impl OfflineRecords {
     /// `edit_penalty`: the points that an edit in a field costs.
     pub fn resemblance(&self, a: u32, b: u32, edit_penalty: u32) -> f64 {
         let [a, b] = [a, b].map(|number| &self.by_number[number as usize]);
@@ -79,7 +79,7 @@ impl<'r> Comparing<'r> {
     /// # Errors
     /// Errors of reading the sketches.
     pub fn new<S: Sets>(
-        records: &'r Records,
+        records: &'r OfflineRecords,
         sets: &mut S,
         analyser: &'r Analyser,
         (mode, threshold): (Mode, Threshold),
