@@ -279,6 +279,23 @@ async fn conditions_are_applied_before_texts_are_compared() {
     }
 }
 
+/// A document that the probe has as a whole is compared before documents that share more words.
+#[tokio::test]
+async fn a_containment_of_matches_chooses_the_texts_that_are_compared() {
+    let limits = LimitSettings { passage_texts_max: 1, ..LimitSettings::default() };
+    let app = limited(limits).await;
+    app.add(&[json!({"id": "short", "text": filler("short", 20)})]).await;
+    let probe = format!("{SENTENCE} {}", filler("short", 20));
+    let contained = json!({"text": probe, "containment_min": 0.9, "of": "match"});
+    assert_eq!(ids(&find(&app, contained).await), ["short"]);
+    let similar = json!({"text": probe, "measure": "containment", "of": "match"});
+    let similar = app.post_json("/similar", similar).await.json();
+    assert_eq!(ids(&similar), ["short"], "{similar}");
+    let added = "/documents?passages=true&containment_min=0.9&of=match";
+    let added = app.post_json(added, json!({"id": "new", "text": probe})).await.json();
+    assert_eq!(ids(&added["passages"]), ["short"], "{added}");
+}
+
 /// Of equal documents any may be the only one that is wanted.
 #[tokio::test]
 async fn conditions_are_applied_to_each_of_equal_documents() {

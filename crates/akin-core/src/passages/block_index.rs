@@ -133,6 +133,11 @@ impl BlockIndex {
         self.postings.read_some(key, 0, max, |entry, ()| each(entry));
     }
 
+    /// The words of an entry; `None` if it was removed.
+    pub(super) fn words(&self, entry: CandidateEntry) -> Option<u32> {
+        self.entries.words(entry.number)
+    }
+
     /// The candidate of an entry, with at most `members_max` members; `None` if it was removed.
     pub(super) fn candidate(&self, entry: CandidateEntry, members_max: usize) -> Option<Candidate> {
         let copy = self.entries.get(entry.number, members_max)?;

@@ -161,6 +161,12 @@ impl Entries {
         Some(EntryCopy { fingerprint, words, members, members_count })
     }
 
+    /// The words of the sequence; `None` if it was removed.
+    pub fn words(&self, number: u32) -> Option<u32> {
+        let part = self.parts.get(&(number / PART))?;
+        Some(part.get((number % PART) as usize)?.as_ref()?.words)
+    }
+
     pub fn len(&self) -> usize {
         self.len.load(Ordering::Relaxed)
     }

@@ -123,6 +123,19 @@ impl<'a> PassageSearch<'a> {
         }
     }
 
+    /// Takes the candidates first that may share the largest part of their own words, instead of the
+    /// most words: a short text that the probe has as a whole comes before a long text.
+    #[must_use]
+    pub fn by_share_of_match(mut self) -> Self {
+        let mut entries: Vec<CandidateEntry> = self.entries.collect();
+        entries.sort_by_cached_key(|entry| {
+            let words = self.index.words(*entry).map_or(usize::MAX, |words| words as usize);
+            Reverse(entry.shared_max.min(words) as u64 * u64::from(u32::MAX) / words as u64)
+        });
+        self.entries = entries.into_iter();
+        self
+    }
+
     /// The next candidates to compare, at most `max` of them; none if the search is at its end. The
     /// caller reads the text of one of the candidate's documents, cuts its block into words, and
     /// calls [`Self::compare`].

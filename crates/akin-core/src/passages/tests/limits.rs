@@ -196,6 +196,27 @@ fn a_search_ends_once_no_other_text_can_be_among_the_first() {
 }
 
 #[test]
+fn the_candidates_with_the_largest_share_of_their_words_are_first_on_request() {
+    let settings = PassageSettings::new(13).unwrap();
+    let index = BlockIndex::new(settings);
+    let short = text(&(200..240).collect::<Vec<u32>>());
+    for (ordinal, text) in (0_u32..).zip(pages(50).iter().chain([&short])) {
+        let blocks = TextBlocks::new(settings, text, &shingler().words(text).unwrap());
+        index.insert(ordinal.into(), &blocks);
+    }
+    let probe = text(&(0..60).chain(190..250).collect::<Vec<u32>>());
+    let probe = shingler().words(&probe).unwrap();
+    let first = |search: PassageSearch<'_>| {
+        let mut search = search;
+        let candidate = search.next_group(1).remove(0);
+        candidate.blocks()[0].0.get()
+    };
+    let limits = PassageLimits::default();
+    assert_ne!(first(index.search(probe.hashes(), limits)), 50, "pages share 60 words");
+    assert_eq!(first(index.search(probe.hashes(), limits).by_share_of_match()), 50);
+}
+
+#[test]
 fn kept_words_stay_within_their_bytes_and_change_no_result() {
     let index = index(pages(50));
     let probe = &pages(1)[0];

@@ -56,6 +56,8 @@ impl Engine {
         let conditions = lookup.conditions.clone();
         let passages = PassageQuery {
             words_min: Some(WORDS_MIN),
+            containment_min: threshold.get(),
+            of,
             conditions,
             memory,
             ..PassageQuery::default()

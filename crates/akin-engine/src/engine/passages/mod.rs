@@ -98,6 +98,7 @@ impl Engine {
                 ..PassageLimits::default()
             },
             own_id: probe.own_id.clone(),
+            by_share_of_match: query.of == ContainedOf::Match && query.containment_min > 0.0,
             filter: self.passage_filter(query)?,
             memory: beside(query.memory)?,
         })

@@ -53,6 +53,9 @@ pub struct PassageRequest {
     pub limits: PassageLimits,
     /// A document that is not returned: the probe itself.
     pub own_id: Option<DocumentId>,
+    /// Compare the documents first of whose words the probe has the largest part, instead of the
+    /// documents that share the most words.
+    pub by_share_of_match: bool,
     /// Selects the documents that are compared.
     pub filter: Option<PassageFilter>,
     /// Where memory and work are counted; `None` if nothing but limits bounds them.
@@ -192,6 +195,9 @@ impl Searching {
         let documents_max =
             self.request.filter.as_ref().map_or(limits.documents_max + 1, examined_max);
         let mut search = passages.index.search(&words, PassageLimits { documents_max, ..limits });
+        if self.request.by_share_of_match {
+            search = search.by_share_of_match();
+        }
         loop {
             let mut group = search.next_group(GROUP);
             if group.is_empty() || self.filtered.is_cut {
