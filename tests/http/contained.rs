@@ -2,6 +2,7 @@
 //! `POST /documents` and `PUT /documents/{id}`.
 
 use akin::engine::CollectionSettings;
+use akin::http::ServerSettings;
 use serde_json::{Value, json};
 
 use crate::app::App;
@@ -165,4 +166,26 @@ async fn a_text_that_takes_too_much_memory_is_refused_and_not_stored() {
     assert_eq!(app.get("/collections/made/documents/a").await.status, 404);
     let kept = app.post_json("/collections/made/documents", large).await;
     assert_eq!(kept.status, 201, "{:?}", kept.body);
+}
+
+/// As a lookup is charged, each document of many by itself.
+#[tokio::test]
+async fn the_search_at_arrival_is_charged() {
+    let server = ServerSettings { request_cost_max: 1_000, ..ServerSettings::default() };
+    let app = App::with_server(server).await;
+    let made = app.put_json("/collections/made", json!({"passages": {"words": 32}})).await;
+    assert_eq!(made.status, 201);
+    let add = "/collections/made/documents?check=false";
+    let document = |id: &str, words| json!({"id": id, "text": filler(id, words)});
+    let dear = document("dear", 50_000);
+    let refused = app.post_json(&format!("{add}&passages=true"), dear.clone()).await;
+    refused.problem(422, "request_too_costly");
+    let lines: String = (0..20).map(|at| format!("{}\n", document(&format!("d{at}"), 900))).collect();
+    let lines = format!("{lines}{dear}\n");
+    let answer = app.post(&format!("{add}&passages=true"), NDJSON, lines).await;
+    let answer = std::str::from_utf8(&answer.body).unwrap().to_owned();
+    assert_eq!(answer.matches("created").count(), 20, "{answer}");
+    assert_eq!(answer.matches("request_too_costly").count(), 2, "type and code of one: {answer}");
+    assert_eq!(app.get("/collections/made/documents/dear").await.status, 404);
+    assert_eq!(app.post_json(add, dear).await.status, 201, "it is not searched for passages");
 }

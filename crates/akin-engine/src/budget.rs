@@ -189,8 +189,9 @@ impl Budget {
     #[must_use]
     pub fn reservation(self: &Arc<Self>, purpose: Purpose) -> Reservation {
         let (bytes, allowance) = (AtomicUsize::new(0), AtomicUsize::new(0));
-        let (share, client) = (None, None);
-        Reservation { budget: Arc::clone(self), purpose, bytes, allowance, share, client }
+        let (share, client, cost_of_each) = (None, None, 0);
+        let budget = Arc::clone(self);
+        Reservation { budget, purpose, bytes, allowance, share, client, cost_of_each }
     }
 
     /// An empty reservation of a request of a client: the request may hold a
@@ -255,6 +256,8 @@ pub struct Reservation {
     share: Option<Arc<Share>>,
     /// The share of the client, in reservations that count towards it.
     client: Option<Arc<ClientShare>>,
+    /// The work in units that each of several documents may cause; 0: any.
+    cost_of_each: u64,
 }
 
 impl Reservation {
@@ -326,14 +329,24 @@ impl Reservation {
         beside.grow(bytes).map(|()| beside)
     }
 
-    /// Another reservation, empty, that may hold as much as one request, even if this one may hold
-    /// more. Its work is not limited.
+    /// Lets each of the documents for which memory is reserved cause work of `cost_max` units (0:
+    /// any): [`Self::of_one_request`].
+    #[must_use]
+    pub fn with_cost_of_each(mut self, cost_max: u64) -> Self {
+        self.cost_of_each = cost_max;
+        self
+    }
+
+    /// Another reservation, empty, for one of the documents for which this one reserves: it may hold
+    /// as much as one request, even if this one may hold more, and cause as much work. The work does
+    /// not count towards the client's: many documents of one request are searched for, a few at a
+    /// time, and clients take turns.
     #[must_use]
     pub fn of_one_request(&self) -> Self {
         let mut of_request = self.budget.reservation(self.purpose);
         of_request.client.clone_from(&self.client);
-        let client = self.client.clone().unwrap_or_else(|| ClientShare::new(usize::MAX, 0));
-        of_request.share = Some(Share::new(self.budget.max, 0, client));
+        let client = ClientShare::new(usize::MAX, 0);
+        of_request.share = Some(Share::new(self.budget.max, self.cost_of_each, client));
         of_request
     }
 

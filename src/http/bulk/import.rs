@@ -114,8 +114,8 @@ impl Bulk {
     }
 }
 
-/// Reads documents in the order of the input and prepares them; the documents of each batch that is
-/// returned have arrived.
+/// Reads documents in the order of the input, prepares and admits them. The documents of each batch
+/// that is returned have arrived.
 fn added(
     engine: &Arc<Collection>,
     intake: Intake,
@@ -128,16 +128,16 @@ fn added(
     batches
         .map(move |gathered| prepare(Arc::clone(engine), gathered, call))
         .buffered(BATCHES_AHEAD)
-        .then(async |batch| {
-            // A body with batches that are always ready must not starve other requests.
-            tokio::task::yield_now().await;
-            batch
-        })
-        .map(|batch| add(engine, batch))
+        .then(|batch| admit(engine, batch))
 }
 
-/// The documents arrive when this is called; the future checks and stores them.
-fn add(engine: &Engine, batch: Batch<Prepared>) -> impl Future<Output = Batch<Added>> + use<> {
+/// Once the documents have arrived, the future that checks and stores them.
+async fn admit(
+    engine: &Engine,
+    batch: Batch<Prepared>,
+) -> impl Future<Output = Batch<Added>> + use<> {
+    // A body with batches that are always ready must not starve other requests.
+    tokio::task::yield_now().await;
     let Batch { lines, mut permit } = batch;
     let mut documents = Vec::with_capacity(lines.len());
     let mut take = |(document, options)| {
@@ -145,7 +145,7 @@ fn add(engine: &Engine, batch: Batch<Prepared>) -> impl Future<Output = Batch<Ad
         Ok(())
     };
     let lines: Vec<Line<()>> = lines.into_iter().map(|line| line.then(&mut take)).collect();
-    let adding = engine.add_all(documents);
+    let adding = engine.admit(documents).await;
     async move {
         let mut added = adding.await.into_iter();
         permit.documents = None;

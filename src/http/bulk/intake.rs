@@ -120,6 +120,8 @@ pub struct Intake {
     unfinished: Arc<Semaphore>,
     budget: Arc<Budget>,
     client: Arc<ClientShare>,
+    /// Of the search for passages of each document.
+    cost_max: u64,
     /// The grant of the request, if it needed a key.
     grant: Option<Grant>,
     ended: bool,
@@ -141,6 +143,7 @@ impl Intake {
             unfinished: Arc::new(Semaphore::new(BATCHES_UNFINISHED_MAX)),
             budget: Arc::clone(&state.budget),
             client: state.client_share(client),
+            cost_max: settings.request_cost_max,
             grant,
             ended: false,
         }
@@ -165,7 +168,8 @@ impl Intake {
     }
 
     fn reservation(&self) -> Reservation {
-        self.budget.reservation(Purpose::Bulk).of_client(Arc::clone(&self.client))
+        let reservation = self.budget.reservation(Purpose::Bulk);
+        reservation.of_client(Arc::clone(&self.client)).with_cost_of_each(self.cost_max)
     }
 
     /// Reserves the memory of the documents. Where it is short, unfinished batches of the import

@@ -170,7 +170,8 @@ pub async fn add_one(
     document: Document,
     options: AddOptions,
 ) -> Result<Response, Problem> {
-    let memory = Arc::new(state.budget.reservation(Purpose::Answers));
+    let memory = state.budget.reservation(Purpose::Answers);
+    let memory = Arc::new(memory.with_cost_of_each(state.settings.request_cost_max));
     let options = AddOptions { memory: Some(Arc::clone(&memory)), ..options };
     let added = engine.add(document, options).await?;
     metrics::added(added.status);

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::oneshot;
 
 /// A client: its requests wait in one queue. Work on behalf of no client has the default.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct ClientId(pub u64);
 
 tokio::task_local! {
@@ -15,7 +15,7 @@ tokio::task_local! {
 }
 
 /// The client of the current task.
-pub(super) fn current() -> ClientId {
+pub(crate) fn current() -> ClientId {
     CLIENT.try_with(|client| *client).unwrap_or_default()
 }
 

@@ -96,6 +96,7 @@ pub struct Engine {
     clock: Clock,
     recall_meter: Arc<RecallMeter>,
     disguise: Disguise,
+    places: Arc<documents::Places>,
     /// The collection that replaces this one once it was reindexed.
     successor: Arc<OnceLock<Arc<Collection>>>,
 }
@@ -164,6 +165,7 @@ impl Engine {
             discoveries: Arc::default(),
             clock,
             recall_meter: Arc::default(),
+            places: Arc::default(),
             successor: Arc::default(),
         })
     }

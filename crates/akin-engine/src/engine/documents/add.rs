@@ -29,7 +29,7 @@ struct Arrived {
 
 impl Engine {
     /// [`prepare`](Self::prepare)s the document, on another thread if its content is large, and
-    /// [adds](Self::add_all) it.
+    /// [admits](Self::admit) it.
     ///
     /// # Errors
     /// The errors of the two methods.
@@ -45,7 +45,7 @@ impl Engine {
         document: PreparedDocument,
         options: AddOptions,
     ) -> Result<Added, EngineError> {
-        let mut outcomes = self.add_all(vec![(document, options)]).await;
+        let mut outcomes = self.admit(vec![(document, options)]).await.await;
         outcomes.pop().expect("there is an outcome for each document")
     }
 

@@ -1,6 +1,7 @@
 //! Adding, changing and removing documents. `operations` reads them.
 
 mod add;
+mod admission;
 mod duplicates;
 mod remove;
 mod successor;
@@ -8,4 +9,5 @@ mod successor;
 mod tests;
 mod update;
 
+pub(super) use admission::Places;
 pub use update::DocumentChange;

@@ -11,7 +11,7 @@ use super::{ContainedOf, Guarantee, PassageMatch, PassageQuery, ProbeText, no_te
 use crate::backend::{Found, PreparedDocument};
 use crate::budget::Reservation;
 use crate::document::Content;
-use crate::engine::lookup::charging::reserve;
+use crate::engine::lookup::charging::{charge, of_content, reserve};
 use crate::engine::{Engine, EngineError, OnDuplicate};
 
 /// Which stored documents are looked for when a document is added.
@@ -86,6 +86,7 @@ impl Engine {
         let document = &document.document;
         let Content::Text(text) = &document.content else { return Err(no_text()) };
         reserve(query.memory, text.len())?;
+        charge(query.memory, of_content(&document.content))?;
         let (text, words) = self.cut_words(text.clone()).await?;
         let words = Arc::new(words);
         let probe = ProbeText { text, words, own_id: Some(document.id.clone()) };

@@ -6,7 +6,9 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-use akin_core::passages::{BlockIndex, Candidate, PassageLimits, PassageSettings, TextBlocks};
+use akin_core::passages::{
+    BlockIndex, Candidate, PassageLimits, PassageSettings, SearchResult, TextBlocks,
+};
 use tokio::runtime::Handle;
 use tokio::sync::watch;
 
@@ -15,6 +17,7 @@ use super::search::{PassageRequest, of_index};
 use crate::backend::in_flight::Outcome;
 use crate::backend::local::Local;
 use crate::backend::{BackendError, Found};
+use crate::budget::cost;
 use crate::document::Ordinal;
 
 /// Longer texts leave the index on a blocking thread: shorter texts take less than a millisecond.
@@ -50,8 +53,9 @@ impl ArrivingTexts {
         ArrivingText { texts: self, ticket, blocks: Some(blocks) }
     }
 
-    /// The tickets of the texts that share a gram with the words, and whether these are all.
-    fn sharing(&self, words: &[u64]) -> (Vec<Ordinal>, bool) {
+    /// The tickets of the texts that share a gram with the words, whether these are all, and the
+    /// postings that were read.
+    fn sharing(&self, words: &[u64]) -> (Vec<Ordinal>, bool, usize) {
         let limits = PassageLimits {
             compared_max: usize::MAX,
             words_max: usize::MAX,
@@ -61,7 +65,9 @@ impl ArrivingTexts {
         let mut search = self.index.search(words, limits);
         let candidates = search.next_group(usize::MAX);
         let tickets = candidates.iter().flat_map(Candidate::blocks).map(|(ticket, _)| *ticket);
-        (tickets.collect(), !search.finish().truncated)
+        let tickets = tickets.collect();
+        let SearchResult { truncated, postings_read, .. } = search.finish();
+        (tickets, !truncated, postings_read)
     }
 }
 
@@ -122,7 +128,11 @@ impl Local {
         let search = move || {
             let _turn = turn;
             let _held = of_index(&request)?;
-            Ok(texts.sharing(&request.words))
+            let (tickets, is_complete, postings_read) = texts.sharing(&request.words);
+            if let Some(memory) = &request.memory {
+                memory.charge(postings_read / cost::SKETCHES)?;
+            }
+            Ok((tickets, is_complete))
         };
         let (tickets, is_complete) = blocking(search).await?;
         // Without a turn, which an earlier document may need.
