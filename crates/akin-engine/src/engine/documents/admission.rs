@@ -86,9 +86,7 @@ mod tests {
     use super::*;
     use crate::background::turns::on_behalf_of;
     use crate::document::{Content, Document, DocumentId};
-    use crate::engine::{
-        CollectionSettings, ContainedOf, ContainmentCheck, OnDuplicate, Opening,
-    };
+    use crate::engine::{CollectionSettings, ContainedOf, ContainmentCheck, OnDuplicate, Opening};
 
     const A: ClientId = ClientId(1);
     const B: ClientId = ClientId(2);
@@ -139,8 +137,7 @@ mod tests {
         let group = PLACES / PLACES_OF_SEARCHED / 2;
         let first = on_behalf_of(A, engine.admit(sharing(&engine, "first", group))).await;
         let second = on_behalf_of(A, engine.admit(sharing(&engine, "second", group))).await;
-        let mut third =
-            Box::pin(on_behalf_of(A, engine.admit(sharing(&engine, "third", group))));
+        let mut third = Box::pin(on_behalf_of(A, engine.admit(sharing(&engine, "third", group))));
         assert!((&mut third).now_or_never().is_none(), "client A has no places left");
         let other = on_behalf_of(B, engine.admit(sharing(&engine, "other", 1)));
         let other = other.now_or_never().expect("client B has places");
