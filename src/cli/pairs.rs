@@ -18,14 +18,15 @@ use super::failure::Failure;
 use super::input::{self, Selection};
 use super::output::{Destination, Inputs};
 use crate::document::DocumentId;
-use crate::engine::{CollectionSettings, Incomplete, Mode, OfflineCorpus};
+use crate::engine::{CollectionSettings, Incomplete, Mode, OfflineCorpus, natural_order};
 use akin_core::scheme::{Kind, Threshold};
 
 /// Write every pair of near-duplicates in files, or of a server: id, id, Jaccard similarity
 ///
-/// A pair on each line, its columns separated by tabs, the lower id first; each pair once. With the
-/// settings of records the third column is the points. If pairs may be missing, the last lines say
-/// so: they begin with #, or of JSON are an object with the only member "summary".
+/// A pair on each line, its columns separated by tabs, the lower id first; each pair once. Numbers in
+/// ids are compared as numbers. With the settings of records the third column is the points. If pairs
+/// may be missing, the last lines say so: they begin with #, or of JSON are an object with the only
+/// member "summary".
 ///
 /// With --url the documents of a collection are exported and compared here, so that the server
 /// does no more than for `akin export`.
@@ -231,7 +232,7 @@ impl<W: Write> PairWriter<W> {
     fn write(&mut self, a: u32, b: u32, score: Score) -> io::Result<()> {
         self.pairs += 1;
         let [a, b] = [a, b].map(|number| &self.ids[number as usize]);
-        let (a, b) = (a.min(b), a.max(b));
+        let (a, b) = if natural_order(a.as_str(), b.as_str()).is_gt() { (b, a) } else { (a, b) };
         if self.json {
             return writeln!(self.out, "{}", serde_json::to_string(&ScoredPair { a, b, score })?);
         }

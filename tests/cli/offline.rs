@@ -141,6 +141,24 @@ fn each_mode_finds_its_pairs() {
 }
 
 #[test]
+fn numbers_in_ids_of_pairs_are_compared_as_numbers() {
+    let corpus = Corpus::new();
+    let text = (0..40).map(|word| format!("w{word} ")).collect::<String>();
+    let line = |id: &str, text: &str| json!({"id": id, "text": text}).to_string();
+    let lines = [line("p10", &text), line("p9", &text), line("p100", &(text.clone() + "end"))];
+    let docs = corpus.write("pages.jsonl", &lines.join("\n"));
+    for (options, expected) in
+        [(&[][..], &["p10 p100", "p9 p10", "p9 p100"][..]), (&["--distinct"], &["p9 p100"])]
+    {
+        let listed = Corpus::run(&[&["pairs", &docs], options].concat()).stdout;
+        let ids = |line: &str| line.rsplit_once('\t').unwrap().0.replace('\t', " ");
+        let mut pairs: Vec<String> = listed.lines().map(ids).collect();
+        pairs.sort();
+        assert_eq!(pairs, expected, "{options:?}");
+    }
+}
+
+#[test]
 fn invalid_documents_may_be_left_out() {
     let corpus = Corpus::new();
     let docs = corpus.write("bad.jsonl", "{\"text\":\"no id\"}\n{\"id\":7}\nnonsense\n");

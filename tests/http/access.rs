@@ -122,6 +122,22 @@ async fn a_key_permits_its_own_actions_only() {
     }
 }
 
+/// A sketch shows which shingles of a document make it.
+#[tokio::test]
+async fn sketches_are_returned_to_admins_only() {
+    let (app, _dir) = app_with_keys(ServerSettings::default()).await;
+    let path = "GET /documents/a?include=";
+    for include in ["sketch", "shingles,sketch"] {
+        let problem = send_with_key(&app, &format!("{path}{include}"), "read").await;
+        let problem = problem.problem(403, "not_permitted");
+        assert!(problem["detail"].as_str().unwrap().contains("`admin`"), "{problem}");
+        let reply = send_with_key(&app, &format!("{path}{include}"), "all").await;
+        reply.problem(404, "document_not_found");
+    }
+    let reply = send_with_key(&app, &format!("{path}shingles"), "read").await;
+    reply.problem(404, "document_not_found");
+}
+
 #[tokio::test]
 async fn a_key_is_valid_in_its_own_collections_only() {
     let (app, _dir) = app_with_keys(ServerSettings::default()).await;

@@ -20,6 +20,7 @@ mod containment;
 mod contract;
 mod costs;
 mod curve;
+mod decoys;
 mod discovery;
 mod documents;
 mod failing;

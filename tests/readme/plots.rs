@@ -78,12 +78,11 @@ fn bands_and_rows() -> Plot {
 
 fn thresholds() -> Plot {
     let series = ["0.6", "0.7", "0.8", "0.9"].map(|threshold| {
-        let of = ["--threshold", threshold, "--recall", "0.99"];
-        line(format!("threshold {threshold}"), &curve(&of, "found"))
+        line(format!("threshold {threshold}"), &curve(&["--threshold", threshold], "found"))
     });
     Plot {
         file: "thresholds.svg",
-        title: "Chance that akin verifies a pair",
+        title: "Chance that the default scheme verifies a pair",
         x: "Jaccard similarity",
         y: "chance",
         x_max: 1.0,

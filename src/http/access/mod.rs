@@ -68,6 +68,14 @@ impl Caller {
         self.0.as_ref().is_none_or(|key| key.covers(collection.as_str()))
     }
 
+    /// For what a call permits only to some of those who may call.
+    ///
+    /// # Errors
+    /// `not_permitted`
+    pub fn permits(&self, action: Action) -> Result<(), Problem> {
+        self.0.as_ref().map_or(Ok(()), |key| permits(key, Needs::Anywhere(action), None))
+    }
+
     /// The key, if it is limited to some collections.
     pub fn limited(&self) -> Option<&Key> {
         self.0.as_deref().filter(|key| !key.covers_all())

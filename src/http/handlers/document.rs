@@ -7,6 +7,7 @@ use axum::response::Response;
 use crate::document::{Content, Document, DocumentId};
 use crate::engine::{AddOptions, Added, DocumentChange};
 use crate::http::AppState;
+use crate::http::access::Caller;
 use crate::http::handlers::documents::add_one;
 use crate::http::metrics;
 use crate::http::problem::Problem;
@@ -37,8 +38,9 @@ pub async fn get(
     Query(parameters): Query<GetParameters>,
     Ready(engine): Ready,
     SmallAnswerMemory(memory): SmallAnswerMemory,
+    caller: Caller,
 ) -> Result<ReservedJson<StoredReply>, Problem> {
-    Include::check(parameters.include, &engine)?;
+    Include::check(parameters.include, &caller, &engine)?;
     let stored = engine.get(&id).await?;
     memory.grow(stored::bytes(&stored, parameters.include.as_ref()))?;
     let reply = StoredReply::of(&engine, stored, parameters.include).await?;

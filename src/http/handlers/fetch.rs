@@ -12,6 +12,7 @@ use utoipa::ToSchema;
 use crate::document::DocumentId;
 use crate::engine::{EngineError, Record};
 use crate::http::AppState;
+use crate::http::access::Caller;
 use crate::http::problem::Problem;
 use crate::http::problem::code::Code;
 use crate::http::problem::of_calls::Fetching;
@@ -100,10 +101,11 @@ pub async fn fetch(
     Query(call): Query<GetParameters>,
     Ready(engine): Ready,
     AnswerMemory(memory): AnswerMemory,
+    caller: Caller,
     WantedBody { ids, mut include }: WantedBody,
 ) -> Result<Response, Problem> {
     inherit("include", &mut include, &call.include)?;
-    Include::check(include, &engine)?;
+    Include::check(include, &caller, &engine)?;
     let write = |mut pieces: Pieces| async move {
         let mut rest = FetchedReply::default();
         let memory = pieces.memory().beside(0)?;

@@ -5,7 +5,10 @@ use std::fmt;
 use serde::Deserialize;
 use serde::de::{Deserializer, Error, SeqAccess, Visitor};
 
-use crate::engine::{Engine, EngineError, MatchDetails, MeasureSelection, UnknownMeasure};
+use crate::engine::{Engine, MatchDetails, MeasureSelection, UnknownMeasure};
+use crate::http::access::Caller;
+use crate::http::access::key::Action;
+use crate::http::problem::Problem;
 
 /// The parts of a document that are returned on request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -15,12 +18,19 @@ pub struct Include {
 }
 
 impl Include {
-    /// Signatures have no shingles.
+    /// Signatures have no shingles. A sketch shows which shingles make it, and who knows them can
+    /// make other documents that agree with it.
     ///
     /// # Errors
-    /// The collection has records or signatures, which have no shingles.
-    pub fn check(include: Option<Self>, engine: &Engine) -> Result<(), EngineError> {
-        if include.is_some_and(|of| of.shingles) { engine.refuse_signatures() } else { Ok(()) }
+    /// `not_permitted`: the caller's key has not the action `admin`; `unsupported_mode`.
+    pub fn check(include: Option<Self>, caller: &Caller, engine: &Engine) -> Result<(), Problem> {
+        if include.is_some_and(|of| of.sketch) {
+            caller.permits(Action::Admin)?;
+        }
+        if include.is_some_and(|of| of.shingles) {
+            engine.refuse_signatures()?;
+        }
+        Ok(())
     }
 }
 

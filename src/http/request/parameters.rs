@@ -43,7 +43,7 @@ pub struct TextParameters {
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub struct GetParameters {
-    /// `sketch`, `shingles`, or both with a comma between.
+    /// `sketch` (needs the action `admin`), `shingles`, or both with a comma between.
     #[param(value_type = Option<String>, pattern = "^(sketch|shingles)(,(sketch|shingles))*$",
         example = "sketch,shingles")]
     pub include: Option<Include>,

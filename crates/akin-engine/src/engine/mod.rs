@@ -69,7 +69,7 @@ pub use lookup::conditions::Conditions;
 pub use lookup::filter::{Filter, FilterError};
 pub use offline::{
     DOCUMENT_BYTES, OfflineCorpus, OfflineDocuments, OfflineGathering, OfflineState, Room, SetPair,
-    Sorter, StateError,
+    Sorter, StateError, natural_order,
 };
 pub use operations::ListedIds;
 #[cfg(any(test, fuzzing, feature = "fuzzing"))]

@@ -4,12 +4,17 @@ use std::cmp::Reverse;
 
 use super::conditions::READ_AT_ONCE;
 use super::scoring::{ScoredCandidates, put_first_in_order, put_in_order};
-use super::{Query, Scored};
+use super::{Query, SHINGLES_AT_ONCE_MAX, Scored};
 use crate::backend::Candidate;
 use crate::engine::{Engine, EngineError, LimitSettings};
 
 /// Candidates in the first block, and verified at once.
 pub(super) const CHECKED_AT_ONCE: usize = 40;
+
+/// Shingles that a lookup compares for candidates that did not match although they should: as many
+/// as are in memory at once, a few milliseconds' work. Who hides a document behind others whose
+/// sketches agree as well has to store that much.
+const DECOY_SHINGLES_MAX: usize = SHINGLES_AT_ONCE_MAX;
 
 /// The list of matches of a query, as far as it is complete.
 pub(super) struct Checking {
@@ -21,10 +26,14 @@ pub(super) struct Checking {
     pub none_gone: bool,
     /// Candidates left unchecked may belong to the matches up to the query's limit.
     pub is_cut: bool,
+    /// Candidates that did not match, although their sketches agree as well as those of matches.
+    pub decoys: usize,
+    /// Shingles that were compared for the decoys.
+    decoy_shingles: usize,
     at_once: usize,
     /// Candidates that were taken from the search, including candidates that conditions excluded.
     taken: usize,
-    /// Candidates that were scored.
+    /// Candidates that were scored, without the decoys.
     checked: usize,
     /// Candidates that matched.
     matching: usize,
@@ -40,6 +49,8 @@ impl Checking {
             pending: Vec::new(),
             none_gone: true,
             is_cut: false,
+            decoys: 0,
+            decoy_shingles: 0,
             at_once: if query.conditions.is_some() { READ_AT_ONCE } else { CHECKED_AT_ONCE },
             taken: 0,
             checked: 0,
@@ -54,10 +65,20 @@ impl Checking {
         self.scored.len() > query.limit || self.has_end()
     }
 
-    /// The list ends once `checked_max` candidates were checked and most of them did not match, or
-    /// once `filtered_max` documents were filtered. That is the same place for any limit.
+    /// The list ends once `checked_max` candidates were checked and most of them did not match, once
+    /// the decoys have taken their share of work, or once `filtered_max` documents were filtered.
+    /// That is the same place for any limit.
     fn has_end(&self) -> bool {
-        self.checked >= self.checked_max && self.is_in_vain() || self.to_filter == 0
+        let is_end_of_decoys =
+            self.decoys >= self.checked_max && self.decoy_shingles >= DECOY_SHINGLES_MAX;
+        self.checked >= self.checked_max && self.is_in_vain()
+            || is_end_of_decoys
+            || self.to_filter == 0
+    }
+
+    /// Whether most candidates that did not match are decoys: documents that were made to agree.
+    pub fn is_deceived(&self) -> bool {
+        self.decoys + self.matching > self.checked
     }
 
     /// Whether most checked candidates did not match.
@@ -78,8 +99,13 @@ impl Checking {
         }
     }
 
-    fn add(&mut self, candidates_count: usize, checked: ScoredCandidates, block: &mut Vec<Scored>) {
-        self.checked += candidates_count;
+    fn add(&mut self, part: &Part, checked: ScoredCandidates, block: &mut Vec<Scored>) {
+        let missed = part.candidates - checked.matching;
+        if part.should_match && missed > 0 {
+            self.decoys += missed;
+            self.decoy_shingles += part.shingles;
+        }
+        self.checked += if part.should_match { checked.matching } else { part.candidates };
         self.matching += checked.matching;
         self.none_gone &= checked.none_gone;
         block.extend(checked.scored);
@@ -101,6 +127,15 @@ impl Checking {
         put_in_order(&mut self.pending);
         self.scored.append(&mut self.pending);
     }
+}
+
+/// Candidates that are scored together.
+struct Part {
+    candidates: usize,
+    /// The shingles of these sets and, for each of them, of the probe's set.
+    shingles: usize,
+    /// The sketches agree so well that the sets reach the threshold, by their 95 % intervals.
+    should_match: bool,
 }
 
 /// Keeps and counts the members for which conditions may still be evaluated. Returns whether some
@@ -133,7 +168,9 @@ impl Engine {
             let mut left = checking.block_size();
             let mut block = Vec::new();
             while left > 0 && rest.len() > 0 && !checking.has_end() {
+                let likely = rest.as_slice().partition_point(|next| self.should_match(query, next));
                 let part_size = left.min(checking.part_size());
+                let part_size = if likely > 0 { part_size.min(likely) } else { part_size };
                 let mut part: Vec<Candidate> = rest.by_ref().take(part_size).collect();
                 left -= part.len();
                 checking.taken += part.len();
@@ -141,8 +178,13 @@ impl Engine {
                     checking.is_cut |= cut_members(&mut part, &mut checking.to_filter);
                     part = self.members_matching(conditions, part, query.memory).await?;
                 }
-                let count = part.len();
-                checking.add(count, self.score(query, part).await?, &mut block);
+                let shingles = |set: &Candidate| set.shingles as usize + query.set.count();
+                let scored = Part {
+                    candidates: part.len(),
+                    shingles: part.iter().map(shingles).sum(),
+                    should_match: likely > 0,
+                };
+                checking.add(&scored, self.score(query, part).await?, &mut block);
             }
             let next = rest.as_slice().first().map_or(0, |next| next.agreeing);
             checking.append(block, query, next.max(left_out));
@@ -153,6 +195,13 @@ impl Engine {
             checking.is_cut |= is_unfiltered || self.may_be_missed(query, scored, best.agreeing);
         }
         Ok(())
+    }
+
+    /// Whether the lower bound of the candidate's estimate reaches the threshold. Of records it is
+    /// not known.
+    fn should_match(&self, query: &Query<'_>, candidate: &Candidate) -> bool {
+        let low = || self.analyser.estimator.estimate(candidate.agreeing).interval.0;
+        query.record.is_none() && low() >= query.threshold.get()
     }
 
     /// Whether an unchecked candidate that agrees in so many slots, or in fewer, may belong to the

@@ -31,9 +31,9 @@ use akin_core::scheme::{Key, ProbePlan, Scheme};
 /// removed before its set is read: equally similar documents may have replaced them.
 pub(crate) const ATTEMPTS_MAX: usize = 4;
 
-/// Postings that are read for each record whose sketch is compared, at most: the records that share
-/// the most keys with the probe are compared.
-const POSTINGS_OF_RECORD: usize = 8;
+/// Postings that a wide search reads for each sketch that it compares, at most: the sketches of the
+/// sets that share the most keys with the probe are compared.
+const POSTINGS_OF_WIDE: usize = 8;
 
 /// The plan of a keyed query, and the keys that it probes.
 struct Probed<'a> {
@@ -85,8 +85,9 @@ impl Engine {
         query: &Query<'a>,
         probed: &'a Probed<'_>,
         found_max: usize,
+        is_wide: bool,
     ) -> Search<'a> {
-        let postings_of_each = if query.record.is_some() { POSTINGS_OF_RECORD } else { 1 };
+        let postings_of_each = if is_wide { POSTINGS_OF_WIDE } else { 1 };
         let limits = self.search_limits(found_max, query.members_max, postings_of_each);
         let (sketch, fingerprint) = (query.sketch, query.fingerprint);
         let agreeing_min = probed.plan.agreeing_min;
@@ -146,7 +147,8 @@ impl Engine {
             let candidates = match looked_up.take() {
                 Some(candidates) => candidates,
                 None => {
-                    let search = self.search(query, probed, found_max);
+                    let is_wide = query.record.is_some() || checking.is_deceived();
+                    let search = self.search(query, probed, found_max, is_wide);
                     let mut found = self.backend.candidates(std::slice::from_ref(&search)).await?;
                     found.pop().expect("a search has a result")
                 }
@@ -163,8 +165,12 @@ impl Engine {
             };
             let finds_more = match query.record {
                 Some(_) => left_out > 0,
-                // In a crowd, another search finds hardly any nearer set.
-                None => truncated && !(in_crowd && checking.is_in_vain()),
+                // In a crowd, another search finds hardly any nearer set, unless sets were made to
+                // come first.
+                None => {
+                    let is_in_vain = checking.is_in_vain() && !checking.is_deceived();
+                    truncated && !(in_crowd && is_in_vain)
+                }
             };
             if !finds_more || checking.is_over(query) {
                 break;

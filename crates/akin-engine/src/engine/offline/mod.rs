@@ -15,6 +15,7 @@ mod sorter;
 mod state;
 
 pub use documents::OfflineDocuments;
+pub use natural::natural_order;
 pub use room::Room;
 pub use sorter::Sorter;
 pub use state::{OfflineState, StateError};

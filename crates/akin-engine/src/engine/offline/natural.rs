@@ -1,6 +1,8 @@
 //! The natural order of ids: numbers in them count as numbers, so that `page 9` comes before
 //! `page 10`.
 
+use std::cmp::Ordering;
+
 /// Ends a key, and is in no id.
 const END: u8 = 0;
 /// Precedes the digits of a number, so that numbers sort where digits would sort.
@@ -33,6 +35,17 @@ pub(super) fn push_key(key: &mut Vec<u8>, id: &str) {
         key.extend_from_slice(id.as_bytes());
     }
     key.push(END);
+}
+
+/// The natural order of two ids.
+#[must_use]
+pub fn natural_order(a: &str, b: &str) -> Ordering {
+    let [a, b] = [a, b].map(|id| {
+        let mut key = Vec::with_capacity(2 * id.len());
+        push_key(&mut key, id);
+        key
+    });
+    a.cmp(&b)
 }
 
 #[cfg(test)]
