@@ -233,8 +233,10 @@ async fn tricks_with_paths() {
             .concat(),
             &[400],
         ),
-        ("a path of 60 KB", get(&format!("/{}", "x/".repeat(30_000))), &[404]),
-        ("a query of 60 KB", get(&format!("/documents?{}", "limit=1&".repeat(7_500))), &[400]),
+        ("a path of 24 KB", get(&format!("/{}", "x/".repeat(12_000))), &[404]),
+        ("a query of 24 KB", get(&format!("/documents?{}", "limit=1&".repeat(3_000))), &[400]),
+        ("a path of 60 KB", get(&format!("/{}", "x/".repeat(30_000))), &[431]),
+        ("a query of 60 KB", get(&format!("/documents?{}", "limit=1&".repeat(7_500))), &[431]),
     ];
     hold(server.address, &rows);
     let collections = app.collections().list().len();
