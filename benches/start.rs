@@ -147,14 +147,14 @@ fn open(dir: &Path, exact_from: Option<Threshold>, how: &str) -> (Local, Opened)
     let local = local(dir, exact_from);
     let took = started.elapsed();
     let stats = Runtime::new().expect("threads").block_on(local.stats()).expect("they are read");
+    let replayed = stats.recovery.map_or(0, |recovery| recovery.replayed);
     println!(
-        "{how}: {} ms for {} documents, {} of the log replayed",
+        "{how}: {} ms for {} documents, {replayed} of the log replayed",
         took.as_millis(),
-        stats.documents,
-        stats.recovery.replayed
+        stats.documents
     );
     let (seconds, documents) = (took.as_secs_f64(), stats.documents);
-    (local, Opened { seconds, documents, replayed: stats.recovery.replayed })
+    (local, Opened { seconds, documents, replayed })
 }
 
 fn local(dir: &Path, exact_from: Option<Threshold>) -> Local {
@@ -245,7 +245,7 @@ fn thin_out(dir: &Path) {
         println!(
             "{when}: {} documents, {} MB counted, {} MB resident",
             stats.documents,
-            stats.index_bytes / 1_000_000,
+            stats.index_bytes.unwrap_or(0) / 1_000_000,
             resident_bytes() / 1_000_000
         );
         stats.documents

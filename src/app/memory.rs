@@ -66,7 +66,12 @@ pub fn reserve_for_good(budget: &Arc<Budget>, settings: &Settings) -> [Reservati
 
 /// The memory that this process may use, in bytes.
 pub fn available_memory() -> usize {
-    available(Path::new("/"), address_space()).unwrap_or(UNKNOWN_BYTES)
+    limit().unwrap_or(UNKNOWN_BYTES)
+}
+
+/// The memory that this process may use, in bytes, if it is known.
+pub fn limit() -> Option<usize> {
+    available(Path::new("/"), address_space())
 }
 
 /// The part of the address space (`ulimit -v`) that can become memory in use, in bytes: stacks and

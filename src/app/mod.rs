@@ -75,6 +75,9 @@ pub async fn run(
     let state = http::AppState::new(settings.server.clone(), keys, metrics);
     let _ = state.request_log.set(http::RequestLog::new(settings.log.requests));
     trace_requests(&settings.traces, &state);
+    if let Some(bytes) = memory::limit() {
+        let _ = state.memory_limit.set(bytes);
+    }
     let _for_good = memory::reserve_for_good(&state.budget, &settings);
     state.budget.ask(memory::can_allocate);
     tracing::info!(%address, tls = tls.is_some(), "listening");

@@ -77,8 +77,8 @@ struct NamedCollection {
 struct Described {
     documents: u64,
     distinct_sets: u64,
-    index_bytes: u64,
-    database_bytes: u64,
+    index_bytes: Option<u64>,
+    database_bytes: Option<u64>,
     settings: Value,
 }
 
@@ -127,13 +127,15 @@ fn show(one: &One) -> Result<(), Failure> {
     }
     let described: Described = client.parse(&answer)?;
     let (documents, sets) = (HumanCount(described.documents), HumanCount(described.distinct_sets));
-    let (index, database) =
-        (HumanBytes(described.index_bytes), HumanBytes(described.database_bytes));
     let settings = toml::to_string(&described.settings).map_err(std::io::Error::other)?;
     let mut out = stdout().lock();
     writeln!(out, "documents  {documents}, with {sets} distinct sets")?;
-    writeln!(out, "memory     {index} of index and ids")?;
-    writeln!(out, "disk       {database} of database")?;
+    if let Some(bytes) = described.index_bytes {
+        writeln!(out, "memory     {} of index and ids", HumanBytes(bytes))?;
+    }
+    if let Some(bytes) = described.database_bytes {
+        writeln!(out, "disk       {} of database", HumanBytes(bytes))?;
+    }
     Ok(write!(out, "\n{settings}")?)
 }
 

@@ -60,6 +60,8 @@ pub struct Shared {
     pub tracer: OnceLock<Tracer>,
     /// The memory of all requests.
     pub budget: Arc<Budget>,
+    /// The memory that the process may take, if it is known.
+    pub memory_limit: OnceLock<usize>,
     /// The requests that may be in flight.
     pub(super) requests: Arc<ClientQuotas>,
     /// The requests that may wait for their client: for a body, or for changes.
@@ -84,6 +86,7 @@ impl AppState {
             is_stopping: AtomicBool::new(false),
             request_log: OnceLock::new(),
             tracer: OnceLock::new(),
+            memory_limit: OnceLock::new(),
             request_series: RequestSeries::default(),
             metrics,
             started_at: Timestamp::now(),

@@ -66,7 +66,7 @@ async fn store_of_the_first_format_opens_and_answers() {
             fs::remove_dir_all(dir.path().join("snapshots")).unwrap();
         }
         let engine = try_open(dir.path(), CollectionSettings::default()).unwrap();
-        let recovery = engine.stats().await.unwrap().backend.recovery;
+        let recovery = engine.stats().await.unwrap().backend.recovery.unwrap();
         assert_eq!(recovery.source, source);
         let names = engine.list(None, 10).await.unwrap();
         assert_eq!(names, ["copy", "fox", "foxes"].map(id));

@@ -62,7 +62,7 @@ async fn change(engine: &Engine) {
 
 async fn reopened(dir: &Path, source: RecoverySource, before: &[String]) -> Engine {
     let engine = open(dir);
-    assert_eq!(engine.stats().await.unwrap().backend.recovery.source, source);
+    assert_eq!(engine.stats().await.unwrap().backend.recovery.unwrap().source, source);
     assert_eq!(answers(&engine).await, before);
     engine
 }
@@ -95,11 +95,11 @@ async fn a_snapshot_and_its_log_give_equal_answers() {
     let before = answers(&engine).await;
     drop(engine);
     let engine = reopened(dir.path(), RecoverySource::Snapshot, &before).await;
-    assert_eq!(engine.stats().await.unwrap().backend.recovery.replayed, 20 + 2 * 20 + 20);
+    assert_eq!(engine.stats().await.unwrap().backend.recovery.unwrap().replayed, 20 + 2 * 20 + 20);
     engine.close().await.unwrap();
     drop(engine);
     let engine = reopened(dir.path(), RecoverySource::Snapshot, &before).await;
-    assert_eq!(engine.stats().await.unwrap().backend.recovery.replayed, 0);
+    assert_eq!(engine.stats().await.unwrap().backend.recovery.unwrap().replayed, 0);
 }
 
 #[tokio::test]

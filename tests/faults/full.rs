@@ -5,6 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use akin::storage::free_bytes;
 use serde_json::{Value, json};
 
 use crate::client::Client;
@@ -17,7 +18,9 @@ fn is_insufficient((status, body): &(u16, String)) -> bool {
 
 /// Everything that writes is refused, everything that reads is answered.
 fn assert_full(client: &Client) {
-    let document = json!({"id": "refused", "text": "one two three four"});
+    // Larger than the documents before: a smaller document may still have room.
+    let text = (0..10_000).map(|n| format!("word{n}")).collect::<Vec<_>>().join(" ");
+    let document = json!({"id": "refused", "text": text});
     let refused = client.post("/documents", &document).unwrap();
     assert!(is_insufficient(&refused), "{refused:?}");
     let lines = format!("{document}\n{document}\n");
@@ -133,4 +136,102 @@ fn small_file_system_fills_up_and_stays_served() {
         model.check(&Client::new(&server.url)).unwrap();
         server.kill();
     }
+}
+
+/// Adds a document of some 60 kB that hardly compresses.
+pub fn add_large(client: &Client, id: usize) -> u16 {
+    let word = |n: usize| format!("{:x}", ((id * 8_000 + n) as u64).wrapping_mul(0x9e37_79b9_7f4a));
+    let text = (0..5_000).map(word).collect::<Vec<_>>().join(" ");
+    let document = json!({"id": format!("large-{id}"), "text": text});
+    client.post("/documents?check=false", &document).unwrap().0
+}
+
+/// Adds documents until the disk refuses them; how many.
+fn fill(client: &Client) -> usize {
+    (0..).find(|&id| add_large(client, id) == 507).unwrap()
+}
+
+/// Room came back only after a restart, a snapshot of a full disk took of the reserve, and with a
+/// small reserve nothing was left, so that removals were refused and the store was poisoned when it
+/// was stopped.
+#[test]
+fn removals_make_room_on_a_full_disk() {
+    const RESERVE: u64 = 2 << 20;
+    let dir = tempfile::tempdir().unwrap();
+    let Some(small) = SmallDisk::mount(dir.path(), 24 << 20) else { return };
+    let data = small.0.join("data");
+    let server = start_on(&data, &RESERVE.to_string());
+    let client = Client::new(&server.url);
+    let database = data.join("collections/default/store.sqlite");
+    for _ in 0..2 {
+        let added = fill(&client);
+        assert!(added > 100, "{added}");
+        assert!(free_bytes(&data).unwrap() >= RESERVE, "the reserve is left");
+        let full_bytes = database.metadata().unwrap().len();
+        // Removals take of the reserve for a moment only.
+        for id in 0..added {
+            let (status, body) = client.delete(&format!("/documents/large-{id}")).unwrap();
+            assert_eq!(status, 204, "{id} of {added}: {body}");
+        }
+        assert_eq!(add_large(&client, added), 201, "without a restart");
+        // The file has shrunk, and its log.
+        while database.metadata().unwrap().len() > full_bytes / 2
+            || free_bytes(&data).unwrap() < 16 << 20
+        {
+            std::thread::yield_now();
+        }
+    }
+    let (status, log) = server.stop();
+    assert!(status.success() && !log.contains("poisoned"), "{log}");
+    assert!(verify(&data).status.success());
+}
+
+/// Its room is known before it is written.
+#[test]
+fn a_snapshot_leaves_the_reserve() {
+    let dir = tempfile::tempdir().unwrap();
+    let Some(small) = SmallDisk::mount(dir.path(), 24 << 20) else { return };
+    let data = small.0.join("data");
+    let server = start_on(&data, "2097152");
+    let client = Client::new(&server.url);
+    let lines: String = (0..10_000).fold(String::new(), |lines, id| {
+        lines + &format!("{{\"id\": \"{id:0200}\", \"tokens\": [\"{id}\", \"b\", \"c\", \"d\"]}}\n")
+    });
+    let path = "/documents?check=false";
+    let (status, results) = client.call("POST", path, "application/x-ndjson", &lines).unwrap();
+    assert!(status == 200 && !results.contains("error"), "{results:.500}");
+    // A snapshot of them takes 3.7 MB.
+    let ballast = free_bytes(&data).unwrap() - (4 << 20);
+    fs::write(small.0.join("ballast"), vec![1; ballast as usize]).unwrap();
+    let before = free_bytes(&data).unwrap();
+    assert_eq!(client.call("POST", "/snapshots", "text/plain", "").unwrap().0, 202);
+    assert!(server.await_line("a snapshot needs"), "{}", server.log());
+    assert_eq!(client.json("/snapshots").unwrap(), json!({"snapshots": []}));
+    assert!(free_bytes(&data).unwrap() >= before.min(2 << 20));
+    fs::remove_file(small.0.join("ballast")).unwrap();
+    assert_eq!(client.call("POST", "/snapshots", "text/plain", "").unwrap().0, 202);
+    while client.json("/snapshots").unwrap() == json!({"snapshots": []}) {
+        std::thread::yield_now();
+    }
+    assert!(server.stop().0.success());
+}
+
+/// Without a reserve nothing may be left, but a stop loses nothing and is none of a failure.
+#[test]
+fn a_server_stops_well_on_a_disk_without_any_room() {
+    let dir = tempfile::tempdir().unwrap();
+    let Some(small) = SmallDisk::mount(dir.path(), 12 << 20) else { return };
+    let data = small.0.join("data");
+    let server = start_on(&data, "0");
+    let added = fill(&Client::new(&server.url));
+    let ballast = free_bytes(&data).unwrap();
+    fs::write(small.0.join("ballast"), vec![1; ballast as usize]).unwrap();
+    assert!(free_bytes(&data).unwrap() < 8192);
+    let (status, log) = server.stop();
+    assert!(status.success() && !log.contains("poisoned"), "{status} {log}");
+    fs::remove_file(small.0.join("ballast")).unwrap();
+    let server = start_on(&data, "0");
+    let documents = &Client::new(&server.url).json("/stats").unwrap()["documents"];
+    assert_eq!(*documents, json!(added));
+    server.kill();
 }

@@ -8,12 +8,16 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 
 use crate::client::Client;
+use crate::full::add_large;
 use crate::model::{Gone, Model, NEWS};
 use crate::server::{Disk, EXIT_CUT, Server};
 use crate::{Random, is_whole};
 
 /// Cuts in the ordinary form, shared by as many chains.
 const CUTS: u64 = 28;
+
+/// Cuts while pages are given back.
+const CUTS_OF_PAGES: u64 = 6;
 const CHAINS: u64 = 2;
 
 /// Everything that changes files, one after the other.
@@ -177,4 +181,61 @@ fn acknowledged_writes_survive_a_power_cut_at_any_call() {
         println!("{cuts:6} {kind}");
     }
     assert!(acknowledged > calls.len() as u64, "{acknowledged}");
+}
+
+/// Large documents that are removed, and those that stay in the last pages, which have to move.
+const REMOVED: std::ops::Range<usize> = 0..100;
+const STAYING: std::ops::Range<usize> = 100..120;
+
+fn fill(disk: &Disk) {
+    let server = Server::start(disk, "none:0:0").unwrap();
+    let client = Client::new(&server.url);
+    for id in REMOVED.chain(STAYING) {
+        assert_eq!(add_large(&client, id) / 100, 2);
+    }
+    server.kill();
+}
+
+/// Removes documents and waits until the file has shrunk or the power was cut; the ids whose
+/// removal was acknowledged, and the calls until then.
+fn shrink(disk: &Disk, fault: &str) -> (Vec<usize>, u64) {
+    let Ok(mut server) = Server::start(disk, fault) else { return (Vec::new(), 0) };
+    let client = Client::new(&server.url);
+    let remove =
+        |id: &usize| matches!(client.delete(&format!("/documents/large-{id}")), Ok((204, _)));
+    let removed: Vec<_> = REMOVED.take_while(remove).collect();
+    let calls = disk.calls().len() as u64;
+    let database = disk.data().join("collections/default/store.sqlite");
+    while server.is_running() && database.metadata().unwrap().len() > 2 << 20 {
+        thread::yield_now();
+    }
+    server.stop();
+    (removed, calls)
+}
+
+#[test]
+fn giving_pages_back_loses_nothing_in_a_power_cut() {
+    let (disk, mut random) = (Disk::new(), Random::new("pages"));
+    fill(&disk);
+    let (removed, before) = shrink(&disk, "none:0:0");
+    assert_eq!(removed.len(), REMOVED.len());
+    let calls = disk.calls().len() as u64 - before;
+    for n in 0..CUTS_OF_PAGES {
+        fill(&disk);
+        let call = before + 1 + (n * calls + random.below(calls)) / CUTS_OF_PAGES;
+        let fault = format!("cut:{call}:{}", random.below(u64::MAX));
+        println!("{fault} of {calls} after {before}");
+        let (removed, _) = shrink(&disk, &fault);
+        disk.verify();
+        let server = Server::start(&disk, "none:0:0").unwrap();
+        let client = Client::new(&server.url);
+        let status = |id| client.get(&format!("/documents/large-{id}")).unwrap().0;
+        for id in removed {
+            assert_eq!(status(id), 404, "{id}");
+        }
+        for id in STAYING {
+            assert_eq!(status(id), 200, "{id}");
+        }
+        assert!(server.stop().0.success());
+    }
 }

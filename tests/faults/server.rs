@@ -129,6 +129,11 @@ impl Server {
         self.process.log()
     }
 
+    /// Waits for a line of the log with this; `false` if the server has ended.
+    pub fn await_line(&self, part: &str) -> bool {
+        self.process.await_line(part)
+    }
+
     pub fn is_running(&mut self) -> bool {
         self.process.is_running()
     }

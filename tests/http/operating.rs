@@ -3,6 +3,7 @@ use std::io::{self, Write};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use akin::storage::StorageSettings;
 use futures_util::StreamExt;
 use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle};
 use serde_json::{Value, json};
@@ -48,6 +49,60 @@ async fn stats_have_all_fields() {
     assert!(0 < bytes[0] && bytes[0] < bytes[1], "{bytes:?}");
     let started_at = stats["started_at"].as_str().unwrap();
     assert!(started_at.parse::<jiff::Timestamp>().is_ok(), "{started_at}");
+}
+
+/// It was what the log keeps for readers of changes, so an idle collection of many documents seemed
+/// to lack a snapshot.
+#[tokio::test]
+async fn log_rows_are_what_a_start_would_replay() {
+    let app = App::new().await;
+    let shown = async |app: &App| {
+        let metrics = app.get("/metrics").await.body;
+        let metrics = String::from_utf8(metrics.to_vec()).unwrap();
+        let line = "akin_log_rows{collection=\"default\"} ";
+        let value = metrics.lines().find_map(|found| found.strip_prefix(line)).unwrap();
+        assert_eq!(app.get("/stats").await.json()["log_rows"].to_string(), value);
+        value.parse::<u64>().unwrap()
+    };
+    assert_eq!(shown(&app).await, 0);
+    let start = app.get("/changes").await.lines()[0]["position"].as_str().unwrap().to_owned();
+    for id in ["a", "b", "c"] {
+        app.add(&[json!({"id": id, "text": "one two three"})]).await;
+    }
+    assert_eq!(shown(&app).await, 3);
+    app.collections().list()[0].snapshot().await.unwrap();
+    assert_eq!(shown(&app).await, 0);
+    let kept = app.get(&format!("/changes?since={start}")).await.lines();
+    assert_eq!(kept.len(), 3 + 1, "the log itself is kept: {kept:?}");
+    app.delete("/documents/a").await;
+    assert_eq!(shown(&app).await, 1);
+    // Closing takes a snapshot.
+    assert_eq!(shown(&app.restarted().await).await, 0);
+}
+
+/// `tests/cli/deploy` sees the refused documents of imports, which are counted on other threads.
+#[tokio::test]
+async fn refused_documents_are_counted_by_reason() {
+    let recorder = PrometheusBuilder::new().build_recorder();
+    let handle = recorder.handle();
+    let _guard = metrics::set_default_local_recorder(&recorder);
+    akin::http::describe_metrics();
+    let counted = |reason: &str| {
+        let line = format!("akin_documents_refused_total{{reason=\"{reason}\"}} ");
+        let text = handle.render();
+        text.lines().find_map(|found| found.strip_prefix(&line)).map(str::to_owned)
+    };
+    assert_eq!(counted("insufficient_storage").as_deref(), Some("0"), "a rate of it is known");
+    let full = StorageSettings { disk_free_min_bytes: 1 << 60, ..StorageSettings::default() };
+    let app = App::with_storage(full).await;
+    let document = json!({"id": "a", "text": "one two three"});
+    app.post_json("/documents", &document).await.problem(507, "insufficient_storage");
+    app.put_json("/documents/a", &document).await.problem(507, "insufficient_storage");
+    app.post_json("/documents", "{").await.problem(400, "malformed_json");
+    assert_eq!(counted("insufficient_storage").as_deref(), Some("2"));
+    assert_eq!(counted("malformed_json").as_deref(), Some("1"));
+    let metrics = String::from_utf8(app.get("/metrics").await.body.to_vec()).unwrap();
+    assert!(metrics.contains("akin_disk_reserve_bytes 1152921504606847"), "{metrics}");
 }
 
 #[tokio::test]

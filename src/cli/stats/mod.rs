@@ -53,12 +53,12 @@ pub struct Arguments {
 struct Stats {
     documents: u64,
     distinct_sets: u64,
-    keys: u64,
-    postings_longest: u64,
-    index_bytes: u64,
-    database_bytes: u64,
-    wal_bytes: u64,
-    log_rows: u64,
+    keys: Option<u64>,
+    postings_longest: Option<u64>,
+    index_bytes: Option<u64>,
+    database_bytes: Option<u64>,
+    wal_bytes: Option<u64>,
+    log_rows: Option<u64>,
     last_snapshot: Option<Snapshot>,
     discoveries: Vec<Discovery>,
     uptime_s: u64,
@@ -100,21 +100,29 @@ impl Stats {
         let count = HumanCount;
         let (documents, sets) = (count(self.documents), count(self.distinct_sets));
         writeln!(out, "documents  {documents}, with {sets} distinct sets")?;
-        let (keys, longest) = (count(self.keys), count(self.postings_longest));
-        writeln!(out, "keys       {keys}, the longest with {longest} postings")?;
-        writeln!(out, "memory     {} of index and ids", HumanBytes(self.index_bytes))?;
-        let (database, wal) = (HumanBytes(self.database_bytes), HumanBytes(self.wal_bytes));
-        writeln!(out, "disk       {database} of database, {wal} of write-ahead log")?;
-        let since = count(self.log_rows);
-        match &self.last_snapshot {
-            None => writeln!(out, "snapshot   none yet, {since} operations in the log")?,
-            Some(Snapshot { created_at, documents }) => {
+        if let (Some(keys), Some(longest)) = (self.keys, self.postings_longest) {
+            let (keys, longest) = (count(keys), count(longest));
+            writeln!(out, "keys       {keys}, the longest with {longest} postings")?;
+        }
+        if let Some(bytes) = self.index_bytes {
+            writeln!(out, "memory     {} of index and ids", HumanBytes(bytes))?;
+        }
+        if let (Some(database), Some(wal)) = (self.database_bytes, self.wal_bytes) {
+            let (database, wal) = (HumanBytes(database), HumanBytes(wal));
+            writeln!(out, "disk       {database} of database, {wal} of write-ahead log")?;
+        }
+        match (&self.last_snapshot, self.log_rows.map(count)) {
+            (Some(Snapshot { created_at, documents }), Some(since)) => {
                 let of = count(*documents);
                 writeln!(
                     out,
                     "snapshot   {created_at} of {of} documents, {since} operations since"
                 )?;
             }
+            (None, Some(since)) => {
+                writeln!(out, "snapshot   none yet, {since} operations in the log")?;
+            }
+            (_, None) => {}
         }
         for Discovery { kind, stage, done, total } in &self.discoveries {
             writeln!(out, "running    {kind}: {stage}, {} of {}", count(*done), count(*total))?;

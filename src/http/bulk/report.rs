@@ -179,6 +179,7 @@ impl Reporter {
     /// Reports or counts a failed document.
     fn failed(&mut self, results: &mut Vec<u8>, number: u64, problem: &Problem) {
         self.tally.errors += 1;
+        metrics::refused(problem.code);
         self.log_fault(problem);
         let (begin, before) = (results.len(), self.before);
         let reply = problem.reply(request_id::text(&self.request_id));

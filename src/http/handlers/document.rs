@@ -121,9 +121,13 @@ impl FromRequest<AppState> for Put {
 pub async fn put(
     State(state): State<AppState>,
     Ready(engine): Ready,
-    put: Put,
+    put: Result<Put, Problem>,
 ) -> Result<Response, Problem> {
-    add_one(&state, &engine, put.document, put.options).await
+    match put {
+        Ok(put) => add_one(&state, &engine, put.document, put.options).await,
+        Err(problem) => Err(problem),
+    }
+    .inspect_err(|problem| metrics::refused(problem.code))
 }
 
 impl FromRequest<AppState> for DocumentChange {

@@ -155,12 +155,14 @@ pub enum AddedReply {
 pub async fn add(
     State(state): State<AppState>,
     Ready(engine): Ready,
-    posted: Posted,
+    posted: Result<Posted, Problem>,
 ) -> Result<Response, Problem> {
     match posted {
-        Posted::One(document, options) => add_one(&state, &engine, document, options).await,
-        Posted::Many(bulk) => Ok(bulk.answer(engine)),
+        Ok(Posted::One(document, options)) => add_one(&state, &engine, document, options).await,
+        Ok(Posted::Many(bulk)) => Ok(bulk.answer(engine)),
+        Err(problem) => Err(problem),
     }
+    .inspect_err(|problem| metrics::refused(problem.code))
 }
 
 /// Adds a document, with the memory of its near-duplicates reserved until they were sent.

@@ -20,9 +20,14 @@ use crate::http::metrics::{exposition, process};
 )]
 pub async fn metrics(State(state): State<AppState>, caller: Caller) -> impl IntoResponse {
     let mut text = state.metrics.render();
+    let collections = state.collections.get().cloned();
+    let read = move || {
+        let disk = collections.and_then(|collections| collections.disk());
+        process::text() + &disk.map(exposition::disk).unwrap_or_default()
+    };
     // Fails only if the process is stopping.
-    text += &tokio::task::spawn_blocking(process::text).await.unwrap_or_default();
-    text += &exposition::memory(&state.budget);
+    text += &tokio::task::spawn_blocking(read).await.unwrap_or_default();
+    text += &exposition::memory(state.memory_limit.get().copied(), &state.budget);
     if let Some(collections) = state.collections.get() {
         let figures = exposition::figures(&collections.list()).await;
         text += &exposition::gauges(&figures, Timestamp::now().as_millisecond());

@@ -3,6 +3,7 @@
 use metrics::{counter, describe_counter, describe_gauge, describe_histogram, histogram};
 
 use crate::engine::{AddStatus, Mode};
+use crate::http::problem::code::Code;
 
 /// Describes every metric of the recorder, and initialises the metrics that a dashboard looks for:
 /// call it once the recorder is installed.
@@ -33,6 +34,11 @@ pub fn describe() {
         "Failed reads of the file of keys or certificates."
     );
     describe_counter!("akin_documents_added_total", "Documents posted, by outcome.");
+    describe_counter!(
+        "akin_documents_refused_total",
+        "Documents that were not added, by the code of the problem; a body that is refused as a \
+         whole counts as one."
+    );
     describe_histogram!("akin_lookup_duration_seconds", "Time of a lookup, without HTTP.");
     describe_histogram!("akin_lookup_candidates", "Candidates of a lookup.");
 }
@@ -49,6 +55,8 @@ fn begin() {
     for status in statuses {
         super::added_counter(status).absolute(0);
     }
+    let full = Code::InsufficientStorage.facts().0;
+    counter!("akin_documents_refused_total", "reason" => full).absolute(0);
     for mode in [Mode::Verified, Mode::Estimated, Mode::Exact] {
         let _ = super::lookup_duration(mode);
     }

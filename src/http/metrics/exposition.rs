@@ -24,11 +24,14 @@ pub async fn figures(collections: &[Arc<Collection>]) -> Vec<(CollectionName, St
     all
 }
 
-type Figure = fn(&Stats) -> u64;
+/// `None` if the backend does not know it.
+type Figure = fn(&Stats) -> Option<u64>;
 
 const GAUGES: [(&str, &str, Figure); 11] = [
-    ("akin_documents", "Documents.", |stats| stats.backend.documents),
-    ("akin_distinct_sets", "Distinct sets in the index.", |stats| stats.backend.distinct_sets),
+    ("akin_documents", "Documents.", |stats| Some(stats.backend.documents)),
+    ("akin_distinct_sets", "Distinct sets in the index.", |stats| {
+        Some(stats.backend.distinct_sets)
+    }),
     ("akin_index_keys", "Keys in the index.", |stats| stats.backend.keys),
     ("akin_postings", "Postings in the index.", |stats| stats.backend.postings),
     ("akin_postings_longest", "Postings of the key with the most postings.", |stats| {
@@ -38,7 +41,11 @@ const GAUGES: [(&str, &str, Figure); 11] = [
     ("akin_ids_bytes", "Memory of the ids.", |stats| stats.backend.ids_bytes),
     ("akin_database_bytes", "Size of the database.", |stats| stats.backend.database_bytes),
     ("akin_wal_bytes", "Size of the write-ahead log.", |stats| stats.backend.wal_bytes),
-    ("akin_log_rows", "Operations kept for a start.", |stats| stats.backend.log_rows),
+    (
+        "akin_log_rows",
+        "Operations since the newest snapshot, which a start would replay.",
+        |stats| stats.backend.log_rows,
+    ),
     ("akin_sequence", "Operations ever applied.", |stats| stats.backend.sequence),
 ];
 
@@ -85,17 +92,30 @@ const MEASURED: [(&str, &str, Share); 2] = [
     ("akin_precision_measured", "Precision of the last measurement.", Recall::precision),
 ];
 
-/// The budget of memory and its reserved part.
-pub fn memory(budget: &Budget) -> String {
+/// The free part of the disk, and its reserve.
+pub fn disk((free, reserve): (u64, u64)) -> String {
     let mut text = String::new();
-    let help = "Memory that requests may take together.";
+    let help = "Free bytes of the disk of the data directory.";
+    write_sample(&mut text, ("akin_disk_free_bytes", "gauge", help), [("", free as f64)]);
+    let help = "Free bytes that additions leave on the disk.";
+    write_sample(&mut text, ("akin_disk_reserve_bytes", "gauge", help), [("", reserve as f64)]);
+    text
+}
+
+/// The memory of the process, if it is known, the budget of requests and its reserved part.
+pub fn memory(limit: Option<usize>, budget: &Budget) -> String {
+    let mut text = String::new();
+    let help = "Memory that the process may take.";
+    let series = limit.map(|bytes| ("", bytes as f64));
+    write_sample(&mut text, ("akin_memory_limit_bytes", "gauge", help), series);
+    let help = "Memory that requests and caches may take together.";
     let series = [("", budget.max() as f64)];
     write_sample(&mut text, ("akin_memory_budget_bytes", "gauge", help), series);
     let reserved = Purpose::ALL.map(|purpose| {
         (format!("{{what=\"{}\"}}", purpose.name()), budget.reserved(purpose) as f64)
     });
     let series = reserved.iter().map(|(labels, bytes)| (labels.as_str(), *bytes));
-    let help = "Memory reserved by requests.";
+    let help = "Memory reserved by requests and caches.";
     write_sample(&mut text, ("akin_memory_reserved_bytes", "gauge", help), series);
     text
 }
@@ -113,7 +133,7 @@ pub fn unavailable(collections: usize) -> String {
 pub fn gauges(figures: &[(CollectionName, Stats)], now_ms: i64) -> String {
     let mut text = String::new();
     for (gauge, help, figure) in GAUGES {
-        let values = figures.iter().map(|(name, stats)| (name, figure(stats) as f64));
+        let values = figures.iter().filter_map(|(name, stats)| Some((name, figure(stats)? as f64)));
         write_gauge(&mut text, (gauge, help), values);
     }
     let ages_s = figures.iter().filter_map(|(name, stats)| {

@@ -12,10 +12,16 @@ use std::time::Duration;
 use metrics::{Counter, Histogram};
 
 use crate::engine::{AddStatus, Answer, Mode};
+use crate::http::problem::code::Code;
 
 /// Counts an addition.
 pub fn added(status: AddStatus) {
     added_counter(status).increment(1);
+}
+
+/// Counts a document that was not added.
+pub fn refused(code: Code) {
+    metrics::counter!("akin_documents_refused_total", "reason" => code.facts().0).increment(1);
 }
 
 /// Each label's value is spelled out, as making the labels of a series for each call would cost

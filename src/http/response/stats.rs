@@ -99,7 +99,7 @@ impl CollectionsReply {
     }
 }
 
-/// A collection: its settings and size.
+/// A collection: its settings and size. A number that its backend does not know is absent.
 #[derive(Serialize, ToSchema)]
 #[schema(as = Collection)]
 pub struct CollectionReply {
@@ -109,24 +109,28 @@ pub struct CollectionReply {
     documents: u64,
     /// Distinct sets; equal sets are indexed once.
     distinct_sets: u64,
-    keys: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    keys: Option<u64>,
     /// Entries of all keys.
-    postings: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    postings: Option<u64>,
     /// The entries of the key that has most.
-    postings_longest: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    postings_longest: Option<u64>,
     /// `postings_longest` divided by the average entries of a key; absent while there are none.
     #[serde(skip_serializing_if = "Option::is_none")]
     postings_skew: Option<f64>,
     /// Memory of the index and of the ids.
-    index_bytes: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    index_bytes: Option<u64>,
     /// On disk, without snapshots and the write-ahead log.
-    database_bytes: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    database_bytes: Option<u64>,
 }
 
 impl CollectionReply {
     pub fn new(collection: &Collection, stats: &Stats) -> Self {
         let stats = &stats.backend;
-        let average = stats.postings as f64 / stats.keys as f64;
         Self {
             name: collection.name().to_string(),
             settings: collection.settings().clone(),
@@ -135,7 +139,7 @@ impl CollectionReply {
             keys: stats.keys,
             postings: stats.postings,
             postings_longest: stats.postings_longest,
-            postings_skew: (stats.keys > 0).then(|| stats.postings_longest as f64 / average),
+            postings_skew: stats.postings_skew(),
             index_bytes: stats.index_bytes,
             database_bytes: stats.database_bytes,
         }
@@ -162,34 +166,43 @@ impl From<BlockIndexStats> for PassageIndexReply {
     }
 }
 
-/// Statistics of the collection and the process.
+/// Statistics of the collection and the process. A number that the backend does not know is absent.
 #[derive(Serialize, ToSchema)]
 #[schema(as = Stats)]
 pub struct StatsReply {
     documents: u64,
     /// Distinct sets; equal sets are indexed once.
     distinct_sets: u64,
-    keys: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    keys: Option<u64>,
     /// Entries of all keys.
-    postings: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    postings: Option<u64>,
     /// The entries of the key that has most.
-    postings_longest: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    postings_longest: Option<u64>,
     /// Memory of the index and of the ids.
-    index_bytes: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    index_bytes: Option<u64>,
     /// The part of it that is for ids.
-    ids_bytes: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ids_bytes: Option<u64>,
     /// `index_bytes` divided by `documents`; absent while there are none.
     #[serde(skip_serializing_if = "Option::is_none")]
     bytes_per_document: Option<f64>,
     /// The index of passages, in a collection that has one.
     #[serde(skip_serializing_if = "Option::is_none")]
     passages: Option<PassageIndexReply>,
-    database_bytes: u64,
-    wal_bytes: u64,
-    /// Operations in the log that no snapshot covers yet.
-    log_rows: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    database_bytes: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    wal_bytes: Option<u64>,
+    /// Operations since the newest snapshot, which a start would replay.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    log_rows: Option<u64>,
     /// The last operation applied.
-    sequence: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sequence: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     last_snapshot: Option<SnapshotReply>,
     /// The kept clusters, in a collection that keeps clusters.
@@ -197,7 +210,8 @@ pub struct StatsReply {
     clusters: Option<ClusterCounts>,
     /// Running discoveries, the oldest first.
     discoveries: Vec<DiscoveryReply>,
-    recovery: Recovery,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    recovery: Option<Recovery>,
     uptime_s: u64,
     version: &'static str,
     started_at: Time,
@@ -207,8 +221,7 @@ pub struct StatsReply {
 impl StatsReply {
     pub fn new(stats: Stats, started_at: Timestamp, settings: CollectionSettings) -> Self {
         let Stats { backend: stats, discoveries, clusters, .. } = stats;
-        let bytes_per_document =
-            (stats.documents > 0).then(|| stats.index_bytes as f64 / stats.documents as f64);
+        let bytes_per_document = stats.bytes_per_document();
         Self {
             documents: stats.documents,
             distinct_sets: stats.distinct_sets,

@@ -135,7 +135,8 @@ pub trait SnapshotWriting: Send + Sync {
     /// Writes a snapshot.
     ///
     /// # Errors
-    /// [`BackendError::Store`] if it cannot be written.
+    /// [`BackendError::Store`] if it cannot be written, [`BackendError::NoRoom`] if it would leave
+    /// less than the reserve of the disk.
     async fn snapshot(&self) -> Result<SnapshotInfo, BackendError>;
 
     /// # Errors
@@ -145,6 +146,9 @@ pub trait SnapshotWriting: Send + Sync {
     /// Whether a start would replay at least `operations_min` operations after the newest snapshot
     /// (more in large collections). Cheap.
     fn is_snapshot_due(&self, operations_min: u64) -> bool;
+
+    /// The operations after the newest snapshot, which a start would replay. Cheap.
+    fn operations_since_snapshot(&self) -> u64;
 }
 
 /// Copies of the whole store.
@@ -181,8 +185,11 @@ pub trait Reindexing: Send + Sync {
     /// [`BackendError::Store`] if a document cannot be read.
     async fn records(&self, ordinals: Vec<Ordinal>) -> Result<Vec<Option<Record>>, BackendError>;
 
-    /// Prevents trimming of the operation log after this sequence; `u64::MAX` releases it.
-    fn keep_log_after(&self, sequence: u64);
+    /// Prevents trimming of the operation log from here on; the sequence after which it is kept.
+    fn keep_log(&self) -> u64;
+
+    /// Permits trimming again.
+    fn release_log(&self);
 
     /// Stores documents under the ordinals they have in another backend. Documents that exist
     /// already are skipped; the ids of all other documents must be new here.

@@ -6,26 +6,42 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use crate::stored::SnapshotInfo;
 use akin_core::passages::BlockIndexStats;
 
-/// Sizes and state, for operators.
+/// Sizes and state, for operators. A number that the backend does not know is `None`.
 #[derive(Clone, Debug, Default)]
 pub struct BackendStats {
     pub documents: u64,
     pub distinct_sets: u64,
-    pub keys: u64,
-    pub postings: u64,
-    pub postings_longest: u64,
+    pub keys: Option<u64>,
+    pub postings: Option<u64>,
+    pub postings_longest: Option<u64>,
     /// Memory of the indexes, ids included.
-    pub index_bytes: u64,
+    pub index_bytes: Option<u64>,
     /// Memory of the ids alone (the catalog).
-    pub ids_bytes: u64,
+    pub ids_bytes: Option<u64>,
     /// Of the index of passages, if there is one.
     pub passages: Option<BlockIndexStats>,
-    pub database_bytes: u64,
-    pub wal_bytes: u64,
-    pub log_rows: u64,
-    pub sequence: u64,
-    pub recovery: Recovery,
+    pub database_bytes: Option<u64>,
+    pub wal_bytes: Option<u64>,
+    /// Operations since the newest snapshot, which a start would replay.
+    pub log_rows: Option<u64>,
+    pub sequence: Option<u64>,
+    pub recovery: Option<Recovery>,
     pub last_snapshot: Option<SnapshotInfo>,
+}
+
+impl BackendStats {
+    /// The memory of the index and the ids for each document, if there are documents.
+    pub fn bytes_per_document(&self) -> Option<f64> {
+        let index_bytes = self.index_bytes.filter(|_| self.documents > 0)?;
+        Some(index_bytes as f64 / self.documents as f64)
+    }
+
+    /// The postings of the fullest key, divided by the average postings of a key, if there are
+    /// keys.
+    pub fn postings_skew(&self) -> Option<f64> {
+        let keys = self.keys.filter(|&keys| keys > 0)? as f64;
+        Some(self.postings_longest? as f64 / (self.postings? as f64 / keys))
+    }
 }
 
 /// How the index was recovered at the start.

@@ -7,6 +7,9 @@
 //! succeed. After any other failure it writes no more, because the state on disk is unknown until
 //! the next start: a failed sync may have lost data that a second sync would seem to make durable.
 //!
+//! Removals free pages inside the database file: [`room`](super::room) counts them as room for
+//! later records, and gives them back to the disk while no command waits.
+//!
 //! Two threads take turns, so that a large group is written while the previous group is being
 //! synced and applied.
 
@@ -25,9 +28,10 @@ use super::acknowledged::Mark;
 use super::command::StoreCommand;
 use super::counters::Counters;
 use super::log::Logged;
+use super::room::{self, Room};
 use super::store::Files;
 use super::wal_sync::{Wal, WalSync};
-use super::{StorageError, StorageSettings, Sync, disk, schema};
+use super::{StorageError, StorageSettings, Sync, schema};
 
 /// Groups from this size on are synced and applied while the next is being written. Doing so with
 /// smaller groups would make groups still smaller and syncs more frequent.
@@ -50,7 +54,7 @@ struct Writing {
     group_writes_max: usize,
     group_bytes_max: u64,
     dir: PathBuf,
-    disk_free_min_bytes: u64,
+    room: Room,
     /// Writes were refused for lack of room, which was logged then.
     is_full: bool,
     /// For waiting on the queue with a deadline.
@@ -104,7 +108,7 @@ impl Committer {
             group_writes_max: settings.group_writes_max as usize,
             group_bytes_max: settings.group_bytes_max,
             dir,
-            disk_free_min_bytes: settings.disk_free_min_bytes,
+            room: Room::new(files, settings.disk_free_min_bytes),
             is_full: false,
             runtime,
             wal_sync,
@@ -192,21 +196,32 @@ impl Committer {
 }
 
 impl Writing {
-    /// Waits for a command, and syncs when a sync is due; `None` once the queue is closed.
+    /// Waits for a command; `None` once the queue is closed. Meanwhile syncs when a sync is due,
+    /// and gives unused pages back to the disk.
     fn next(&mut self) -> Result<Option<StoreCommand>, StorageError> {
         loop {
-            let Some(due) = self.wal_sync.as_ref().and_then(WalSync::due) else {
+            let sync_at = self.wal_sync.as_ref().and_then(WalSync::due);
+            let Some(due) = sync_at.into_iter().chain(self.room.give_back_at()).min() else {
                 return Ok(self.runtime.block_on(self.queue.recv()));
             };
-            // The queue is never empty under load, so the deadline is checked first.
-            if due > Instant::now() {
+            // The queue is never empty under load, so the deadline of a sync is checked first.
+            let is_sync_due = |now| sync_at.is_some_and(|at| at <= now);
+            if !is_sync_due(Instant::now()) {
                 let received = async { timeout_at(due, self.queue.recv()).await };
                 if let Ok(command) = self.runtime.block_on(received) {
                     return Ok(command);
                 }
             }
-            self.sync()?;
+            match is_sync_due(Instant::now()) {
+                true => self.sync()?,
+                false => self.give_back()?,
+            }
         }
+    }
+
+    fn give_back(&mut self) -> Result<(), StorageError> {
+        self.room.give_back(&self.connection)?;
+        self.check_rolled_back()
     }
 
     /// Takes the first command and the commands queued after it, up to the limits of a group.
@@ -237,16 +252,15 @@ impl Writing {
         }
     }
 
-    /// Refuses records if the disk has less than the least room.
+    /// Refuses records for which the disk has no room.
     fn turn_away(&mut self, mut group: CommandGroup) -> Option<CommandGroup> {
-        let min = self.disk_free_min_bytes;
-        if min == 0 || !group.commands.iter().any(StoreCommand::needs_room) {
+        let refusal = self.room.refusal(&self.connection, group.bytes);
+        if !group.commands.iter().any(StoreCommand::needs_room) {
             return Some(group);
         }
-        // If this cannot be read, the write itself will tell.
-        if disk::free_bytes(&self.dir).is_ok_and(|free| free < min) {
+        if let Some(why) = refusal {
             let (needing, others) = group.commands.into_iter().partition(StoreCommand::needs_room);
-            self.refuse(needing, &format!("storage.disk_free_min_bytes is {min}"));
+            self.refuse(needing, &why);
             group.commands = others;
         } else if std::mem::take(&mut self.is_full) {
             tracing::info!(dir = %self.dir.display(), "the disk has room again");
@@ -255,7 +269,7 @@ impl Writing {
     }
 
     fn refuse(&mut self, commands: Vec<StoreCommand>, why: &str) {
-        let free_bytes = disk::free_bytes(&self.dir).unwrap_or(0);
+        let free_bytes = self.room.free_bytes().unwrap_or(0);
         if !std::mem::replace(&mut self.is_full, true) {
             let dir = self.dir.display();
             tracing::warn!(%dir, free_bytes, why, "the disk is full: writes are refused");
@@ -286,6 +300,7 @@ impl Writing {
         transaction.commit()?;
         self.counters = counters;
         group.last_sequence = counters.last_sequence;
+        self.room.written();
         if let Some(wal_sync) = &mut self.wal_sync {
             wal_sync.committed();
         }
@@ -302,9 +317,12 @@ impl Writing {
 
     fn finish(mut self) -> Result<(), StorageError> {
         self.sync()?;
-        // If a long read prevents the checkpoint, the next start recovers from the log.
-        self.connection.busy_timeout(Duration::ZERO)?;
-        self.connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?;
+        // If a long read or a full disk prevents the checkpoint, the next start recovers from the
+        // log.
+        match room::truncate_log(&self.connection) {
+            Err(error) if !error.is_for_lack_of_room() => return Err(error),
+            _ => {}
+        }
         self.connection.close().map_err(|(_, error)| error.into())
     }
 }

@@ -9,6 +9,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use rusqlite::InterruptHandle;
 
 use super::record;
+use super::room::Pages;
 use super::{StorageError, Store, disk, schema, verify};
 use crate::stored::Detail;
 
@@ -46,19 +47,27 @@ impl CopyStop {
 }
 
 impl Store {
-    /// Checks that the disk has room for a copy and for `disk_free_min_bytes`.
+    /// Checks that the disk has room for a copy, which has no unused pages, beside the reserve.
+    ///
+    /// # Errors
+    /// [`StorageError::NoRoom`] if it does not, [`StorageError::Io`], [`StorageError::Database`].
+    pub fn check_room_for_copy(&self) -> Result<(), StorageError> {
+        let size = |path: &Path| path.metadata().map_or(0, |file| file.len());
+        let all = size(&self.files.database) + size(&self.files.wal);
+        let unused = self.readers.read_here(Pages::read)?.unused_bytes();
+        self.check_room("a copy of the store", all.saturating_sub(unused))
+    }
+
+    /// Checks that the disk has room for a file of so many bytes beside the reserve.
     ///
     /// # Errors
     /// [`StorageError::NoRoom`] if it does not, [`StorageError::Io`].
-    pub fn check_room_for_copy(&self) -> Result<(), StorageError> {
-        let dir = self.dir();
-        let size = |path: &Path| path.metadata().map_or(0, |file| file.len());
-        let needed_bytes = size(&self.files.database) + size(&self.files.wal);
-        let needed_bytes = needed_bytes.saturating_add(self.disk_free_min_bytes);
-        let free_bytes = disk::free_bytes(dir)?;
+    pub fn check_room(&self, what: &'static str, bytes: u64) -> Result<(), StorageError> {
+        let needed_bytes = bytes.saturating_add(self.disk_free_min_bytes);
+        let free_bytes = disk::free_bytes(self.dir())?;
         if free_bytes < needed_bytes {
-            let dir = dir.to_owned();
-            return Err(StorageError::NoRoom { dir, needed_bytes, free_bytes });
+            let dir = self.dir().to_owned();
+            return Err(StorageError::NoRoom { what, dir, needed_bytes, free_bytes });
         }
         Ok(())
     }

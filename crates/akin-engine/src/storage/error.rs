@@ -76,12 +76,12 @@ pub enum StorageError {
     #[error("the log begins after sequence {kept_after}, so it cannot be read from {after}")]
     TrimmedTail { after: u64, kept_after: u64 },
 
-    /// The disk is too full for a copy of the database.
+    /// The disk is too full for a further file beside the reserve.
     #[error(
-        "a copy of the store needs {needed_bytes} bytes, but the disk of {} has only {free_bytes}",
-        dir.display()
+        "{what} needs {needed_bytes} bytes free, with the reserve (storage.disk_free_min_bytes), but \
+         the disk of {} has only {free_bytes}", dir.display()
     )]
-    NoRoom { dir: PathBuf, needed_bytes: u64, free_bytes: u64 },
+    NoRoom { what: &'static str, dir: PathBuf, needed_bytes: u64, free_bytes: u64 },
 
     /// A write was refused or rolled back as a whole, for lack of room. Later writes may succeed.
     #[error("the disk of {} has only {free_bytes} bytes free: {why}", dir.display())]

@@ -135,6 +135,7 @@ mod log;
 mod readers;
 mod record;
 mod recovery;
+mod room;
 mod row;
 mod schema;
 mod sets;

@@ -16,7 +16,7 @@ use super::record;
 use super::row::ALL_COLUMNS;
 use super::sets::{SetRow, Visited, visit_sets};
 use super::store::Files;
-use super::{StorageError, StorageSettings, StoreView, log, schema};
+use super::{StorageError, StorageSettings, StoreView, schema};
 use crate::document::Ordinal;
 use crate::stored::{Detail, DocumentDetails, Order, Record};
 use akin_core::text::Shingler;
@@ -226,8 +226,6 @@ pub struct StoreSizes {
     pub database_bytes: u64,
     /// The write-ahead log.
     pub wal_bytes: u64,
-    /// Operations kept for recovery, until they are trimmed.
-    pub log_rows: u64,
 }
 
 pub(super) fn records(
@@ -248,13 +246,10 @@ pub(super) fn records(
 pub(super) fn sizes(connection: &Connection, files: &Files) -> Result<StoreSizes, StorageError> {
     let bytes =
         |path: &Path| path.metadata().map(|file| file.len()).map_err(StorageError::io(path));
-    let counters = Counters::read(connection)?;
-    let kept_after = log::kept_after(connection, counters.last_sequence)?;
     Ok(StoreSizes {
-        documents: counters.documents,
+        documents: Counters::read(connection)?.documents,
         database_bytes: bytes(&files.database)?,
         wal_bytes: bytes(&files.wal)?,
-        log_rows: counters.last_sequence - kept_after,
     })
 }
 

@@ -63,7 +63,7 @@ CREATE TABLE removals (
 ";
 
 /// How long to wait for a lock that another program (a backup, a shell) holds on the database.
-const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
+pub(super) const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Page size of new databases; an existing database keeps its page size. Rows of 2 kB leave half of
 /// a 4 KiB page empty, and SQLite writes whole pages: pages of 8 KiB take a quarter to a third less
@@ -118,6 +118,7 @@ impl Writer {
         let Self { mut connection, path, identity: found } = self;
         if found.is_none() {
             connection.pragma_update(None, "page_size", PAGE_BYTES)?;
+            connection.pragma_update(None, "auto_vacuum", "INCREMENTAL")?;
         }
         connection.pragma_update(None, "journal_mode", "WAL")?;
         // SQLite syncs the directory at its first sync of the log and does not mind if that fails.

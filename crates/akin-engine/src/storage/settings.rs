@@ -11,6 +11,9 @@ use super::{StorageError, disk};
 /// The lock, the log as it is synced, its mark and its index, a snapshot, and a copy being made.
 const OTHER_FILES_MAX: u64 = 8;
 
+/// More than a new store takes on the disk.
+const NEW_STORE_BYTES: u64 = 1 << 20;
+
 /// How a store syncs, reads, compresses and groups writes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
@@ -36,7 +39,8 @@ pub struct StorageSettings {
     /// Operations of the log that are kept for readers of changes, in addition to the operations
     /// that a start may need; 0: none.
     pub changes_kept: u64,
-    /// Records are refused while the disk has fewer bytes free; 0: never.
+    /// Records, copies and snapshots are refused that would leave fewer bytes of the disk free; 0:
+    /// never.
     pub disk_free_min_bytes: u64,
     /// Memory for database pages of all stores of the process; a store divides it evenly among its
     /// connections.
@@ -104,13 +108,13 @@ impl StorageSettings {
         connections * 2 + OTHER_FILES_MAX
     }
 
-    /// Checks that the disk of a directory has `disk_free_min_bytes`.
+    /// Checks that the disk of a directory has room for a new store beside the reserve.
     ///
     /// # Errors
     /// [`StorageError::DiskFull`], [`StorageError::Io`].
     pub fn check_room(&self, dir: &Path) -> Result<(), StorageError> {
         let (min, free_bytes) = (self.disk_free_min_bytes, disk::free_bytes(dir)?);
-        if free_bytes >= min {
+        if min == 0 || free_bytes >= min.saturating_add(NEW_STORE_BYTES) {
             return Ok(());
         }
         let why = format!("storage.disk_free_min_bytes is {min}");

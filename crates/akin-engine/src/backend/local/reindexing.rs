@@ -25,8 +25,14 @@ impl Reindexing for Local {
         self.fetch(ordinals, Detail::Content).await
     }
 
-    fn keep_log_after(&self, sequence: u64) {
+    fn keep_log(&self) -> u64 {
+        let sequence = self.store.applied_sequence();
         self.log_kept_after.store(sequence, Ordering::Relaxed);
+        sequence
+    }
+
+    fn release_log(&self) {
+        self.log_kept_after.store(u64::MAX, Ordering::Relaxed);
     }
 
     async fn copy_in(&self, documents: Vec<CopiedDocument>) -> Result<(), BackendError> {

@@ -9,6 +9,7 @@ use super::Local;
 use super::catalog::Listing;
 use super::memory_state::MemoryState;
 use crate::backend::{BackendError, SnapshotWriting};
+use crate::document::Ordinal;
 use crate::storage::{
     SnapshotEntry, SnapshotHeader, SnapshotListing, SnapshotRecord, SnapshotWriter, Snapshots,
     StorageError,
@@ -24,9 +25,13 @@ const DOCUMENTS_PER_REPLAYED: u64 = 8;
 #[async_trait]
 impl SnapshotWriting for Local {
     fn is_snapshot_due(&self, operations_min: u64) -> bool {
+        let documents = self.memory.catalog.documents();
+        self.operations_since_snapshot() >= operations_min.max(documents / DOCUMENTS_PER_REPLAYED)
+    }
+
+    fn operations_since_snapshot(&self) -> u64 {
         let sequence = self.snapshot_sequence.load(Ordering::Relaxed);
-        let replayed = self.store.applied_sequence().saturating_sub(sequence);
-        replayed >= operations_min.max(self.memory.catalog.documents() / DOCUMENTS_PER_REPLAYED)
+        self.store.applied_sequence().saturating_sub(sequence)
     }
 
     /// Writes a snapshot. The sequence is recorded before the first entry is copied: later writes
@@ -45,9 +50,11 @@ impl SnapshotWriting for Local {
             sketch_bytes: self.sketch_bytes,
             created_at_ms: self.settings.clock.now_ms(),
         };
-        let (memory, snapshots) = (Arc::clone(&self.memory), self.store.snapshots().clone());
-        let copied =
-            super::blocking(move || Ok((copy(&memory, &snapshots, &header)?, one_at_a_time)));
+        let (memory, store) = (Arc::clone(&self.memory), Arc::clone(&self.store));
+        let copied = super::blocking(move || {
+            store.check_room("a snapshot", bytes(&memory, &header))?;
+            Ok((copy(&memory, store.snapshots(), &header)?, one_at_a_time))
+        });
         // A tuple, so that the writer is dropped before the lock.
         let unfinished = copied.await?;
         self.store.sync().await?;
@@ -80,6 +87,17 @@ impl Local {
         }
         Ok(())
     }
+}
+
+/// About the size of a snapshot; the texts of ids are rounded up. `storage::snapshot_file` has the
+/// layout.
+fn bytes(memory: &MemoryState, header: &SnapshotHeader) -> u64 {
+    const ENTRY_BYTES: u64 = 16;
+    const LISTING_BYTES: u64 = 16;
+    let (entries, documents) = (memory.index.stats().entries, memory.catalog.documents());
+    entries * (ENTRY_BYTES + u64::from(header.sketch_bytes))
+        + documents * (LISTING_BYTES + Ordinal::BYTES as u64)
+        + memory.catalog.texts_bytes()
 }
 
 /// Writes all of a snapshot but its end. The copy may have only the entry or only the listing of a

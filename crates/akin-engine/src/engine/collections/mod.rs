@@ -18,7 +18,7 @@ use futures_util::future::select_all;
 use tokio::sync::Semaphore;
 
 use super::{CollectionSettings, Engine, EngineError, LimitSettings, off_runtime_if};
-use crate::backend::directory::StorageSettings;
+use crate::backend::directory::{StorageSettings, free_bytes};
 use crate::backend::{BackendError, Clock, Progress, SetCache};
 use akin_model::name::CollectionName;
 use files::CollectionFiles;
@@ -149,6 +149,12 @@ impl Collections {
             self.open_in(name.clone(), settings.clone(), files, &Progress::default())?;
         collection.files.take_over()?;
         Ok(collection)
+    }
+
+    /// The bytes of the disk that are free, and the reserve of them (`disk_free_min_bytes`). Blocks.
+    pub fn disk(&self) -> Option<(u64, u64)> {
+        let free = free_bytes(&self.root).ok()?;
+        Some((free, self.settings.store.disk_free_min_bytes))
     }
 
     /// # Errors

@@ -116,7 +116,7 @@ impl Collections {
         tokio::spawn(async move {
             let outcome = this.rebuild(&old, &reindex).await;
             if let Ok(reindexing) = old.engine.reindexing() {
-                reindexing.keep_log_after(u64::MAX);
+                reindexing.release_log();
             }
             if let Err(error) = &outcome {
                 tracing::error!(name = %old.name, %error, "a reindex failed");
@@ -275,10 +275,9 @@ impl<'a> Transfer<'a> {
         reindex: &'a Reindex,
     ) -> Result<Self, EngineError> {
         let (from, to) = (old.reindexing()?, engine.reindexing()?);
-        let stats = old.backend.stats().await?;
-        from.keep_log_after(stats.sequence);
-        reindex.total.store(stats.documents, Ordering::Relaxed);
-        Ok(Self { old, from, to, engine, reindex, sequence: stats.sequence })
+        let sequence = from.keep_log();
+        reindex.total.store(old.backend.stats().await?.documents, Ordering::Relaxed);
+        Ok(Self { old, from, to, engine, reindex, sequence })
     }
 
     /// Copies a view of all documents. The log repeats documents of the view that were inserted

@@ -67,9 +67,12 @@ impl Engine {
     /// # Errors
     /// `Store`.
     pub async fn snapshot_if_changed(&self) -> Result<Option<SnapshotInfo>, EngineError> {
-        let stats = self.backend.stats().await?;
-        let newest = stats.last_snapshot.map_or(0, |snapshot| snapshot.sequence);
-        if stats.sequence == newest { Ok(None) } else { self.snapshot().await.map(Some) }
+        match self.backend.snapshot_writing() {
+            Some(writing) if writing.operations_since_snapshot() > 0 => {
+                Ok(Some(writing.snapshot().await?))
+            }
+            _ => Ok(None),
+        }
     }
 
     /// Whether a start would have to replay at least `operations_min` operations, or an eighth
@@ -100,6 +103,11 @@ impl Engine {
         let poisoned = self.poisoned().borrow().is_some();
         let snapshot = if poisoned { Ok(None) } else { self.snapshot_if_changed().await };
         self.backend.close().await?;
-        snapshot.map(|_| ())
+        match snapshot {
+            // The next start replays more of the log.
+            Err(EngineError::NoRoom { reason }) => tracing::warn!(reason, "no last snapshot"),
+            snapshot => drop(snapshot?),
+        }
+        Ok(())
     }
 }

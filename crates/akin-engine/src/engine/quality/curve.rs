@@ -73,10 +73,8 @@ impl Engine {
         };
         let mut answer = crate::engine::compute_if(true, work).await??;
         let stats = self.backend.stats().await?;
-        let is_known = stats.documents > 0 && stats.index_bytes > 0;
-        if matches!(of, CurveOf::Collection { .. }) && is_known {
-            let measured = stats.index_bytes as f64 / stats.documents as f64;
-            answer.measured_bytes_per_document = Some(measured);
+        if matches!(of, CurveOf::Collection { .. }) {
+            answer.measured_bytes_per_document = stats.bytes_per_document();
         }
         Ok(answer)
     }

@@ -10,6 +10,7 @@ mod lost;
 mod opening;
 mod reading;
 mod recovery;
+mod room;
 mod sets;
 mod snapshots;
 mod writing;

@@ -244,12 +244,19 @@ impl Catalog {
         lowest.into_sorted_vec().into_iter().map(|(_, id)| id).collect()
     }
 
+    /// Memory of the ids' texts.
+    pub fn texts_bytes(&self) -> u64 {
+        self.texts_bytes.load(Ordering::Relaxed)
+    }
+
     /// Memory of the whole catalog.
     pub fn bytes(&self) -> u64 {
         let chunks: usize =
             self.chunks.iter().map(|chunk| chunk.bytes() + size_of::<(u64, Chunk)>()).sum();
-        let texts = self.texts_bytes.load(Ordering::Relaxed);
-        chunks as u64 + texts + self.ids.bytes(self.documents()) + self.expiries.bytes()
+        chunks as u64
+            + self.texts_bytes()
+            + self.ids.bytes(self.documents())
+            + self.expiries.bytes()
     }
 
     /// Visits every listing that exists throughout, by ordinal, until a visit fails. Each chunk is
