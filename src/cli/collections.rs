@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
-use indicatif::{HumanBytes, HumanCount};
+use indicatif::HumanBytes;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -13,6 +13,7 @@ use super::client::{Client, Server, read_whole};
 use super::failure::Failure;
 use super::input::read_text_file;
 use super::output::{print_answer, print_json};
+use super::stats::documents;
 use crate::engine::CollectionName;
 
 /// List, show, create and drop the collections of a server
@@ -76,7 +77,7 @@ struct NamedCollection {
 #[derive(Deserialize)]
 struct Described {
     documents: u64,
-    distinct_sets: u64,
+    distinct_sets: Option<u64>,
     index_bytes: Option<u64>,
     database_bytes: Option<u64>,
     settings: Value,
@@ -126,10 +127,10 @@ fn show(one: &One) -> Result<(), Failure> {
         return print_answer(&answer);
     }
     let described: Described = client.parse(&answer)?;
-    let (documents, sets) = (HumanCount(described.documents), HumanCount(described.distinct_sets));
+    let documents = documents(described.documents, described.distinct_sets);
     let settings = toml::to_string(&described.settings).map_err(std::io::Error::other)?;
     let mut out = stdout().lock();
-    writeln!(out, "documents  {documents}, with {sets} distinct sets")?;
+    writeln!(out, "documents  {documents}")?;
     if let Some(bytes) = described.index_bytes {
         writeln!(out, "memory     {} of index and ids", HumanBytes(bytes))?;
     }

@@ -52,7 +52,7 @@ pub struct Arguments {
 #[derive(Deserialize)]
 struct Stats {
     documents: u64,
-    distinct_sets: u64,
+    distinct_sets: Option<u64>,
     keys: Option<u64>,
     postings_longest: Option<u64>,
     index_bytes: Option<u64>,
@@ -98,8 +98,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
 impl Stats {
     fn write(&self, out: &mut impl Write) -> io::Result<()> {
         let count = HumanCount;
-        let (documents, sets) = (count(self.documents), count(self.distinct_sets));
-        writeln!(out, "documents  {documents}, with {sets} distinct sets")?;
+        writeln!(out, "documents  {}", documents(self.documents, self.distinct_sets))?;
         if let (Some(keys), Some(longest)) = (self.keys, self.postings_longest) {
             let (keys, longest) = (count(keys), count(longest));
             writeln!(out, "keys       {keys}, the longest with {longest} postings")?;
@@ -129,6 +128,12 @@ impl Stats {
         }
         writeln!(out, "server     akin {}, up for {}", self.version, duration(self.uptime_s))
     }
+}
+
+/// A number of documents, with the distinct sets that they have, if their number is known.
+pub(super) fn documents(documents: u64, sets: Option<u64>) -> String {
+    let sets = sets.map(|sets| format!(", with {} distinct sets", HumanCount(sets)));
+    format!("{}{}", HumanCount(documents), sets.unwrap_or_default())
 }
 
 fn duration(seconds: u64) -> String {

@@ -29,9 +29,7 @@ type Figure = fn(&Stats) -> Option<u64>;
 
 const GAUGES: [(&str, &str, Figure); 11] = [
     ("akin_documents", "Documents.", |stats| Some(stats.backend.documents)),
-    ("akin_distinct_sets", "Distinct sets in the index.", |stats| {
-        Some(stats.backend.distinct_sets)
-    }),
+    ("akin_distinct_sets", "Distinct sets in the index.", |stats| stats.backend.distinct_sets),
     ("akin_index_keys", "Keys in the index.", |stats| stats.backend.keys),
     ("akin_postings", "Postings in the index.", |stats| stats.backend.postings),
     ("akin_postings_longest", "Postings of the key with the most postings.", |stats| {

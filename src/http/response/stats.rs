@@ -108,7 +108,8 @@ pub struct CollectionReply {
     settings: CollectionSettings,
     documents: u64,
     /// Distinct sets; equal sets are indexed once.
-    distinct_sets: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    distinct_sets: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     keys: Option<u64>,
     /// Entries of all keys.
@@ -172,7 +173,8 @@ impl From<BlockIndexStats> for PassageIndexReply {
 pub struct StatsReply {
     documents: u64,
     /// Distinct sets; equal sets are indexed once.
-    distinct_sets: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    distinct_sets: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     keys: Option<u64>,
     /// Entries of all keys.

@@ -10,7 +10,7 @@ use akin_core::passages::BlockIndexStats;
 #[derive(Clone, Debug, Default)]
 pub struct BackendStats {
     pub documents: u64,
-    pub distinct_sets: u64,
+    pub distinct_sets: Option<u64>,
     pub keys: Option<u64>,
     pub postings: Option<u64>,
     pub postings_longest: Option<u64>,
@@ -45,7 +45,7 @@ impl BackendStats {
 }
 
 /// How the index was recovered at the start.
-#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, utoipa::ToSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, utoipa::ToSchema)]
 pub struct Recovery {
     pub source: RecoverySource,
     /// The last operation contained in the snapshot that was loaded.
@@ -58,11 +58,10 @@ pub struct Recovery {
 
 /// How the index was restored: `empty` (no documents), `snapshot` (a snapshot and the log), or
 /// `rebuilt` (from the stored sketches).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, utoipa::ToSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum RecoverySource {
     /// There were no documents.
-    #[default]
     Empty,
     Snapshot,
     /// Rebuilt from the stored sketch of every document.

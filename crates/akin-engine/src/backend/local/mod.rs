@@ -286,7 +286,7 @@ impl Backend for Local {
         let due = self.memory.catalog.expired(self.now_ms());
         Ok(BackendStats {
             documents: self.memory.catalog.documents().saturating_sub(due),
-            distinct_sets: index.entries,
+            distinct_sets: Some(index.entries),
             keys: Some(index.keys),
             postings: Some(index.postings),
             postings_longest: Some(index.postings_longest),
