@@ -118,8 +118,9 @@ impl Problem {
     pub fn logged_detail(&self) -> Option<&str> {
         let is_logged = self.code.status().is_server_error() || self.code.is_of_access();
         is_logged.then(|| {
-            let end = self.detail.floor_char_boundary(DETAIL_LOGGED_BYTES_MAX);
-            &self.detail[..end]
+            let most = self.detail.len().min(DETAIL_LOGGED_BYTES_MAX);
+            let end = (0..=most).rev().find(|at| self.detail.is_char_boundary(*at));
+            &self.detail[..end.unwrap_or(0)]
         })
     }
 }
