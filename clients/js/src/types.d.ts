@@ -336,24 +336,24 @@ export interface CollapsedMember {
   resemblance: number;
 }
 
-/** A collection: its settings and size. */
+/** A collection: its settings and size. A number that its backend does not know is absent. */
 export interface Collection {
   name: string;
   settings: Settings;
   documents: number;
   /** Distinct sets; equal sets are indexed once. */
-  distinct_sets: number;
-  keys: number;
+  distinct_sets?: number;
+  keys?: number;
   /** Entries of all keys. */
-  postings: number;
+  postings?: number;
   /** The entries of the key that has most. */
-  postings_longest: number;
+  postings_longest?: number;
   /** `postings_longest` divided by the average entries of a key; absent while there are none. */
   postings_skew?: number;
   /** Memory of the index and of the ids. */
-  index_bytes: number;
+  index_bytes?: number;
   /** On disk, without snapshots and the write-ahead log. */
-  database_bytes: number;
+  database_bytes?: number;
 }
 
 export interface CollectionEntry {
@@ -703,7 +703,7 @@ export interface FailedProbe {
 
 /** The options of `fetch_documents`. */
 export interface FetchDocumentsQuery {
-  /** `sketch`, `shingles`, or both with a comma between. */
+  /** `sketch` (needs the action `admin`), `shingles`, or both with a comma between. */
   include?: ("sketch" | "shingles")[] | null;
 }
 
@@ -752,7 +752,7 @@ export interface FoundPair {
 
 /** The options of `get_document`. */
 export interface GetDocumentQuery {
-  /** `sketch`, `shingles`, or both with a comma between. */
+  /** `sketch` (needs the action `admin`), `shingles`, or both with a comma between. */
   include?: ("sketch" | "shingles")[] | null;
 }
 
@@ -1004,19 +1004,6 @@ export type OnDuplicate = "keep" | "skip";
  * of their ids, so that equal collections are exported alike.
  */
 export type Order = "stored" | "id";
-
-/**
- * Two probes to compare. Options may stand in the query instead; an option that stands in both
- * must have the same value.
- */
-export interface Pair {
-  a: Probe;
-  b: Probe;
-  /** Add the shared and differing passages, and the bands with keys that both documents have. */
-  explain?: boolean | null;
-  /** Add further measures. */
-  measures?: string[] | null;
-}
 
 export interface PairContainment {
   /** The share of a's shingles that b has. */
@@ -1273,6 +1260,19 @@ export interface Probe {
  * up.
  */
 export type ProbeAnswer = Answer | FailedProbe;
+
+/**
+ * Two probes to compare. Options may stand in the query instead; an option that stands in both
+ * must have the same value.
+ */
+export interface ProbePair {
+  a: Probe;
+  b: Probe;
+  /** Add the shared and differing passages, and the bands with keys that both documents have. */
+  explain?: boolean | null;
+  /** Add further measures. */
+  measures?: string[] | null;
+}
 
 /** A probe, or an array of probes. */
 export type Probes = LookupProbe | LookupProbe[];
@@ -1745,36 +1745,39 @@ export interface Snapshots {
  */
 export type Stage = "reading" | "counting" | "filing" | "joining" | "giving";
 
-/** Statistics of the collection and the process. */
+/**
+ * Statistics of the collection and the process. A number that the backend does not know is
+ * absent.
+ */
 export interface Stats {
   documents: number;
   /** Distinct sets; equal sets are indexed once. */
-  distinct_sets: number;
-  keys: number;
+  distinct_sets?: number;
+  keys?: number;
   /** Entries of all keys. */
-  postings: number;
+  postings?: number;
   /** The entries of the key that has most. */
-  postings_longest: number;
+  postings_longest?: number;
   /** Memory of the index and of the ids. */
-  index_bytes: number;
+  index_bytes?: number;
   /** The part of it that is for ids. */
-  ids_bytes: number;
+  ids_bytes?: number;
   /** `index_bytes` divided by `documents`; absent while there are none. */
   bytes_per_document?: number;
   /** The index of passages, in a collection that has one. */
   passages?: PassageIndex;
-  database_bytes: number;
-  wal_bytes: number;
-  /** Operations in the log that no snapshot covers yet. */
-  log_rows: number;
+  database_bytes?: number;
+  wal_bytes?: number;
+  /** Operations since the newest snapshot, which a start would replay. */
+  log_rows?: number;
   /** The last operation applied. */
-  sequence: number;
+  sequence?: number;
   last_snapshot?: Snapshot;
   /** The kept clusters, in a collection that keeps clusters. */
   clusters?: ClusterCounts;
   /** Running discoveries, the oldest first. */
   discoveries: Discovery[];
-  recovery: Recovery;
+  recovery?: Recovery;
   uptime_s: number;
   version: string;
   started_at: Time;

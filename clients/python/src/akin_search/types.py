@@ -416,23 +416,23 @@ class CollapsedMember(TypedDict):
 
 
 class Collection(TypedDict):
-    """A collection: its settings and size."""
+    """A collection: its settings and size. A number that its backend does not know is absent."""
 
     name: str
     settings: Settings
     documents: int
-    distinct_sets: int
+    distinct_sets: NotRequired[int]
     """Distinct sets; equal sets are indexed once."""
-    keys: int
-    postings: int
+    keys: NotRequired[int]
+    postings: NotRequired[int]
     """Entries of all keys."""
-    postings_longest: int
+    postings_longest: NotRequired[int]
     """The entries of the key that has most."""
     postings_skew: NotRequired[float]
     """`postings_longest` divided by the average entries of a key; absent while there are none."""
-    index_bytes: int
+    index_bytes: NotRequired[int]
     """Memory of the index and of the ids."""
-    database_bytes: int
+    database_bytes: NotRequired[int]
     """On disk, without snapshots and the write-ahead log."""
 
 
@@ -748,7 +748,7 @@ class FetchDocumentsQuery(TypedDict):
     """The options of `fetch_documents`."""
 
     include: NotRequired[Optional[typing.Collection[Literal["sketch", "shingles"]]]]
-    """`sketch`, `shingles`, or both with a comma between."""
+    """`sketch` (needs the action `admin`), `shingles`, or both with a comma between."""
 
 
 class Fetched(TypedDict):
@@ -802,7 +802,7 @@ class GetDocumentQuery(TypedDict):
     """The options of `get_document`."""
 
     include: NotRequired[Optional[typing.Collection[Literal["sketch", "shingles"]]]]
-    """`sketch`, `shingles`, or both with a comma between."""
+    """`sketch` (needs the action `admin`), `shingles`, or both with a comma between."""
 
 
 Id: TypeAlias = str
@@ -1058,19 +1058,6 @@ bytes of their ids, so that equal collections are exported alike.
 """
 
 
-class Pair(TypedDict):
-    """Two probes to compare. Options may stand in the query instead; an option that stands in
-    both must have the same value.
-    """
-
-    a: Probe
-    b: Probe
-    explain: NotRequired[Optional[bool]]
-    """Add the shared and differing passages, and the bands with keys that both documents have."""
-    measures: NotRequired[Optional[typing.Collection[str]]]
-    """Add further measures."""
-
-
 class PairContainment(TypedDict):
     a_in_b: float
     """The share of a's shingles that b has."""
@@ -1319,6 +1306,19 @@ class Probe(TypedDict):
     """Ignored, so that documents can be sent as they are."""
     expires_at: NotRequired[Any]
     """Ignored."""
+
+
+class ProbePair(TypedDict):
+    """Two probes to compare. Options may stand in the query instead; an option that stands in
+    both must have the same value.
+    """
+
+    a: Probe
+    b: Probe
+    explain: NotRequired[Optional[bool]]
+    """Add the shared and differing passages, and the bands with keys that both documents have."""
+    measures: NotRequired[Optional[typing.Collection[str]]]
+    """Add further measures."""
 
 
 Probes: TypeAlias = Union[LookupProbe, typing.Collection[LookupProbe]]
@@ -1770,36 +1770,38 @@ occurrences of elements; `filing`: sets by keys; `joining`: sets that share keys
 
 
 class Stats(TypedDict):
-    """Statistics of the collection and the process."""
+    """Statistics of the collection and the process. A number that the backend does not know is
+    absent.
+    """
 
     documents: int
-    distinct_sets: int
+    distinct_sets: NotRequired[int]
     """Distinct sets; equal sets are indexed once."""
-    keys: int
-    postings: int
+    keys: NotRequired[int]
+    postings: NotRequired[int]
     """Entries of all keys."""
-    postings_longest: int
+    postings_longest: NotRequired[int]
     """The entries of the key that has most."""
-    index_bytes: int
+    index_bytes: NotRequired[int]
     """Memory of the index and of the ids."""
-    ids_bytes: int
+    ids_bytes: NotRequired[int]
     """The part of it that is for ids."""
     bytes_per_document: NotRequired[float]
     """`index_bytes` divided by `documents`; absent while there are none."""
     passages: NotRequired[PassageIndex]
     """The index of passages, in a collection that has one."""
-    database_bytes: int
-    wal_bytes: int
-    log_rows: int
-    """Operations in the log that no snapshot covers yet."""
-    sequence: int
+    database_bytes: NotRequired[int]
+    wal_bytes: NotRequired[int]
+    log_rows: NotRequired[int]
+    """Operations since the newest snapshot, which a start would replay."""
+    sequence: NotRequired[int]
     """The last operation applied."""
     last_snapshot: NotRequired[Snapshot]
     clusters: NotRequired[ClusterCounts]
     """The kept clusters, in a collection that keeps clusters."""
     discoveries: list[Discovery]
     """Running discoveries, the oldest first."""
-    recovery: Recovery
+    recovery: NotRequired[Recovery]
     uptime_s: int
     version: str
     started_at: Time
