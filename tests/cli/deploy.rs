@@ -194,6 +194,31 @@ fn the_nightly_job_makes_a_backup() {
     assert!(serving.stop().success());
 }
 
+/// A Prometheus that follows the annotations of the pod has no key; everything else needs one.
+#[test]
+fn annotated_metrics_of_the_pod_need_no_key() {
+    let resources = resources();
+    let config = resources.iter().find(|one| one["kind"] == "ConfigMap").unwrap();
+    let config = config["data"]["akin.toml"].as_str().unwrap();
+    let open = config.lines().find(|line| line.trim().starts_with("metrics_open")).unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    let keys = dir.path().join("keys.json");
+    let actions = ["--name", "operator", "--actions", "read,write,admin"];
+    let create = ["keys", "create", "--keys-file", keys.to_str().unwrap()];
+    assert_eq!(akin(&[&create[..], &actions[..]].concat()).code, Some(0));
+    let file = dir.path().join("akin.toml");
+    let settings = format!("[server]\n{open}\nkeys_file = \"{}\"\n", keys.display());
+    fs::write(&file, settings).unwrap();
+    let options = ["--listen", "127.0.0.1:0", "--config", file.to_str().unwrap()];
+    let serving = Serving::start_with(&dir.path().join("data"), &options);
+    let status = |path: &str| {
+        let agent = ureq::Agent::config_builder().http_status_as_error(false).build();
+        agent.new_agent().get(format!("{}{path}", serving.url)).call().unwrap().status().as_u16()
+    };
+    assert_eq!((status("/metrics"), status("/stats")), (200, 401));
+    assert!(serving.stop().success());
+}
+
 #[test]
 fn applying_the_resources_again_keeps_keys() {
     let resources = resources();

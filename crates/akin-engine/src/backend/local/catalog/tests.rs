@@ -36,6 +36,20 @@ fn samples_differ_and_reach_all_documents() {
     assert!(catalog.sample(0, 0).is_empty());
 }
 
+/// docs/scaling.md has the formula and these figures.
+#[test]
+fn memory_of_an_id_follows_its_length() {
+    for (length, expected) in [(8, 116), (45, 148), (200, 308)] {
+        let catalog = Catalog::default();
+        let empty = catalog.bytes();
+        for number in 0..25_600 {
+            catalog.insert(listing(number, &format!("{number:0length$}")));
+        }
+        let each = (catalog.bytes() - empty) / 25_600;
+        assert!((expected..=expected + 1).contains(&each), "{each} bytes for {length} characters");
+    }
+}
+
 #[test]
 fn a_replacement_leaves_nothing_of_the_old() {
     let catalog = Catalog::default();
