@@ -20,7 +20,7 @@ RUN --mount=type=cache,target=/usr/local/cargo/registry \
             | xargs -I NAME cp /tmp/main.rs "$package/benches/NAME.rs"; \
     done \
     && touch src/main.rs src/lib.rs crates/*/src/lib.rs \
-    && cargo build --release --locked --features full --bin akin \
+    && cargo build --release --locked --features full --config packaging/profile.toml --bin akin \
     && bash packaging/image-root.sh target/release/akin /image
 
 # The command, glibc and the certificates of the authorities: no shell, no package manager, nothing setuid.

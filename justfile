@@ -64,7 +64,7 @@ test-archive:
 # The image with a release binary: its size, and a server in it (root, buildah, podman, runc). Its first stage, which
 # builds that binary in a container, is left out: `docker build .` has it.
 image:
-    cargo build --release --locked --features full --bin akin
+    cargo build --release --locked --features full --config packaging/profile.toml --bin akin
     sudo bash packaging/test-image.sh target/release/akin 60
 
 # Kubernetes' schemas, alert rules, Dockerfile, workflows, unit and manual pages.
@@ -86,11 +86,11 @@ bench FILE="":
     cargo bench -p akin-core --bench index -- {{FILE}}
     cargo bench -p akin-core --bench scan
     cargo bench -p akin-core --bench join
-    cargo bench --bench storage
-    cargo bench --bench start
-    cargo bench --bench crowd
-    cargo bench --bench http
-    cargo bench --bench nearest
+    cargo bench --features jemalloc --bench storage
+    cargo bench --features jemalloc --bench start
+    cargo bench --features jemalloc --bench crowd
+    cargo bench --features jemalloc --bench http
+    cargo bench --features jemalloc --bench nearest
 
 # What a running server finds of a corpus imported into it, against brute force.
 recall FILE URL="http://127.0.0.1:2546":

@@ -18,9 +18,9 @@ if ! cat bench/requirements*.txt | cmp -s - "$venv/requirements.txt"; then
     cat bench/requirements*.txt > "$venv/requirements.txt"
 fi
 
-cargo build --locked --profile "$profile" --bin akin
+cargo build --locked --profile "$profile" --config packaging/profile.toml --features full --bin akin
 # The same directory for both, so that dependencies which they share are built once.
-cargo build --locked --profile "$profile" --manifest-path bench/Cargo.toml --target-dir target
+cargo build --profile "$profile" --manifest-path bench/Cargo.toml --target-dir target
 task=run
 if [ "${1-}" = scale ]; then
     task=scale

@@ -15,7 +15,7 @@ build=build strip=strip run=("$akin")
 if [ "$processor" != "$(uname -m)" ]; then
     build=zigbuild strip=$processor-linux-gnu-strip run=("qemu-$processor" "$akin")
 fi
-cargo $build --release --locked --features full --bin akin --target "$target"
+cargo $build --release --locked --features full --config packaging/profile.toml --bin akin --target "$target"
 $strip "$akin"
 
 mkdir -p target/archive

@@ -3,6 +3,6 @@
 # cargo-deb`.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-cargo build --release --locked --features full --bin akin
+cargo build --release --locked --features full --config packaging/profile.toml --bin akin
 bash packaging/documentation.sh target/packaging target/release/akin
 cargo deb --locked --no-build

@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
-# Everything that must hold before a change goes in. Installs what it needs on a bare Debian with Rust.
+# Everything that must hold before a change goes in: the test command of README.md, and beside it
+# lints, documentation and the scripts. Installs what it needs on a bare Debian with Rust. It goes on
+# after a failure, and fails at its end.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 need=()
 command -v cc > /dev/null || need+=(gcc libc6-dev)
-command -v make > /dev/null || need+=(make) # jemalloc
 command -v curl > /dev/null || need+=(curl)
 python3 -c 'import ensurepip, venv' 2> /dev/null || need+=(python3 python3-venv) # schemathesis
 command -v node > /dev/null || need+=(nodejs) # clients/js
@@ -27,6 +28,12 @@ export AKIN_TEST_NOT_RUN=$PWD/target/not-run.txt
 mkdir -p target
 : > "$AKIN_TEST_NOT_RUN"
 
+failed=()
+check() { # COMMAND...
+    echo "-- $*"
+    "$@" || failed+=("$*")
+}
+
 # What runs beside something else writes into a file, which is shown when it is waited for.
 declare -A beside
 outputs=$(mktemp -d)
@@ -37,12 +44,10 @@ run_beside() { # NAME COMMAND...
     beside[$1]=$!
 }
 wait_for() { # NAME
-    local status=0
-    wait "${beside[$1]}" || status=$?
+    wait "${beside[$1]}" || failed+=("$1")
     unset "beside[$1]"
     echo "== $1"
     cat "$outputs/$1"
-    return $status
 }
 end() {
     for group in "${beside[@]}"; do kill -- "-$group" 2> /dev/null || true; done
@@ -53,37 +58,44 @@ trap end EXIT
 
 scripts=(deploy clients generators schemathesis join console)
 install_tools() {
-    for script in "${scripts[@]}"; do bash "tests/$script.sh" install; done
+    failed=()
+    for script in "${scripts[@]}"; do check bash "tests/$script.sh" install; done
+    end_with_failures
 }
-# `--examples`, of which there are none, turns on the features of the tests: so what clippy has
-# checked of the dependencies serves here, too.
-document_and_run_the_rest() {
-    RUSTDOCFLAGS="-D warnings" cargo doc --locked --all-features --no-deps --document-private-items --lib --examples
-    for script in "${scripts[@]}"; do
-        echo "-- tests/$script.sh"
-        bash "tests/$script.sh"
-    done
+# `--examples`, of which there are none, turns on the features of the tests: so what has been checked
+# of the dependencies serves for all three.
+lint_and_document() {
+    check cargo clippy --locked --workspace --all-features --all-targets -- -D warnings
+    check cargo clippy --locked --no-default-features --lib --bins --examples -- -D warnings
+    check env RUSTDOCFLAGS="-D warnings" cargo doc --locked --workspace --all-features --no-deps \
+        --document-private-items --lib --examples
+    # It takes minutes to build, so it is not installed here; `just deny` says how.
+    if cargo deny --version > /dev/null 2>&1; then
+        check cargo deny --locked check bans licenses sources
+    fi
+}
+run_the_rest() {
+    failed=()
+    lint_and_document
+    for script in "${scripts[@]}"; do check bash "tests/$script.sh"; done
+    end_with_failures
+}
+end_with_failures() {
+    [ ${#failed[@]} = 0 ] || printf 'failed: %s\n' "${failed[@]}"
+    [ ${#failed[@]} = 0 ]
 }
 
-cargo fmt --check
+check cargo fmt --check
 run_beside "tools" install_tools
-# One command for both packages: they then share the dependencies that they check.
-cargo clippy --locked --all-features --workspace --all-targets -- -D warnings
-# Without the optional parts, too.
-cargo clippy --locked --no-default-features --lib --bins -- -D warnings
-# It takes minutes to build, so it is not installed here; `just deny` says how.
-if cargo deny --version > /dev/null 2>&1; then
-    cargo deny --locked check bans licenses sources
-fi
-cargo test --locked --all-features --no-run
+cargo test --workspace --all-features --no-run
 wait_for "tools"
-
 # Neither keeps two cores busy.
-run_beside "docs and scripts" document_and_run_the_rest
-cargo test --locked --all-features --no-fail-fast
-wait_for "docs and scripts"
+run_beside "lints, documentation and scripts" run_the_rest
+check cargo test --workspace --all-features
+wait_for "lints, documentation and scripts"
 
 if [ -s "$AKIN_TEST_NOT_RUN" ]; then
     echo "$(wc -l < "$AKIN_TEST_NOT_RUN") tests were not run:"
     sort "$AKIN_TEST_NOT_RUN"
 fi
+end_with_failures

@@ -62,8 +62,8 @@ sed -n '/^  deploy:/,$p' .github/workflows/ci.yml | grep -q 'cargo build .*--bin
 ! grep -rn --include='*.sh' --exclude=check-unit.sh -e '--offline=true' packaging \
     || fault "systemd-analyze is not asked first whether it has that option"
 for built in Dockerfile packaging/deb.sh packaging/archive.sh; do
-    grep -qE 'cargo (build|\$build) --release --locked --features full ' $built \
-        || fault "$built: a released binary has every feature"
+    grep -qE 'cargo (build|\$build) --release --locked --features full --config packaging/profile.toml ' $built \
+        || fault "$built: a released binary has every feature, and packaging/profile.toml"
 done
 synopsis=$(sed -n 's/^description = "\(.*\)"/\1/p' Cargo.toml | head -1)
 [ ${#synopsis} -lt 80 ] || fault "Cargo.toml: the description wraps into the package's synopsis"

@@ -22,8 +22,10 @@ use writer::{State, Writer};
 
 const KILLS: usize = 50;
 const WRITERS: u64 = 16;
+/// A kill comes after so many acknowledgements at most, a few of which are in a snapshot.
+const ACKNOWLEDGED_MAX: usize = 100;
 /// Acknowledgements between snapshots.
-const SNAPSHOT_EVERY: usize = 30;
+const SNAPSHOT_EVERY: usize = 10;
 
 /// If a write were acknowledged before its transaction is in the log, or applied to a snapshot that
 /// the log does not reach back to, a kill would lose it: documents would be missing after the
@@ -41,7 +43,7 @@ fn killed_server_keeps_every_acknowledged_write() {
     let server = Server::start(dir.path());
     check(&server, &mut writers);
     let documents: usize = writers.iter().map(|writer| writer.states.len()).sum();
-    assert!(documents > KILLS * 20, "the load was no load: {documents} documents");
+    assert!(documents > KILLS * 10, "the load was no load: {documents} documents");
     assert!(
         from_snapshot > KILLS / 2,
         "{from_snapshot} starts went through a snapshot and the log"
@@ -70,7 +72,7 @@ fn killed_server_removes_expired_documents_after_the_start() {
 /// has it write snapshots meanwhile.
 fn write_until_killed(mut server: Server, writers: &mut [Writer], kill: usize) {
     let (acknowledge, acknowledged) = mpsc::channel();
-    let enough = 1 + (kill * 7_919) % 400;
+    let enough = 1 + (kill * 7_919) % ACKNOWLEDGED_MAX;
     thread::scope(|scope| {
         for writer in writers.iter_mut() {
             let (url, acknowledge) = (server.url.clone(), acknowledge.clone());

@@ -49,7 +49,7 @@ impl Writer {
     /// The documents that were there at the last look and were written lately.
     pub fn recent(&self) -> impl Iterator<Item = (&String, &String)> {
         let there = self.states.iter().rev();
-        there.filter_map(|(id, state)| Some((id, state.0[0].as_ref()?))).take(10)
+        there.filter_map(|(id, state)| Some((id, state.0[0].as_ref()?))).take(3)
     }
 
     /// Of five steps, three create, one replaces and one removes what was created before.
