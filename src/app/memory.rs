@@ -1,4 +1,5 @@
-//! The memory of requests, connections and caches: by default a share of the process's memory limit.
+//! The memory of requests, connections and caches: by default a share of the process's memory
+//! limit.
 
 use std::path::Path;
 use std::sync::Arc;

@@ -52,10 +52,9 @@ pub async fn bind(settings: &ServerSettings) -> Result<TcpListener, AppError> {
     TcpListener::bind(&address).await.map_err(refused)
 }
 
-/// Serves until `shutdown` completes, and for `shutdown_delay_ms` more, in which it answers that it is
-/// not ready; then lets requests finish and closes the stores. While the stores open it answers that
-/// it is not ready, too. Reads keys and certificates again with each signal
-/// of `reload`.
+/// Serves until `shutdown` completes, and for `shutdown_delay_ms` more, in which it answers that it
+/// is not ready; then lets requests finish and closes the stores. While the stores open it answers
+/// that it is not ready, too. Reads keys and certificates again with each signal of `reload`.
 ///
 /// # Errors
 /// `Unprotected`, `Keys` or `Tls`; a store cannot be opened or closed, or goes out of service; or

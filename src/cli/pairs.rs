@@ -23,10 +23,10 @@ use akin_core::scheme::{Kind, Threshold};
 
 /// Write every pair of near-duplicates in files, or of a server: id, id, Jaccard similarity
 ///
-/// A pair on each line, its columns separated by tabs, the lower id first; each pair once. Numbers in
-/// ids are compared as numbers. With the settings of records the third column is the points. If pairs
-/// may be missing, the last lines say so: they begin with #, or of JSON are an object with the only
-/// member "summary".
+/// A pair on each line, its columns separated by tabs, the lower id first; each pair once. Numbers
+/// in ids are compared as numbers. With the settings of records the third column is the points. If
+/// pairs may be missing, the last lines say so: they begin with #, or of JSON are an object with
+/// the only member "summary".
 ///
 /// With --url the documents of a collection are exported and compared here, so that the server
 /// does no more than for `akin export`.

@@ -143,7 +143,7 @@ fn each_mode_finds_its_pairs() {
 #[test]
 fn numbers_in_ids_of_pairs_are_compared_as_numbers() {
     let corpus = Corpus::new();
-    let text = (0..40).map(|word| format!("w{word} ")).collect::<String>();
+    let text = (0..40).map(|word| format!("w{word} ")).collect::<Vec<_>>().concat();
     let line = |id: &str, text: &str| json!({"id": id, "text": text}).to_string();
     let lines = [line("p10", &text), line("p9", &text), line("p100", &(text.clone() + "end"))];
     let docs = corpus.write("pages.jsonl", &lines.join("\n"));

@@ -148,7 +148,7 @@ pub fn add_large(client: &Client, id: usize) -> u16 {
 
 /// Adds documents until the disk refuses them; how many.
 fn fill(client: &Client) -> usize {
-    (0..).find(|&id| add_large(client, id) == 507).unwrap()
+    (0..100_000).find(|&id| add_large(client, id) == 507).unwrap()
 }
 
 /// Room came back only after a restart, a snapshot of a full disk took of the reserve, and with a

@@ -180,8 +180,8 @@ async fn the_search_at_arrival_is_charged() {
     let dear = document("dear", 50_000);
     let refused = app.post_json(&format!("{add}&passages=true"), dear.clone()).await;
     refused.problem(422, "request_too_costly");
-    let lines: String =
-        (0..20).map(|at| format!("{}\n", document(&format!("d{at}"), 900))).collect();
+    let lines = (0..20).map(|at| format!("{}\n", document(&format!("d{at}"), 900)));
+    let lines = lines.collect::<Vec<_>>().concat();
     let lines = format!("{lines}{dear}\n");
     let answer = app.post(&format!("{add}&passages=true"), NDJSON, lines).await;
     let answer = std::str::from_utf8(&answer.body).unwrap().to_owned();

@@ -42,7 +42,9 @@ fn between<'a>(text: &'a str, begin: &str, end: char) -> Vec<&'a str> {
 fn named_log_lines_are_written_somewhere() {
     let read = |page: &str| fs::read_to_string(super::root().join(page)).unwrap();
     let mut written = String::new();
-    sources(&super::root().join("src"), &mut written);
+    for folder in ["src", "crates/akin-engine/src"] {
+        sources(&super::root().join(folder), &mut written);
+    }
 
     let operations = read("docs/operations.md");
     let (_, failures) = operations.split_once("## Failures").unwrap();

@@ -210,7 +210,8 @@ impl Budget {
     }
 
     /// The share of a client: its requests may hold `percent` of the memory that caches and
-    /// connections leave, but at least `bytes_min`, and may cause `CLIENT_DEAR_REQUESTS` times the work
+    /// connections leave, but at least `bytes_min`, and may cause `CLIENT_DEAR_REQUESTS` times the
+    /// work
     /// `cost_max` of one request (0: any). With 100 percent nothing is limited.
     #[must_use]
     pub fn client_share(&self, percent: u32, bytes_min: usize, cost_max: u64) -> Arc<ClientShare> {
@@ -337,10 +338,10 @@ impl Reservation {
         self
     }
 
-    /// Another reservation, empty, for one of the documents for which this one reserves: it may hold
-    /// as much as one request, even if this one may hold more, and cause as much work. The work does
-    /// not count towards the client's: many documents of one request are searched for, a few at a
-    /// time, and clients take turns.
+    /// Another reservation, empty, for one of the documents for which this one reserves: it may
+    /// hold as much as one request, even if this one may hold more, and cause as much work. The
+    /// work does not count towards the client's: many documents of one request are searched for, a
+    /// few at a time, and clients take turns.
     #[must_use]
     pub fn of_one_request(&self) -> Self {
         let mut of_request = self.budget.reservation(self.purpose);
@@ -384,8 +385,8 @@ pub fn decoded_json_bytes(json: &[u8]) -> usize {
     json.len().saturating_mul(2).saturating_add(values)
 }
 
-/// An upper bound of the values in JSON, except for a value that is all of it: each follows a comma,
-/// a bracket or a brace.
+/// An upper bound of the values in JSON, except for a value that is all of it: each follows a
+/// comma, a bracket or a brace.
 #[must_use]
 pub fn json_values(json: &[u8]) -> usize {
     memchr::memchr3_iter(b',', b'[', b'{', json).count()

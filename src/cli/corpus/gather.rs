@@ -233,7 +233,7 @@ impl Gatherer<'_> {
         match analysed {
             Analysed::Invalid { .. } if copies => self.outcomes.push(RecordOutcome::Copied),
             Analysed::Invalid { .. } | Analysed::Short => {
-                self.outcomes.push(RecordOutcome::LeftOut)
+                self.outcomes.push(RecordOutcome::LeftOut);
             }
             Analysed::Document { analysis: None, .. } if self.screening.drop_empty => {
                 self.outcomes.push(RecordOutcome::LeftOut);

@@ -125,8 +125,8 @@ impl Sender<'_> {
     }
 }
 
-/// How long to wait for the next try; `None` if that is longer than `left`. Clients that were refused
-/// at the same time must not all come back at the same time, so a random share is added.
+/// How long to wait for the next try; `None` if that is longer than `left`. Clients that were
+/// refused at the same time must not all come back at the same time, so a random share is added.
 fn pause(named: Option<Duration>, wait: Duration, left: Duration, share: f64) -> Option<Duration> {
     let least = named.unwrap_or(wait / 2);
     let spread = named.unwrap_or_default().max(wait) / 2;

@@ -88,7 +88,8 @@ pub fn check_preflight(
 fn not_of_pages(what: &str, name: &str) -> Problem {
     let headers = HEADERS.map(|header| header.to_string()).join(", ");
     let detail = format!(
-        "a web page wants to send {what} '{name}': pages may send GET, POST, PUT, PATCH and DELETE, \
+        "a web page wants to send {what} '{name}': pages may send GET, POST, PUT, \
+         PATCH and DELETE, \
          and the headers {headers}"
     );
     Problem::new(Code::ForeignOrigin, detail)

@@ -6,8 +6,8 @@
 //!
 //! A separate task, in the background, drives the work rather than the reader of the results: a
 //! document that has arrived delays near-duplicates that arrive after it, so it must be completed
-//! however slowly the client reads. Backpressure comes from [`intake`](super::intake), which accepts no more documents while
-//! enough results are unread.
+//! however slowly the client reads. Backpressure comes from [`intake`](super::intake), which
+//! accepts no more documents while enough results are unread.
 
 use std::io;
 use std::sync::Arc;

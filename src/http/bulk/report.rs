@@ -87,8 +87,8 @@ pub enum ErrorStatus {
 #[derive(Serialize, ToSchema)]
 pub struct CountedErrors {
     status: CountedStatus,
-    /// The first and the last document that failed without a result of its own; those in between that
-    /// have no result failed, too.
+    /// The first and the last document that failed without a result of its own; those in between
+    /// that have no result failed, too.
     first_line: u64,
     last_line: u64,
     /// The number of documents that failed without a result of their own.

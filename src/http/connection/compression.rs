@@ -1,7 +1,7 @@
 //! Compressed answers.
 //!
-//! An encoder takes megabytes until the last byte of its answer is read, so they are reserved. Where
-//! the budget has no room for them, the answer is sent uncompressed.
+//! An encoder takes megabytes until the last byte of its answer is read, so they are reserved.
+//! Where the budget has no room for them, the answer is sent uncompressed.
 
 use axum::body::Body;
 use axum::extract::{Request, State};

@@ -3,8 +3,8 @@
 //! A gzip body may have several members and a zstd body several frames, as files have that were
 //! compressed in parts: all of them are read. A body in which anything else follows is unreadable.
 //!
-//! The memory of a decoder is reserved. A zstd frame names the size of its window, which the decoder
-//! allocates, so the size has a limit.
+//! The memory of a decoder is reserved. A zstd frame names the size of its window, which the
+//! decoder allocates, so the size has a limit.
 
 use std::io;
 

@@ -21,7 +21,8 @@ const BYTES_MAX: usize = 64 << 20;
 /// The most bytes that are read of a refused head.
 const HEAD_REST_BYTES_MAX: u64 = 1 << 20;
 
-/// The longest pause in a refused body, and the longest time for a refused head. A client that is still writing makes no pauses.
+/// The longest pause in a refused body, and the longest time for a refused head. A client that is
+/// still writing makes no pauses.
 const IDLE_MAX: Duration = Duration::from_secs(2);
 
 /// The body of a request. The rest that its handler leaves is read after the handler, so that the

@@ -10,8 +10,8 @@ use utoipa::ToSchema;
 /// From which time on a request is slow.
 const SLOW: Duration = Duration::from_secs(1);
 
-/// Lines in a second, unless all requests are logged. While clients are refused there may be as many
-/// as requests.
+/// Lines in a second, unless all requests are logged. While clients are refused there may be as
+/// many as requests.
 const LINES_PER_S_MAX: u64 = 10;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]

@@ -43,8 +43,9 @@ const RESERVE_HEADER_TIMEOUT: Duration = Duration::from_secs(1);
 /// At most `connections_max` connections are open. For a further connection the server closes the
 /// longest idle connection; if no connection is idle, the new connection is of the
 /// [reserve](CONNECTIONS_RESERVE) and answers probes. Beyond these, connections wait in the
-/// listener's queue. A head of more than [`HEAD_BYTES_MAX`] is answered 431. A connection that does not
-/// complete a request head within `header_timeout_ms` is closed, and so is a connection with a client that reads nothing of an answer for
+/// listener's queue. A head of more than [`HEAD_BYTES_MAX`] is answered 431. A connection that does
+/// not complete a request head within `header_timeout_ms` is closed, and so is a connection with a
+/// client that reads nothing of an answer for
 /// `body_idle_timeout_ms`. An address has a share of the connections; for a further connection its
 /// own longest idle connection is closed.
 pub async fn serve(
@@ -225,7 +226,9 @@ impl Connection {
                     served = &mut connection => break served,
                     () = opened.closing(), if !is_closing => is_closing = true,
                     // An answer may still have to be written, and a request may just have come.
-                    () = tokio::time::sleep(CLOSING), if is_closing => if opened.is_idle() { return },
+                    () = tokio::time::sleep(CLOSING), if is_closing => {
+                        if opened.is_idle() { return }
+                    }
                     _ = stopping.changed(), if !is_stopping => {
                         is_stopping = true;
                         connection.as_mut().graceful_shutdown();

@@ -133,8 +133,8 @@ impl IntoResponse for Problem {
     }
 }
 
-/// Turns every error response, whichever layer it comes from, into a problem with a body, which also
-/// has the problem as an extension.
+/// Turns every error response, whichever layer it comes from, into a problem with a body, which
+/// also has the problem as an extension.
 pub fn render(response: Response, request_id: &str) -> Response {
     let status = response.status();
     let problem = match response.extensions().get::<Problem>() {

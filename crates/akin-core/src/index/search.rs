@@ -47,6 +47,7 @@ pub(super) struct ShortlistedSet {
     pub keys_shared: u32,
 }
 
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own about the search")]
 struct Shortlist {
     sets: Vec<ShortlistedSet>,
     /// Number of distinct entries under the keys.
@@ -271,8 +272,8 @@ impl Index {
     }
 }
 
-/// Keeps the entries that were found under the most keys, at most so many. Returns whether some were
-/// left out.
+/// Keeps the entries that were found under the most keys, at most so many. Returns whether some
+/// were left out.
 fn cut_to_most_shared(seen: &mut Vec<Seen>, max: usize) -> bool {
     if seen.len() <= max {
         return false;

@@ -37,8 +37,8 @@ pub struct Comparison {
     pub passages: Vec<Passage>,
     /// The number of words of the longest run.
     pub longest: usize,
-    /// The number of words of the probe in runs of passages, without the words between the runs, and
-    /// the number of all its words.
+    /// The number of words of the probe in runs of passages, without the words between the runs,
+    /// and the number of all its words.
     pub of_probe: Share,
     /// The same for the match.
     pub of_match: Share,

@@ -123,8 +123,8 @@ impl<'a> PassageSearch<'a> {
         }
     }
 
-    /// Takes the candidates first that may share the largest part of their own words, instead of the
-    /// most words: a short text that the probe has as a whole comes before a long text.
+    /// Takes the candidates first that may share the largest part of their own words, instead of
+    /// the most words: a short text that the probe has as a whole comes before a long text.
     #[must_use]
     pub fn by_share_of_match(mut self) -> Self {
         let mut entries: Vec<CandidateEntry> = self.entries.collect();
@@ -156,8 +156,8 @@ impl<'a> PassageSearch<'a> {
         group
     }
 
-    /// Takes a candidate back that the caller does not compare, as it wants none of its documents: the
-    /// candidate counts towards no limit.
+    /// Takes a candidate back that the caller does not compare, as it wants none of its documents:
+    /// the candidate counts towards no limit.
     pub fn pass_over(&mut self, candidate: &Candidate) {
         self.compared -= 1;
         self.words_left += candidate.words;

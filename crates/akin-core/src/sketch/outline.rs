@@ -105,7 +105,8 @@ mod tests {
     proptest! {
         #[test]
         fn the_bound_is_at_most_the_edit_distance(
-            a in "[a-eé0-3 ]{0,40}", b in "[a-eé0-3 ]{0,40}", cut in 0..40_usize, added in "[a-c]{0,4}",
+            a in "[a-eé0-3 ]{0,40}", b in "[a-eé0-3 ]{0,40}",
+            cut in 0..40_usize, added in "[a-c]{0,4}",
         ) {
             let near: String = a.chars().take(cut).chain(added.chars())
                 .chain(a.chars().skip(cut + 1)).collect();

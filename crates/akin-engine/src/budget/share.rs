@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use super::Exhausted;
 
-/// A request may hold a tenth of the budget, so that an expensive request leaves room for others: the
-/// caches take half, and four expensive requests fit beside the caches.
+/// A request may hold a tenth of the budget, so that an expensive request leaves room for others:
+/// the caches take half, and four expensive requests fit beside the caches.
 pub(super) const SHARE_DIVISOR: usize = 10;
 
 /// Where a tenth is less, a request may hold as much as comparing or returning one document of the

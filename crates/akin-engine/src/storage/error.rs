@@ -78,7 +78,8 @@ pub enum StorageError {
 
     /// The disk is too full for a further file beside the reserve.
     #[error(
-        "{what} needs {needed_bytes} bytes free, with the reserve (storage.disk_free_min_bytes), but \
+        "{what} needs {needed_bytes} bytes free, with the reserve \
+         (storage.disk_free_min_bytes), but \
          the disk of {} has only {free_bytes}", dir.display()
     )]
     NoRoom { what: &'static str, dir: PathBuf, needed_bytes: u64, free_bytes: u64 },

@@ -74,14 +74,8 @@ impl Room {
         if log == 0 || free >= needed.saturating_add(log) {
             return Some(free);
         }
-        self.try_truncating_log(connection);
+        try_truncating_log(connection);
         self.free_bytes()
-    }
-
-    fn try_truncating_log(&self, connection: &Connection) {
-        if let Err(error) = truncate_log(connection) {
-            tracing::debug!(%error, "the write-ahead log could not be truncated");
-        }
     }
 
     pub fn free_bytes(&self) -> Option<u64> {
@@ -115,7 +109,7 @@ impl Room {
         let step_bytes = u64::from(STEP_PAGES) * before.page_bytes;
         let free = self.free_beside_log(connection, self.min_bytes / 2 + 2 * step_bytes);
         if self.log_bytes() > WAL_BYTES_MAX {
-            self.try_truncating_log(connection);
+            try_truncating_log(connection);
         }
         if self.log_bytes() > WAL_BYTES_MAX || free.is_some_and(|free| free < 2 * step_bytes) {
             self.give_back_at = Some(Instant::now() + RETRY);
@@ -148,6 +142,12 @@ fn step(connection: &Connection) -> Result<(), StorageError> {
     let mut moved = statement.query([])?;
     while moved.next()?.is_some() {}
     Ok(())
+}
+
+fn try_truncating_log(connection: &Connection) {
+    if let Err(error) = truncate_log(connection) {
+        tracing::debug!(%error, "the write-ahead log could not be truncated");
+    }
 }
 
 /// Copies the log into the database and truncates it, as far as reads permit, without waiting for

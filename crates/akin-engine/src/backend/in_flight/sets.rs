@@ -1,8 +1,8 @@
 //! The distinct sets in flight, by key.
 //!
-//! Documents with equal sets share one entry, as in the index. A bounded number of sets is examined,
-//! the earliest of each key first, so that the cost of a document does not grow with the number of
-//! near-duplicates in flight.
+//! Documents with equal sets share one entry, as in the index. A bounded number of sets is
+//! examined, the earliest of each key first, so that the cost of a document does not grow with the
+//! number of near-duplicates in flight.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, HashMap};

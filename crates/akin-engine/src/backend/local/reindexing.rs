@@ -63,7 +63,7 @@ impl Reindexing for Local {
             true => Ok(()),
             false => {
                 self.write(writes, move |_sequence| {
-                    memory.put_new(&durable.iter().collect::<Vec<_>>())
+                    memory.put_new(&durable.iter().collect::<Vec<_>>());
                 })
                 .await
             }

@@ -151,7 +151,8 @@ impl Collections {
         Ok(collection)
     }
 
-    /// The bytes of the disk that are free, and the reserve of them (`disk_free_min_bytes`). Blocks.
+    /// The bytes of the disk that are free, and the reserve of them (`disk_free_min_bytes`).
+    /// Blocks.
     pub fn disk(&self) -> Option<(u64, u64)> {
         let free = free_bytes(&self.root).ok()?;
         Some((free, self.settings.store.disk_free_min_bytes))

@@ -100,9 +100,9 @@ impl Engine {
 
     /// The second step: the documents arrive in this order before the call returns. Of two
     /// near-duplicates, and of two documents with the same id, the document that arrives first is
-    /// the earlier document. The future looks up the near-duplicates, stores the documents, and ends
-    /// once they are durable. Dropping it before the write begins leaves nothing behind; otherwise,
-    /// it must be polled to completion: later documents may be waiting for these.
+    /// the earlier document. The future looks up the near-duplicates, stores the documents, and
+    /// ends once they are durable. Dropping it before the write begins leaves nothing behind;
+    /// otherwise, it must be polled to completion: later documents may be waiting for these.
     ///
     /// # Errors
     /// For each document `PointsWanted`, `NoPointsWanted`, `PointsOutOfRange`, `OverBudget` (it is

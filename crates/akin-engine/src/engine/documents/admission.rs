@@ -114,7 +114,7 @@ mod tests {
             of: ContainedOf::Probe,
         };
         let options = AddOptions { check: false, passages: Some(check), ..AddOptions::default() };
-        let shared = (0..20).map(|at| format!("shared{at} ")).collect::<String>();
+        let shared = (0..20).map(|at| format!("shared{at} ")).collect::<Vec<_>>().concat();
         let document = |number: u32| {
             let content = Content::Text(format!("{shared}{name}{number}"));
             let id = DocumentId::new(format!("{name}/{number}")).unwrap();

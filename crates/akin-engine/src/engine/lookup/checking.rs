@@ -65,9 +65,9 @@ impl Checking {
         self.scored.len() > query.limit || self.has_end()
     }
 
-    /// The list ends once `checked_max` candidates were checked and most of them did not match, once
-    /// the decoys have taken their share of work, or once `filtered_max` documents were filtered.
-    /// That is the same place for any limit.
+    /// The list ends once `checked_max` candidates were checked and most of them did not match,
+    /// once the decoys have taken their share of work, or once `filtered_max` documents were
+    /// filtered. That is the same place for any limit.
     fn has_end(&self) -> bool {
         let is_end_of_decoys =
             self.decoys >= self.checked_max && self.decoy_shingles >= DECOY_SHINGLES_MAX;
@@ -153,7 +153,8 @@ pub(super) fn cut_members(candidates: &mut Vec<Candidate>, room: &mut usize) -> 
 
 impl Engine {
     /// Checks the candidates of a search block by block, best agreement of sketches first, until
-    /// [`Checking::is_over`]. `left_out`: no candidate that was compared but not found agrees better.
+    /// [`Checking::is_over`]. `left_out`: no candidate that was compared but not found agrees
+    /// better.
     pub(super) async fn check_blocks(
         &self,
         query: &Query<'_>,

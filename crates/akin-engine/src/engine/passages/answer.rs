@@ -139,8 +139,8 @@ pub struct PassageShares {
 pub struct SharedPassage {
     pub probe: PassagePlace,
     pub r#match: PassagePlace,
-    /// Pairs of equal words, in order: a word of either part is in one pair at most. So where one of
-    /// the texts repeats words that the other has once, `words_shared` can be more.
+    /// Pairs of equal words, in order: a word of either part is in one pair at most. So where one
+    /// of the texts repeats words that the other has once, `words_shared` can be more.
     pub words_equal: usize,
 }
 

@@ -369,7 +369,9 @@ impl State {
         }
         // Noted as well, as the cluster may be dissolved.
         let first = self.cluster(cluster).and_then(Cluster::representative).map(|of| of.ordinal);
-        first.into_iter().for_each(|first| self.note(ClusterNote::Document(first)));
+        if let Some(first) = first {
+            self.note(ClusterNote::Document(first));
+        }
         self.note_renamed(cluster, before.as_ref());
         for of in [new, cluster] {
             if self.cluster(of).is_some_and(|of| of.members.len() < 2) {

@@ -342,7 +342,8 @@ fn a_clustered_document_takes_some_bytes() {
 }
 
 /// Whichever of two clusters has the lower id, the notes of their merger are no more than the
-/// smaller cluster has documents; and of a document with the lowest id there is a note of the whole.
+/// smaller cluster has documents; and of a document with the lowest id there is a note of the
+/// whole.
 #[test]
 fn the_notes_of_a_merger_are_no_more_than_the_smaller_cluster() {
     for (small, large) in [(0, 100), (1_000, 100)] {

@@ -10,6 +10,9 @@ use crate::budget::Exhausted;
 use crate::document::Ordinal;
 use crate::stored::DocumentDetails;
 
+/// Whether a document is selected, or that the request has no work left.
+type Selects = dyn Fn(&DocumentDetails) -> Result<bool, Exhausted> + Send + Sync;
+
 /// Selects documents by their details.
 #[derive(Clone)]
 pub struct PassageFilter {
@@ -18,7 +21,7 @@ pub struct PassageFilter {
     /// Whether documents without metadata are examined: otherwise none of them is selected.
     pub takes_no_metadata: bool,
     /// Whether a document is selected. Charges the work to the request.
-    pub selects: Arc<dyn Fn(&DocumentDetails) -> Result<bool, Exhausted> + Send + Sync>,
+    pub selects: Arc<Selects>,
 }
 
 /// The documents that a filter has examined.
