@@ -44,7 +44,9 @@ def akin(*arguments: str) -> str:
 
 def akin_pairs(mode: str) -> list[tuple[str, ...]]:
     lines = akin("pairs", "docs.jsonl", "--mode", mode, "--threshold", "0.8").splitlines()
-    return sorted(tuple(line.split("\t")) for line in lines if not line.startswith("#"))
+    # The ids of a pair are in the natural order of numbers, and in the order of bytes in SQL.
+    rows = [line.split("\t") for line in lines if not line.startswith("#")]
+    return sorted((*sorted(ids), resemblance) for *ids, resemblance in rows)
 
 
 def akin_clusters() -> dict[str, str]:

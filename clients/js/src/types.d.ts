@@ -1005,6 +1005,19 @@ export type OnDuplicate = "keep" | "skip";
  */
 export type Order = "stored" | "id";
 
+/**
+ * Two probes to compare. Options may stand in the query instead; an option that stands in both
+ * must have the same value.
+ */
+export interface Pair {
+  a: Probe;
+  b: Probe;
+  /** Add the shared and differing passages, and the bands with keys that both documents have. */
+  explain?: boolean | null;
+  /** Add further measures. */
+  measures?: string[] | null;
+}
+
 export interface PairContainment {
   /** The share of a's shingles that b has. */
   a_in_b: number;
@@ -1260,19 +1273,6 @@ export interface Probe {
  * up.
  */
 export type ProbeAnswer = Answer | FailedProbe;
-
-/**
- * Two probes to compare. Options may stand in the query instead; an option that stands in both
- * must have the same value.
- */
-export interface ProbePair {
-  a: Probe;
-  b: Probe;
-  /** Add the shared and differing passages, and the bands with keys that both documents have. */
-  explain?: boolean | null;
-  /** Add further measures. */
-  measures?: string[] | null;
-}
 
 /** A probe, or an array of probes. */
 export type Probes = LookupProbe | LookupProbe[];

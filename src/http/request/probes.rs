@@ -117,7 +117,7 @@ pub enum ProbesBody {
 /// must have the same value.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-#[schema(as = ProbePair)]
+#[schema(as = Pair)]
 pub struct PairBody {
     #[schema(value_type = ProbeBody)]
     a: Object<ProbeBody>,

@@ -1058,6 +1058,19 @@ bytes of their ids, so that equal collections are exported alike.
 """
 
 
+class Pair(TypedDict):
+    """Two probes to compare. Options may stand in the query instead; an option that stands in
+    both must have the same value.
+    """
+
+    a: Probe
+    b: Probe
+    explain: NotRequired[Optional[bool]]
+    """Add the shared and differing passages, and the bands with keys that both documents have."""
+    measures: NotRequired[Optional[typing.Collection[str]]]
+    """Add further measures."""
+
+
 class PairContainment(TypedDict):
     a_in_b: float
     """The share of a's shingles that b has."""
@@ -1306,19 +1319,6 @@ class Probe(TypedDict):
     """Ignored, so that documents can be sent as they are."""
     expires_at: NotRequired[Any]
     """Ignored."""
-
-
-class ProbePair(TypedDict):
-    """Two probes to compare. Options may stand in the query instead; an option that stands in
-    both must have the same value.
-    """
-
-    a: Probe
-    b: Probe
-    explain: NotRequired[Optional[bool]]
-    """Add the shared and differing passages, and the bands with keys that both documents have."""
-    measures: NotRequired[Optional[typing.Collection[str]]]
-    """Add further measures."""
 
 
 Probes: TypeAlias = Union[LookupProbe, typing.Collection[LookupProbe]]

@@ -2,7 +2,7 @@
 //!
 //! Its methods are whole operations, never single keys or rows, so that a backend can be this
 //! process ([`Local`]: index and store side by side) or a distributed system. Snapshots, backups
-//! and further operations exist only in some backends: each is a trait of [`capability`], and a
+//! and further operations exist only in some backends: each is a trait of `capability`, and a
 //! [`Backend`] returns its implementation if it has one.
 //!
 //! Adding documents is one call, [`Backend::add`]. Each document gets its number in the order of

@@ -7,7 +7,7 @@
 //! succeed. After any other failure it writes no more, because the state on disk is unknown until
 //! the next start: a failed sync may have lost data that a second sync would seem to make durable.
 //!
-//! Removals free pages inside the database file: [`room`](super::room) counts them as room for
+//! Removals free pages inside the database file: [`room`] counts them as room for
 //! later records, and gives them back to the disk while no command waits.
 //!
 //! Two threads take turns, so that a large group is written while the previous group is being
