@@ -83,6 +83,7 @@ scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 akin="$root/target/debug/akin"
 [ -x "$akin" ] || cargo build --locked --all-features --bin akin
+python3 tests/rules.py "$promtool" "$akin"
 bash packaging/documentation.sh "$scratch" "$akin"
 if command -v groff > /dev/null; then
     warnings=$(groff -man -ww -z -Tutf8 "$scratch"/man/*.1 2>&1)
