@@ -7,6 +7,7 @@ cd "$(dirname "$0")/.."
 
 need=()
 command -v cc > /dev/null || need+=(gcc libc6-dev)
+command -v make > /dev/null || need+=(make) # jemalloc, of the feature `full`
 command -v curl > /dev/null || need+=(curl)
 python3 -c 'import ensurepip, venv' 2> /dev/null || need+=(python3 python3-venv) # schemathesis
 command -v node > /dev/null || need+=(nodejs) # clients/js
