@@ -1,7 +1,7 @@
 //! akin: near-duplicate search as a service.
 //!
-//! Sets, sketches, keys, the index and joins are in the crate [`akin_core`], what server, commands
-//! and clients say to each other in [`akin_model`], collections of documents in [`akin_engine`].
+//! Sets, sketches, keys, the index and joins are in the crate [`akin_core`], types that server
+//! and commands share in [`akin_model`], collections of documents in [`akin_engine`].
 //! The modules in reading order; each uses only those crates and the modules before it
 //! (`tests/architecture.rs` checks that):
 //!

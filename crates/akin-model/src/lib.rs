@@ -1,6 +1,7 @@
-//! What the server, the commands and the clients of akin say to each other.
+//! Types that the server and the commands of akin share.
 //!
-//! Each type is here once: the server writes it, commands read it, and `openapi.yaml` describes it.
+//! Server and commands read and write these types as JSON, and `openapi.yaml` describes them. The
+//! server's other replies are in its own module `http::response`.
 //! The crate has neither I/O nor a clock. In reading order:
 //!
 //! - [`document`]: a document with its id, content, metadata and expiry.

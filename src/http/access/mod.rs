@@ -68,7 +68,7 @@ impl Caller {
         self.0.as_ref().is_none_or(|key| key.covers(collection.as_str()))
     }
 
-    /// For what a call permits only to some of those who may call.
+    /// For a part of a call that needs an action of its own, such as a sketch in an answer.
     ///
     /// # Errors
     /// `not_permitted`

@@ -12,8 +12,8 @@ use crate::engine::{Engine, EngineError, LimitSettings};
 pub(super) const CHECKED_AT_ONCE: usize = 40;
 
 /// Shingles that a lookup compares for candidates that did not match although they should: as many
-/// as are in memory at once, a few milliseconds' work. Who hides a document behind others whose
-/// sketches agree as well has to store that much.
+/// as are in memory at once, a few milliseconds' work. To hide a document, an attacker has to store
+/// decoys with more shingles than these.
 const DECOY_SHINGLES_MAX: usize = SHINGLES_AT_ONCE_MAX;
 
 /// The list of matches of a query, as far as it is complete.
