@@ -1,0 +1,1 @@
+//! Documents of files, and everything done with them without a server.

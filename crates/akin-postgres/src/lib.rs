@@ -1,0 +1,1 @@
+//! The backend over PostgreSQL: documents, sketches and postings in tables, true by transactions.
