@@ -19,6 +19,7 @@ from typing import (
     TypeVar,
     cast,
     get_args,
+    overload,
 )
 from urllib.parse import urlencode, urlsplit
 from urllib.request import getproxies, proxy_bypass
@@ -34,16 +35,21 @@ from .errors import AkinError, ConnectionFailed
 
 P = ParamSpec("P")
 T = TypeVar("T")
+R = TypeVar("R")
 H = TypeVar("H", urllib3.PoolManager, aiohttp.ClientSession)
 
 DEFAULT_URL = "http://127.0.0.1:2546"
 CONNECTIONS_KEPT = 100
 
 
-class _Method(Generic[P, T]):
-    """A method for each of `_calls`, with its parameters and its description."""
+class _Method(Generic[P, R]):
+    """A method of both clients for a function of `_calls`, with its parameters and description.
 
-    def __init__(self, build: Callable[P, T]) -> None:
+    `Client` answers with the result, `AsyncClient` with an awaitable of it; a stream is an iterator
+    of the one and an asynchronous iterator of the other.
+    """
+
+    def __init__(self, build: Callable[P, R]) -> None:
         self.build = build
         self.__doc__ = build.__doc__
 
@@ -64,41 +70,70 @@ class _Method(Generic[P, T]):
             ]
         return signature.replace(parameters=parameters)
 
-    def bind(self, run: Callable[[T], Any]) -> Callable[P, Any]:
+    @overload
+    def __get__(
+        self: _Method[P, Call[T]], client: Client, owner: Optional[type]
+    ) -> Callable[P, T]: ...
+    @overload
+    def __get__(
+        self: _Method[P, Stream[T]], client: Client, owner: Optional[type]
+    ) -> Callable[P, Iterator[T]]: ...
+    @overload
+    def __get__(
+        self: _Method[P, Call[T]], client: AsyncClient, owner: Optional[type]
+    ) -> Callable[P, Awaitable[T]]: ...
+    @overload
+    def __get__(
+        self: _Method[P, Stream[T]], client: AsyncClient, owner: Optional[type]
+    ) -> Callable[P, AsyncIterator[T]]: ...
+    @overload
+    def __get__(self, client: None, owner: Optional[type]) -> Callable[P, Any]: ...
+    def __get__(self, client: Any, owner: Optional[type]) -> Callable[P, Any]:
         @functools.wraps(self.build)
         def method(*args: P.args, **kwargs: P.kwargs) -> Any:
             try:
                 self.signature.bind(*args, **kwargs)
             except TypeError as error:
                 raise TypeError(f"{self.build.__name__}() {error}") from None
-            return run(self.build(*args, **kwargs))
+            if client is None:
+                raise TypeError("call this method of a client, not of the class")
+            built = self.build(*args, **kwargs)
+            return client._call(built) if isinstance(built, Call) else client._stream(built)
 
         method.__signature__ = self.signature  # type: ignore[attr-defined]
         return method
 
 
-class _Call(_Method[P, Call[T]]):
-    def __get__(self, client: Optional[Client], owner: type) -> Callable[P, T]:
-        return self.bind(_unbound if client is None else client._call)
+class _Methods:
+    """The table of the methods, for both clients."""
 
-
-class _Stream(_Method[P, Stream[T]]):
-    def __get__(self, client: Optional[Client], owner: type) -> Callable[P, Iterator[T]]:
-        return self.bind(_unbound if client is None else client._stream)
-
-
-class _AsyncCall(_Method[P, Call[T]]):
-    def __get__(self, client: Optional[AsyncClient], owner: type) -> Callable[P, Awaitable[T]]:
-        return self.bind(_unbound if client is None else client._call)
-
-
-class _AsyncStream(_Method[P, Stream[T]]):
-    def __get__(self, client: Optional[AsyncClient], owner: type) -> Callable[P, AsyncIterator[T]]:
-        return self.bind(_unbound if client is None else client._stream)
-
-
-def _unbound(_: Any) -> Any:
-    raise TypeError("call this method of a client, not of the class")
+    insert = _Method(_calls.insert)
+    query = _Method(_calls.query)
+    query_many = _Method(_calls.query_many)
+    passages = _Method(_calls.passages)
+    passage_matches = _Method(_calls.passage_matches)
+    remove = _Method(_calls.remove)
+    remove_many = _Method(_calls.remove_many)
+    remove_where = _Method(_calls.remove_where)
+    get = _Method(_calls.get)
+    get_many = _Method(_calls.get_many)
+    change = _Method(_calls.change)
+    compare = _Method(_calls.compare)
+    collapse = _Method(_calls.collapse)
+    cluster_of = _Method(_calls.cluster_of)
+    changes = _Method(_calls.changes)
+    count = _Method(_calls.count)
+    pairs = _Method(_calls.pairs)
+    clusters = _Method(_calls.clusters)
+    export = _Method(_calls.export)
+    ids = _Method(_calls.ids)
+    bulk = _Method(_calls.bulk)
+    stats = _Method(_calls.stats)
+    collections = _Method(_calls.collections)
+    create_collection = _Method(_calls.create_collection)
+    describe_collection = _Method(_calls.describe_collection)
+    remove_collection = _Method(_calls.remove_collection)
+    request = _Method(_calls.request)
 
 
 def _is_url(text: str) -> bool:
@@ -174,39 +209,11 @@ class _Settings(Generic[H]):
         return Target(self.url + path + query, headers, self._timeout_s + request.wait_s)
 
 
-class Client(_Settings[urllib3.PoolManager]):
+class Client(_Settings[urllib3.PoolManager], _Methods):
     """A client of akin.
 
     It may be used by several threads, and holds connections until it is closed.
     """
-
-    insert = _Call(_calls.insert)
-    query = _Call(_calls.query)
-    query_many = _Call(_calls.query_many)
-    passages = _Call(_calls.passages)
-    passage_matches = _Stream(_calls.passage_matches)
-    remove = _Call(_calls.remove)
-    remove_many = _Call(_calls.remove_many)
-    remove_where = _Call(_calls.remove_where)
-    get = _Call(_calls.get)
-    get_many = _Call(_calls.get_many)
-    change = _Call(_calls.change)
-    compare = _Call(_calls.compare)
-    collapse = _Call(_calls.collapse)
-    cluster_of = _Call(_calls.cluster_of)
-    changes = _Call(_calls.changes)
-    count = _Call(_calls.count)
-    pairs = _Stream(_calls.pairs)
-    clusters = _Stream(_calls.clusters)
-    export = _Stream(_calls.export)
-    ids = _Stream(_calls.ids)
-    bulk = _Stream(_calls.bulk)
-    stats = _Call(_calls.stats)
-    collections = _Call(_calls.collections)
-    create_collection = _Call(_calls.create_collection)
-    describe_collection = _Call(_calls.describe_collection)
-    remove_collection = _Call(_calls.remove_collection)
-    request = _Call(_calls.request)
 
     def _connect(self) -> urllib3.PoolManager:
         proxy = _proxy(self.url)
@@ -255,36 +262,8 @@ class Client(_Settings[urllib3.PoolManager]):
             wire.close()
 
 
-class AsyncClient(_Settings[aiohttp.ClientSession]):
+class AsyncClient(_Settings[aiohttp.ClientSession], _Methods):
     """`Client` for asyncio: calls are awaited, streams are asynchronous iterators."""
-
-    insert = _AsyncCall(_calls.insert)
-    query = _AsyncCall(_calls.query)
-    query_many = _AsyncCall(_calls.query_many)
-    passages = _AsyncCall(_calls.passages)
-    passage_matches = _AsyncStream(_calls.passage_matches)
-    remove = _AsyncCall(_calls.remove)
-    remove_many = _AsyncCall(_calls.remove_many)
-    remove_where = _AsyncCall(_calls.remove_where)
-    get = _AsyncCall(_calls.get)
-    get_many = _AsyncCall(_calls.get_many)
-    change = _AsyncCall(_calls.change)
-    compare = _AsyncCall(_calls.compare)
-    collapse = _AsyncCall(_calls.collapse)
-    cluster_of = _AsyncCall(_calls.cluster_of)
-    changes = _AsyncCall(_calls.changes)
-    count = _AsyncCall(_calls.count)
-    pairs = _AsyncStream(_calls.pairs)
-    clusters = _AsyncStream(_calls.clusters)
-    export = _AsyncStream(_calls.export)
-    ids = _AsyncStream(_calls.ids)
-    bulk = _AsyncStream(_calls.bulk)
-    stats = _AsyncCall(_calls.stats)
-    collections = _AsyncCall(_calls.collections)
-    create_collection = _AsyncCall(_calls.create_collection)
-    describe_collection = _AsyncCall(_calls.describe_collection)
-    remove_collection = _AsyncCall(_calls.remove_collection)
-    request = _AsyncCall(_calls.request)
 
     def _connect(self) -> aiohttp.ClientSession:
         # By `trust_env` each request would wait for two tasks of other threads.
