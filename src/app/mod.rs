@@ -27,10 +27,9 @@ use tokio::task::spawn_blocking;
 use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at};
 
 use crate::background;
-use crate::config::{Settings, TraceSettings};
+use crate::config::Settings;
 use crate::engine::{Collection, Collections, EngineError, Sample};
 use crate::http::{self, ServerSettings};
-use crate::telemetry;
 
 /// The collections' directory within the data directory.
 const COLLECTIONS: &str = "collections";
@@ -73,7 +72,6 @@ pub async fn run(
     background::start();
     let state = http::AppState::new(settings.server.clone(), keys, metrics);
     let _ = state.request_log.set(http::RequestLog::new(settings.log.requests));
-    trace_requests(&settings.traces, &state);
     if let Some(bytes) = memory::limit() {
         let _ = state.memory_limit.set(bytes);
     }
@@ -109,14 +107,6 @@ async fn announced(shutdown: impl Future<Output = ()>, state: &http::AppState) {
         tracing::info!(delay_ms, "stopping: not ready, connections are still accepted");
         tokio::time::sleep(Duration::from_millis(delay_ms)).await;
     }
-}
-
-/// Spans that wait when the process ends are lost.
-fn trace_requests(settings: &TraceSettings, state: &http::AppState) {
-    let Some(endpoint) = settings.otlp_endpoint.clone() else { return };
-    let (tracer, waiting) = http::Tracer::new(settings.ratio);
-    state.tracer.set(tracer).expect("a server starts once");
-    tokio::spawn(async move { telemetry::export_traces(&endpoint, waiting).await });
 }
 
 async fn close(collections: Option<&Arc<Collections>>) -> Result<(), AppError> {

@@ -4,7 +4,7 @@ mod layers;
 mod settings;
 
 pub use layers::{Fault, Flag, Sources};
-pub use settings::{LogFormat, LogSettings, Settings, TraceSettings};
+pub use settings::{LogFormat, LogSettings, Settings};
 
 use std::fmt;
 use std::path::PathBuf;

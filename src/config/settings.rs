@@ -1,6 +1,5 @@
 use std::path::PathBuf;
 
-use hyper::Uri;
 use serde::{Deserialize, Serialize};
 use tracing_subscriber::filter::Targets;
 use utoipa::ToSchema;
@@ -18,7 +17,6 @@ pub struct Settings {
     pub storage: StorageSection,
     pub collection: CollectionSettings,
     pub log: LogSettings,
-    pub traces: TraceSettings,
 }
 
 impl Default for Settings {
@@ -68,17 +66,6 @@ pub struct LogSettings {
     pub requests: LoggedRequests,
 }
 
-/// Spans of requests for an OpenTelemetry collector.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub struct TraceSettings {
-    /// The address of the collector; without it nothing is traced.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub otlp_endpoint: Option<String>,
-    /// The share of traced requests among requests without a decision of the caller.
-    pub ratio: f64,
-}
-
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum LogFormat {
@@ -115,7 +102,6 @@ impl Settings {
             ("server", self.server.faults()),
             ("storage", self.storage.faults()),
             ("log", self.log.faults()),
-            ("traces", self.traces.faults()),
         ];
         let of = |(section, faults): (&str, Vec<String>)| {
             let section = section.to_owned();
@@ -150,27 +136,6 @@ impl StorageSection {
         }
         faults
     }
-}
-
-impl TraceSettings {
-    fn faults(&self) -> Vec<String> {
-        let mut faults = Vec::new();
-        if let Some(endpoint) = &self.otlp_endpoint
-            && !is_plain_http(endpoint)
-        {
-            let what = "must look like http://127.0.0.1:4318";
-            faults.push(format!("otlp_endpoint {what}, not '{endpoint}'"));
-        }
-        if !(0.0..=1.0).contains(&self.ratio) {
-            faults.push(format!("ratio must be 0..=1, not {}", self.ratio));
-        }
-        faults
-    }
-}
-
-fn is_plain_http(address: &str) -> bool {
-    let Ok(uri) = address.parse::<Uri>() else { return false };
-    uri.scheme_str() == Some("http") && uri.host().is_some() && uri.query().is_none()
 }
 
 impl LogSettings {

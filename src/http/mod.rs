@@ -28,7 +28,6 @@ pub use access::key_ring::KeyRing;
 pub use connection::request_log::{LoggedRequests, RequestLog};
 pub use connection::serve::serve;
 pub use connection::tls::{Tls, TlsError};
-pub use connection::trace::{Span, Tracer};
 pub use handlers::changes::{change_json, parse_position, position_text};
 pub use metrics::describe as describe_metrics;
 pub use openapi::{json as openapi_json, yaml as openapi_yaml};

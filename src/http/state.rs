@@ -16,7 +16,6 @@ use crate::http::access::key_ring::KeyRing;
 use crate::http::access::quotas::{Client, ClientQuotas, QuotaPermit};
 use crate::http::access::rates::Rates;
 use crate::http::connection::request_log::RequestLog;
-use crate::http::connection::trace::Tracer;
 use crate::http::metrics::requests::RequestSeries;
 use crate::http::problem::Problem;
 
@@ -56,8 +55,6 @@ pub struct Shared {
     pub started_at: Timestamp,
     /// Without it all requests are logged.
     pub request_log: OnceLock<RequestLog>,
-    /// Set if requests are traced.
-    pub tracer: OnceLock<Tracer>,
     /// The memory of all requests.
     pub budget: Arc<Budget>,
     /// The memory that the process may take, if it is known.
@@ -85,7 +82,6 @@ impl AppState {
             progress: Arc::default(),
             is_stopping: AtomicBool::new(false),
             request_log: OnceLock::new(),
-            tracer: OnceLock::new(),
             memory_limit: OnceLock::new(),
             request_series: RequestSeries::default(),
             metrics,

@@ -1,8 +1,4 @@
-//! Logs on stderr, metrics for Prometheus, traces to a collector.
-
-mod traces;
-
-pub use traces::export as export_traces;
+//! Logs on stderr, and metrics for Prometheus.
 
 use std::io::{BufWriter, IsTerminal, Write, stderr};
 use std::sync::{OnceLock, mpsc};

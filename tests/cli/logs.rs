@@ -114,6 +114,16 @@ const ABSENT: &str = "GET /documents/a HTTP/1.1";
 const WRONG: &str = "GET /stats?no HTTP/1.1";
 
 #[test]
+fn a_line_has_the_trace_of_its_request() {
+    const TRACE: &str = "0af7651916cd43dd8448eb211c80319c";
+    let of = |trace: &str| format!("{ORDINARY}\r\ntraceparent: 00-{trace}-b7ad6b7169203331-01");
+    let requests = [of(TRACE), of("no-hexadecimal-digits"), ORDINARY.to_owned()];
+    let lines = logged(&[("AKIN__LOG__REQUESTS", "all")], &requests.each_ref().map(String::as_str));
+    let traces: Vec<&Value> = lines.iter().map(|line| &line["trace_id"]).collect();
+    assert_eq!(traces, [&Value::from(TRACE), &Value::Null, &Value::Null]);
+}
+
+#[test]
 fn by_default_a_line_is_written_for_errors_alone() {
     let all = [ORDINARY, ABSENT, WRONG];
     for (requests, statuses) in

@@ -45,7 +45,6 @@ mod spans;
 mod state;
 mod stopping;
 mod tls;
-mod traces;
 
 use std::io::Write;
 use std::process::{Command, Output, Stdio};

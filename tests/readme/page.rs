@@ -5,8 +5,19 @@ use std::ops::Range;
 use std::path::Path;
 
 /// Blocks that are neither run nor compared here: code of other languages and drawings.
-const SHOWN_ONLY: [&str; 10] =
-    ["", "css", "html", "ini", "javascript", "promql", "python", "sql", "typescript", "yaml"];
+const SHOWN_ONLY: [&str; 11] = [
+    "",
+    "css",
+    "html",
+    "ini",
+    "javascript",
+    "nginx",
+    "promql",
+    "python",
+    "sql",
+    "typescript",
+    "yaml",
+];
 
 pub struct Page {
     name: String,

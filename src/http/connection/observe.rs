@@ -1,6 +1,6 @@
 //! Counts and logs each request, and renders every error as a problem.
 
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
 use axum::body::Body;
 use axum::extract::{MatchedPath, Request, State};
@@ -13,7 +13,7 @@ use tracing::field::Empty;
 
 use crate::http::access::{Caller, headers};
 use crate::http::connection::holding::HoldingBody;
-use crate::http::connection::trace::{Context, Span};
+use crate::http::connection::trace;
 use crate::http::problem::Problem;
 use crate::http::{AppState, problem, request_id};
 
@@ -21,13 +21,14 @@ use crate::http::{AppState, problem, request_id};
 const PROBES: [&str; 3] = ["/healthz", "/readyz", "/metrics"];
 
 pub async fn observe(State(state): State<AppState>, request: Request, next: Next) -> Response {
-    let (started, began) = (Instant::now(), SystemTime::now());
-    let context = state.tracer.get().and_then(|tracer| tracer.begin(request.headers()));
+    let started = Instant::now();
+    let trace_id = trace::trace_id(request.headers()).map(Box::<str>::from);
     let id = request_id::of(request.extensions());
     let request_id = request_id::text(&id);
     let method = method_label(request.method());
     let route = request.extensions().get::<MatchedPath>().cloned();
-    let span = tracing::info_span!("request", request_id, key = Empty);
+    let span =
+        tracing::info_span!("request", request_id, trace_id = trace_id.as_deref(), key = Empty);
 
     let in_flight = InFlight::enter();
     let response = next.run(request).instrument(span).await;
@@ -38,7 +39,7 @@ pub async fn observe(State(state): State<AppState>, request: Request, next: Next
     let status = response.status();
     let problem = response.extensions_mut().remove();
     let observed =
-        Observed { state, id, caller, method, route, status, problem, started, began, context };
+        Observed { state, id, trace_id, caller, method, route, status, problem, started };
     response.map(|body| Body::new(HoldingBody::new(body, (observed, in_flight))))
 }
 
@@ -48,30 +49,23 @@ pub async fn observe(State(state): State<AppState>, request: Request, next: Next
 struct Observed {
     state: AppState,
     id: RequestId,
+    trace_id: Option<Box<str>>,
     caller: Caller,
     method: &'static str,
     route: Option<MatchedPath>,
     status: StatusCode,
     problem: Option<Problem>,
     started: Instant,
-    began: SystemTime,
-    context: Option<Context>,
 }
 
 impl Drop for Observed {
     fn drop(&mut self) {
         let took = self.started.elapsed();
-        let context = self.context.take();
-        let Self { state, method, began, status, .. } = &*self;
         let request_id = request_id::text(&self.id);
         let route = self.route.as_ref().map_or("unmatched", MatchedPath::as_str);
         self.log(request_id, route, took);
-        let (method, status) = (*method, status.as_u16());
-        if let (Some(tracer), Some(context)) = (state.tracer.get(), context) {
-            let (route, request_id) = (route.to_owned(), request_id.to_owned());
-            tracer.end(Span { context, method, route, status, request_id, began: *began, took });
-        }
-        state.request_series.answered(method, route, status, took);
+        let status = self.status.as_u16();
+        self.state.request_series.answered(self.method, route, status, took);
     }
 }
 
@@ -82,6 +76,7 @@ macro_rules! line {
         let problem = $observed.problem.as_ref();
         tracing::$level!(
             request_id = $request_id,
+            trace_id = $observed.trace_id.as_deref(),
             key = $observed.caller.name(),
             method = $observed.method,
             route = $route,

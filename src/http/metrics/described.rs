@@ -16,10 +16,6 @@ pub fn describe() {
         "Time from the head of a request to the end of its response, also of a streamed response."
     );
     describe_counter!(
-        "akin_trace_spans_lost_total",
-        "Spans that were not exported because too many waited."
-    );
-    describe_counter!(
         "akin_tls_handshake_failures_total",
         "Connections with a failed TLS handshake: health checks without TLS, or clients that do \
          not trust the certificate."
@@ -66,5 +62,4 @@ fn begin() {
         let _ = histogram!("akin_http_request_duration_seconds", &labels);
     }
     counter!("akin_tls_handshake_failures_total").absolute(0);
-    counter!("akin_trace_spans_lost_total").absolute(0);
 }
