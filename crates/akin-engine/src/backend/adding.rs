@@ -7,8 +7,8 @@ use futures_util::future::BoxFuture;
 use tokio::sync::watch;
 
 use super::in_flight::{Arrival, Outcome};
-use super::local::ArrivingText;
-use super::{BackendError, Candidates, PreparedDocument, Stored};
+use super::{ArrivingText, BackendError, Candidates, PreparedDocument, Stored};
+use crate::stored::Times;
 use akin_core::index::SearchLimits;
 use akin_core::scheme::{Key, Threshold};
 
@@ -21,6 +21,8 @@ pub struct Addition {
     pub tentative: bool,
     /// Its check waits for documents in flight that share passages with it.
     pub waits_for_texts: bool,
+    /// Of a document that is copied from another collection; `None`: it is stored now.
+    pub times: Option<Times>,
     /// Where later searches for passages find it.
     pub(crate) text: Option<ArrivingText>,
 }
@@ -64,8 +66,10 @@ impl Check for Unchecked {
 pub struct Found<'a> {
     /// `None` if they are to be looked up by the check.
     pub candidates: Option<Candidates>,
+    /// None in a store whose transactions order documents: there every earlier document is stored.
     pub rivals: Rivals,
-    pub(crate) arrival: &'a Arrival,
+    /// `None` without an order of arrival in this process.
+    pub(crate) arrival: Option<&'a Arrival>,
     pub(crate) has_text: bool,
 }
 
@@ -106,14 +110,22 @@ impl Addition {
         waits_for_texts: bool,
     ) -> Self {
         let text = document.arriving.take();
-        Self { document: Arc::new(document), search, tentative, waits_for_texts, text }
+        let document = Arc::new(document);
+        Self { document, search, tentative, waits_for_texts, times: None, text }
     }
 }
 
 impl Found<'_> {
+    /// Of a store whose transactions order documents.
+    pub fn new(candidates: Option<Candidates>) -> Self {
+        Self { candidates, rivals: Rivals::default(), arrival: None, has_text: false }
+    }
+
     /// Waits until the earlier versions of the document are stored or withdrawn.
     pub async fn wait_for_earlier_versions(&self) {
-        self.arrival.wait_for_predecessor().await;
+        if let Some(arrival) = self.arrival {
+            arrival.wait_for_predecessor().await;
+        }
     }
 }
 

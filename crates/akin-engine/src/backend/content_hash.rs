@@ -5,7 +5,8 @@ use xxhash_rust::xxh3::Xxh3Default;
 use crate::document::{Content, Document, Metadata};
 
 /// A hash of everything in a document except its id.
-pub(crate) fn content_hash(document: &Document) -> u64 {
+#[must_use]
+pub fn content_hash(document: &Document) -> u64 {
     let mut hash = Xxh3Default::new();
     let mut part = |bytes: &[u8]| {
         hash.update(&(bytes.len() as u64).to_le_bytes());

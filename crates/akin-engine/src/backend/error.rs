@@ -3,7 +3,6 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::budget::Exhausted;
-use crate::storage::StorageError;
 
 /// Why an operation of a backend failed.
 #[derive(Clone, Debug, thiserror::Error)]
@@ -40,23 +39,4 @@ pub enum BackendError {
     DocumentDamaged { id: String, reason: String },
     #[error("{reason}")]
     Store { reason: String },
-}
-
-impl From<StorageError> for BackendError {
-    fn from(error: StorageError) -> Self {
-        let reason = error.to_string();
-        match error {
-            StorageError::Poisoned { reason } => Self::OutOfService { reason },
-            StorageError::Closed => Self::Closed,
-            StorageError::NoRoom { .. } | StorageError::DiskFull { .. } => Self::NoRoom { reason },
-            error if error.is_for_lack_of_room() => {
-                Self::NoRoom { reason: "the disk is full".to_owned() }
-            }
-            StorageError::OtherSettings { .. } => Self::OtherSettings { reason },
-            StorageError::InUse { .. } => Self::InUse { reason },
-            StorageError::Io { path, source } => Self::File { path, source: Arc::new(source) },
-            StorageError::CorruptDocument { id, .. } => Self::DocumentDamaged { id, reason },
-            _ => Self::Store { reason },
-        }
-    }
 }

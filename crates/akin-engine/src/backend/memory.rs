@@ -12,11 +12,11 @@ use tokio::sync::watch;
 use super::in_flight::{Arrival, InFlight};
 use super::{
     Adding, Addition, Backend, BackendError, BackendStats, Candidate, Candidates, Check, Clock,
-    ExactCandidates, Found, Matches, Member, PreparedDocument, Records, Removed, Rivals, Scan,
-    Scanned, Sketched, Stored, Verdict, Version, content_hash,
+    ExactCandidates, Found, Matches, Member, PausedWrites, Records, Removed, Rivals, Scan, Scanned,
+    Sketched, Stamp, Stored, Verdict, Version, WriteGate, content_hash,
 };
 use crate::document::{Content, DocumentId, Ordinal};
-use crate::stored::{Detail, DocumentDetails, Order, Record};
+use crate::stored::{Detail, DocumentDetails, Order, Record, Times};
 use akin_core::index::{ExactSearch, Search};
 use akin_core::measure::Overlap;
 use akin_core::scheme::Scheme;
@@ -32,6 +32,7 @@ pub(crate) struct Memory {
     estimator: Estimator,
     clock: Clock,
     in_flight: InFlight,
+    gate: WriteGate,
     documents: Mutex<Documents>,
     next_ordinal: AtomicU64,
     calls: AtomicU64,
@@ -43,8 +44,8 @@ impl Memory {
     pub fn new(scheme: Scheme, estimator: Estimator, clock: Clock) -> Self {
         let [next_ordinal, calls] = [const { AtomicU64::new(0) }; 2];
         let (in_flight, failing) = (InFlight::new(estimator), AtomicU64::new(u64::MAX));
-        let documents = Mutex::default();
-        Self { scheme, estimator, clock, in_flight, documents, next_ordinal, calls, failing }
+        let (gate, documents) = (WriteGate::default(), Mutex::default());
+        Self { scheme, estimator, clock, in_flight, gate, documents, next_ordinal, calls, failing }
     }
 
     /// From now on each nth call fails, before it changes anything; with `u64::MAX` none does.
@@ -84,7 +85,7 @@ impl Memory {
     ) -> Called<Option<Stored>> {
         let mut verdict = Verdict::Again;
         while verdict == Verdict::Again {
-            let found = Found { candidates: None, rivals, arrival: &arrival, has_text: false };
+            let found = Found { rivals, arrival: Some(&arrival), ..Found::new(None) };
             verdict = check.check(number, found).await;
             let search = addition.search.as_ref();
             let again = |search| arrival.rivals(&addition.document, addition.tentative, search);
@@ -94,24 +95,28 @@ impl Memory {
             return Ok(None);
         }
         arrival.wait_for_predecessor().await;
-        let stored = self.store(&addition.document, verdict)?;
+        let _passed = self.gate.pass().await?;
+        let stored = self.store(addition, verdict)?;
         arrival.stored();
         Ok(stored)
     }
 
-    fn store(&self, prepared: &PreparedDocument, verdict: Verdict) -> Called<Option<Stored>> {
-        let (document, now_ms) = (&prepared.document, self.clock.now_ms());
+    fn store(&self, addition: &Addition, verdict: Verdict) -> Called<Option<Stored>> {
+        let (prepared, now_ms) = (&*addition.document, self.clock.now_ms());
+        let document = &prepared.document;
         let mut documents = self.call()?;
         let old = documents.get(&document.id).filter(|old| old.is_alive(now_ms));
         if prepared.only_over.is_some_and(|over| old.is_none_or(|old| old.ordinal != over)) {
             return Err(BackendError::Changed);
         }
-        let (content_hash, expires_at_ms) = (content_hash(document), document.expires_at_ms);
+        let added = Times { stored_at_ms: now_ms, expires_at_ms: document.expires_at_ms };
+        let Times { stored_at_ms, expires_at_ms } = addition.times.unwrap_or(added);
+        let content_hash = content_hash(document);
         let version = |old: &Record| (old.content_hash, old.expires_at_ms);
         let stored = match old.map(version) {
             None if verdict == Verdict::Replace => return Ok(None),
             None => Stored::Created,
-            Some(old) if old == (content_hash, expires_at_ms) => {
+            Some(old) if old == (content_hash, expires_at_ms) && addition.times.is_none() => {
                 return Ok(Some(Stored::Unchanged));
             }
             Some(_) => Stored::Replaced,
@@ -120,7 +125,7 @@ impl Memory {
         let record = Record {
             ordinal: Ordinal::try_from(ordinal).unwrap(),
             id: document.id.clone(),
-            stored_at_ms: now_ms,
+            stored_at_ms,
             expires_at_ms,
             content: Some(document.content.clone()),
             metadata: document.metadata.clone(),
@@ -187,19 +192,21 @@ impl Backend for Memory {
     async fn remove(&self, id: &DocumentId) -> Called<bool> {
         let arrival = self.in_flight.enter_removal(id);
         arrival.wait_for_predecessor().await;
+        let _passed = self.gate.pass().await?;
         let removed = self.call()?.remove(id);
         arrival.stored();
         Ok(removed.is_some_and(|removed| removed.is_alive(self.clock.now_ms())))
     }
 
     async fn remove_expired(&self, max: usize) -> Called<u64> {
-        let now_ms = self.clock.now_ms();
+        let (_passed, now_ms) = (self.gate.pass().await?, self.clock.now_ms());
         let mut documents = self.call()?;
         let is_due = |_: &DocumentId, record: &mut Record| !record.is_alive(now_ms);
         Ok(documents.extract_if(.., is_due).take(max).count() as u64)
     }
 
     async fn remove_where(&self, matches: Matches) -> Called<Removed> {
+        let _passed = self.gate.pass().await?;
         let mut documents = self.call()?;
         let removed =
             documents.extract_if(.., |_, record| matches(&details(record))).count() as u64;
@@ -249,6 +256,16 @@ impl Backend for Memory {
         Ok(versions.iter().map(of).collect())
     }
 
+    async fn stamps(&self, ids: &[DocumentId]) -> Called<Vec<Option<Stamp>>> {
+        let (documents, now_ms) = (self.call()?, self.clock.now_ms());
+        let stamp = |id: &DocumentId| {
+            let record = documents.get(id).filter(|record| record.is_alive(now_ms))?;
+            let Record { stored_at_ms, expires_at_ms, content_hash, .. } = *record;
+            Some(Stamp { content_hash, times: Times { stored_at_ms, expires_at_ms } })
+        };
+        Ok(ids.iter().map(stamp).collect())
+    }
+
     async fn sketched(&self, ids: &[DocumentId]) -> Called<Vec<Option<Sketched>>> {
         let (documents, now_ms) = (self.call()?, self.clock.now_ms());
         let sketched = |id: &DocumentId| {
@@ -275,6 +292,10 @@ impl Backend for Memory {
     async fn export(&self, _: Detail, _: Order) -> Records {
         let records = |records: Vec<Record>| records.into_iter().map(Ok).collect();
         stream::iter(self.alive().map_or_else(|error| vec![Err(error)], records)).fuse().boxed()
+    }
+
+    async fn pause_writes(&self) -> Called<Box<dyn PausedWrites>> {
+        Ok(self.gate.pause().await)
     }
 
     async fn stats(&self) -> Called<BackendStats> {

@@ -14,14 +14,17 @@
 mod adding;
 mod capability;
 mod clock;
+mod clusters;
 mod content_hash;
 pub mod directory;
 mod error;
+mod gate;
 pub(crate) mod in_flight;
 mod local;
 #[cfg(test)]
 pub(crate) mod memory;
 pub(crate) mod parallel;
+mod set_cache;
 mod statistics;
 #[cfg(test)]
 pub(crate) mod testing;
@@ -43,19 +46,18 @@ use akin_core::text::ShingleSet;
 
 pub use adding::{Adding, Addition, Check, Found, Rival, RivalSearch, Rivals, Unchecked, Verdict};
 pub use capability::{
-    Backups, ChangeFeed, ClusterKeeping, PassageSearch, Reindexing, SketchOf, SketchScanning,
-    SketchView, SnapshotWriting,
+    ArrivingText, Backups, ChangeFeed, ClusterCounts, ClusterKeeping, ClusterNote, ClusterPosition,
+    ClustersState, FoundPassages, LocatedPassages, PassageFilter, PassageRequest, PassageSearch,
+    Reindexing, SharedPassages, SketchOf, SketchScanning, SketchSearch, SketchView,
+    SnapshotWriting,
 };
 pub use clock::Clock;
-pub(crate) use content_hash::content_hash;
+pub use clusters::{ClusterWork, Clusters, Unfinished};
+pub use content_hash::content_hash;
 pub use error::BackendError;
-#[cfg(test)]
-pub(crate) use local::WriteGate;
-pub use local::{
-    ArrivingText, ClusterCounts, ClusterNote, ClusterPosition, ClusterWork, Clusters,
-    ClustersState, FoundPassages, Local, LocalSettings, LocatedPassages, PassageFilter,
-    PassageRequest, PausedWrites, SetCache, SharedPassages, SketchSearch, Unfinished,
-};
+pub use gate::WriteGate;
+pub use local::{Local, LocalSettings};
+pub use set_cache::SetCache;
 pub use statistics::{BackendStats, Progress, Recovery, RecoverySource};
 
 /// A document with its set, sketch and keys: everything needed to store and find it.
@@ -163,6 +165,20 @@ pub struct Removed {
     pub removed: u64,
 }
 
+/// What differs between two states of a document: its content and metadata by their hash, and its
+/// times.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stamp {
+    pub content_hash: u64,
+    pub times: Times,
+}
+
+/// New writes of a collection wait until this is dropped.
+pub trait PausedWrites: Send + Sync {
+    /// Refuses the waiting and all later writes with [`BackendError::Superseded`].
+    fn supersede(self: Box<Self>);
+}
+
 /// Exported documents; may be polled after its end. A damaged document is an error, and
 /// further documents follow.
 pub type Records = BoxStream<'static, Result<Record, BackendError>>;
@@ -214,6 +230,9 @@ pub trait Backend: Send + Sync {
         versions: &[Version],
     ) -> Result<Vec<Option<DocumentDetails>>, BackendError>;
 
+    /// The states of documents, in the same order; `None` where an id does not exist.
+    async fn stamps(&self, ids: &[DocumentId]) -> Result<Vec<Option<Stamp>>, BackendError>;
+
     /// Stored documents with their sketches, in the same order; `None` where an id does not exist.
     async fn sketched(&self, ids: &[DocumentId]) -> Result<Vec<Option<Sketched>>, BackendError>;
 
@@ -235,6 +254,10 @@ pub trait Backend: Send + Sync {
     /// All documents from one consistent view. A damaged document is returned as an error, and the
     /// export continues.
     async fn export(&self, detail: Detail, order: Order) -> Records;
+
+    /// Blocks new writes, of every process that shares the collection, and waits until the pending
+    /// writes are durable.
+    async fn pause_writes(&self) -> Result<Box<dyn PausedWrites>, BackendError>;
 
     async fn stats(&self) -> Result<BackendStats, BackendError>;
 

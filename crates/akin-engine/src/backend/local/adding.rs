@@ -60,7 +60,7 @@ impl Local {
     /// Gives a document its number in the order of arrival.
     pub(super) fn arrive(&self, addition: Addition) -> Arrived {
         let Addition { document, search, tentative, text, .. } = &addition;
-        let ticket = text.as_ref().map(super::ArrivingText::ticket);
+        let ticket = text.as_ref().map(|text| text.ticket);
         let (arrival, rivals) = self.in_flight.enter(document, *tentative, search.as_ref(), ticket);
         // In this order: a document that is no longer in flight is in the catalog.
         let is_new = !arrival.has_predecessor()
@@ -150,8 +150,8 @@ impl Local {
         arrived.arrival.wait_for_predecessor().await;
         let prepared = Arc::clone(&arrived.addition.document);
         let document = &prepared.document;
-        let times = self.times_of(document);
-        let old = self.memory.catalog.alive(&document.id, times.stored_at_ms);
+        let times = arrived.addition.times.unwrap_or_else(|| self.times_of(document));
+        let old = self.memory.catalog.alive(&document.id, self.now_ms());
         let is_over = |over| old.as_ref().is_some_and(|old| old.ordinal == over);
         if !prepared.only_over.is_none_or(is_over) {
             return Err(BackendError::Changed);
@@ -162,6 +162,7 @@ impl Local {
         let expires_as_before =
             old.as_ref().filter(|old| old.expires_at_ms() == times.expires_at_ms);
         if let Some(old) = expires_as_before
+            && arrived.addition.times.is_none()
             && self.is_equal(old.ordinal, document).await?
         {
             arrived.arrival.stored();
@@ -279,7 +280,7 @@ impl Arrived {
             let found = Found {
                 candidates: candidates.take(),
                 rivals: std::mem::take(&mut self.rivals),
-                arrival: &self.arrival,
+                arrival: Some(&self.arrival),
                 has_text: self.addition.text.is_some(),
             };
             let verdict = check.check(number, found).await;

@@ -6,10 +6,11 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 
-use super::{
-    ArrivingText, FoundPassages, Local, LocatedPassages, PassageRequest, SharedPassages, blocking,
+use super::{Local, blocking};
+use crate::backend::{
+    ArrivingText, BackendError, Backups, Found, FoundPassages, LocatedPassages, PassageRequest,
+    PassageSearch, SharedPassages,
 };
-use crate::backend::{BackendError, Backups, Found, PassageSearch};
 use crate::budget::Reservation;
 use crate::storage::CopyStop;
 use akin_core::passages::TextBlocks;

@@ -6,11 +6,9 @@ use std::sync::Arc;
 use smallvec::smallvec;
 
 use super::catalog::{Catalog, Listing};
-use super::clusters::Clusters;
 use super::passages::Passages;
 use super::replacements::Replacements;
-use super::set_cache::SetCache;
-use crate::backend::{Candidate, Member, PreparedDocument, Sketched};
+use crate::backend::{Candidate, Clusters, Member, PreparedDocument, SetCache, Sketched};
 use crate::document::{DocumentId, Ordinal};
 use akin_core::index::{Index, NewSet};
 use akin_core::passages::TextBlocks;

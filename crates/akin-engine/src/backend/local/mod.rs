@@ -6,11 +6,11 @@ mod adding;
 mod capabilities;
 mod catalog;
 mod changes;
-mod clusters;
+mod cluster_keeping;
 mod contents;
 mod exact;
 mod expiries;
-mod gate;
+mod failure;
 mod large_searches;
 mod lookup;
 mod memory_state;
@@ -20,7 +20,6 @@ mod recovery;
 mod reindexing;
 mod removal;
 mod replacements;
-mod set_cache;
 mod settings;
 mod snapshots;
 mod threads;
@@ -37,31 +36,24 @@ use crate::backend::in_flight::InFlight;
 use crate::backend::parallel::cores;
 use crate::backend::{
     Adding, Addition, Backend, BackendError, BackendStats, Backups, Candidate, Candidates,
-    ChangeFeed, Check, ClusterKeeping, ExactCandidates, Matches, PassageSearch, Progress, Records,
-    Recovery, Reindexing, Removed, SketchScanning, Sketched, SnapshotWriting, Version,
+    ChangeFeed, Check, ClusterKeeping, ExactCandidates, Matches, PassageSearch, PausedWrites,
+    Progress, Records, Recovery, Reindexing, Removed, SketchScanning, Sketched, SnapshotWriting,
+    Stamp, Version, WriteGate,
 };
 use crate::background::turns::Turns;
 use crate::document::{Content, DocumentId, Ordinal};
 use crate::storage::{PreparedStore, StorageError, Store};
-use crate::stored::{Detail, DocumentDetails, Order, Record};
+use crate::stored::{Detail, DocumentDetails, Order, Record, Times};
 use akin_core::index::{ExactSearch, Search};
 use akin_core::scheme::Scheme;
 use akin_core::sketch::SketchSettings;
 use akin_core::text::ShingleSet;
+use catalog::Listing;
 use memory_state::MemoryState;
 use passages::ArrivingTexts;
 use passes::Passes;
 use threads::{blocking, long};
 
-pub use clusters::{
-    ClusterCounts, ClusterNote, ClusterPosition, ClusterWork, Clusters, ClustersState, Unfinished,
-};
-pub use gate::PausedWrites;
-pub(crate) use gate::WriteGate;
-pub use passages::ArrivingText;
-pub use passages::{FoundPassages, LocatedPassages, PassageFilter, PassageRequest, SharedPassages};
-pub use passes::SketchSearch;
-pub use set_cache::SetCache;
 pub use settings::LocalSettings;
 
 /// Lists of more ids are long work.
@@ -238,6 +230,21 @@ impl Backend for Local {
         self.check_missing(&ordinals, &details).await.map(|()| details)
     }
 
+    async fn stamps(&self, ids: &[DocumentId]) -> Result<Vec<Option<Stamp>>, BackendError> {
+        let now_ms = self.now_ms();
+        let listed: Vec<_> = ids.iter().map(|id| self.memory.catalog.alive(id, now_ms)).collect();
+        let ordinals: Vec<_> = listed.iter().flatten().map(|listing| listing.ordinal).collect();
+        let details = self.store.details(ordinals.clone()).await?;
+        self.check_missing(&ordinals, &details).await?;
+        let mut details = details.into_iter();
+        let stamp = |listing: Option<Listing>| {
+            let (expires_at_ms, details) = (listing?.expires_at_ms(), details.next()??);
+            let DocumentDetails { stored_at_ms, content_hash, .. } = details;
+            Some(Stamp { content_hash, times: Times { stored_at_ms, expires_at_ms } })
+        };
+        Ok(listed.into_iter().map(stamp).collect())
+    }
+
     async fn sketched(&self, ids: &[DocumentId]) -> Result<Vec<Option<Sketched>>, BackendError> {
         let now_ms = self.now_ms();
         Ok(ids.iter().map(|id| self.memory.sketched(id, now_ms)).collect())
@@ -275,6 +282,13 @@ impl Backend for Local {
             records.recv().await.map(|record| (record.map_err(BackendError::from), records))
         };
         stream::unfold(records, next).fuse().boxed()
+    }
+
+    async fn pause_writes(&self) -> Result<Box<dyn PausedWrites>, BackendError> {
+        let paused = self.gate.pause().await;
+        // Writes of cancelled callers may still be queued.
+        self.store.sync().await?;
+        Ok(paused)
     }
 
     async fn stats(&self) -> Result<BackendStats, BackendError> {

@@ -17,13 +17,12 @@ use super::memory_state::MemoryState;
 use super::replacements::Replacements;
 use super::threads::long;
 use super::view::LocalView;
-use crate::backend::{BackendError, Candidates, SketchScanning, SketchView};
+use crate::backend::{BackendError, Candidates, SketchScanning, SketchSearch, SketchView};
 use crate::background::turns::Turns;
 use crate::document::Ordinal;
 use crate::storage::StorageError;
-use akin_core::index::{ScanLimits, SketchScan};
+use akin_core::index::SketchScan;
 use akin_core::simd::Level;
-use akin_core::sketch::Sketch;
 
 /// Searches in a pass.
 const SEARCHES_MAX: usize = 16;
@@ -34,17 +33,6 @@ const STEPS_AT_ONCE: usize = 64;
 
 /// Repeated checks of the documents that were replaced during a pass.
 const CHECKS_MAX: usize = 4;
-
-/// A search for the sets that agree best with a sketch.
-#[derive(Clone, Debug)]
-pub struct SketchSearch {
-    pub sketch: Sketch,
-    pub limits: ScanLimits,
-    /// The members that are returned of each set, and of all sets together; but two members of each
-    /// set are always returned.
-    pub each_max: usize,
-    pub total_max: usize,
-}
 
 /// The passes of a collection, and the searches that wait for the next pass.
 #[derive(Debug)]
@@ -246,6 +234,7 @@ mod tests {
     use super::*;
     use crate::backend::testing::prepared;
     use crate::background::turns::{ClientId, on_behalf_of};
+    use akin_core::index::ScanLimits;
 
     const LIMITS: ScanLimits = ScanLimits { near_min: 8, near_max: 10, kept_max: 0 };
 

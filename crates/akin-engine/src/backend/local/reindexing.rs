@@ -6,7 +6,6 @@ use std::sync::atomic::Ordering;
 
 use async_trait::async_trait;
 
-use super::gate::PausedWrites;
 use super::memory_state::DurableDocument;
 use super::{Local, blocking};
 use crate::backend::{BackendError, CopiedDocument, Reindexing};
@@ -72,13 +71,6 @@ impl Reindexing for Local {
 
     async fn remove_ordinals(&self, ordinals: Vec<Ordinal>) -> Result<u64, BackendError> {
         self.remove_all(ordinals).await
-    }
-
-    async fn pause_writes(&self) -> Result<PausedWrites, BackendError> {
-        let paused = self.gate.pause().await;
-        // Writes of cancelled callers may still be queued.
-        self.store.sync().await?;
-        Ok(paused)
     }
 }
 

@@ -1,5 +1,4 @@
-use super::set_cache::SetCache;
-use crate::backend::Clock;
+use crate::backend::{Clock, SetCache};
 use crate::storage::StorageSettings;
 use akin_core::passages::PassageSettings;
 use akin_core::scheme::Threshold;

@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use quick_cache::unsync::Cache;
 
-use super::set_cache::SetBytes;
+use crate::backend::set_cache::SetBytes;
 use crate::backend::{BackendError, SketchOf, SketchView};
 use crate::document::Ordinal;
 use crate::storage::{SketchRow, StoreView};

@@ -1,6 +1,6 @@
 //! The path of every write of this backend, from [`Local::write`] to the acknowledgement:
 //!
-//! 1. [`WriteGate`](super::WriteGate) lets the write pass, or makes it wait while a reindex has
+//! 1. [`WriteGate`](crate::backend::WriteGate) lets the write pass, or makes it wait while a reindex has
 //!    paused all writes.
 //! 2. [`Store::write_all`](crate::storage::Store::write_all) queues it. The committing thread takes
 //!    all queued writes into a transaction, commits it and syncs the log.

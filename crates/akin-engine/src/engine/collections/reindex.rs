@@ -220,10 +220,10 @@ impl Collections {
         while transfer.catch_up().await? > OPERATIONS_LEFT_MAX {}
         new.engine.snapshot().await?;
         while transfer.catch_up().await? > OPERATIONS_LEFT_MAX {}
-        let paused = transfer.from.pause_writes().await?;
+        let paused = old.engine.backend.pause_writes().await?;
         transfer.catch_up().await?;
         // Returns once all writes are durable.
-        drop(transfer.to.pause_writes().await?);
+        drop(new.engine.backend.pause_writes().await?);
         let (this, replaced, new) = (Arc::clone(self), Arc::clone(old), Arc::clone(new));
         off_runtime_if(true, move || this.swap(&replaced, &new, paused)).await??;
         if let Err(error) = old.engine.backend.close().await {
@@ -236,7 +236,7 @@ impl Collections {
         &self,
         old: &Arc<Collection>,
         new: &Arc<Collection>,
-        paused: PausedWrites,
+        paused: Box<dyn PausedWrites>,
     ) -> Result<(), EngineError> {
         let name = &old.name;
         let redirect = || {

@@ -2,7 +2,6 @@
 //! search for passages waits for the earlier texts that share a gram with it: then it sees every
 //! document that arrived earlier, and documents wait for earlier documents only.
 
-use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
@@ -13,10 +12,10 @@ use tokio::runtime::Handle;
 use tokio::sync::watch;
 
 use super::blocking;
-use super::search::{PassageRequest, of_index};
+use super::search::of_index;
 use crate::backend::in_flight::Outcome;
 use crate::backend::local::Local;
-use crate::backend::{BackendError, Found};
+use crate::backend::{ArrivingText, BackendError, Found, PassageRequest};
 use crate::budget::cost;
 use crate::document::Ordinal;
 
@@ -31,8 +30,8 @@ pub struct ArrivingTexts {
     next_ticket: AtomicU64,
 }
 
-/// A text in flight. Dropping it ends that.
-pub struct ArrivingText {
+/// A text in the index. Dropping it takes the text out.
+struct IndexedText {
     texts: Arc<ArrivingTexts>,
     ticket: Ordinal,
     /// `None` once it was dropped.
@@ -50,7 +49,7 @@ impl ArrivingTexts {
         let ticket = Ordinal::try_from(number).expect("2^48 documents take years");
         self.count.fetch_add(1, Ordering::Relaxed);
         self.index.insert(ticket, &blocks);
-        ArrivingText { texts: self, ticket, blocks: Some(blocks) }
+        ArrivingText::new(ticket, IndexedText { texts: self, ticket, blocks: Some(blocks) })
     }
 
     /// The tickets of the texts that share a gram with the words, whether these are all, and the
@@ -71,19 +70,7 @@ impl ArrivingTexts {
     }
 }
 
-impl ArrivingText {
-    pub fn ticket(&self) -> Ordinal {
-        self.ticket
-    }
-}
-
-impl fmt::Debug for ArrivingText {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "ArrivingText({})", self.ticket.get())
-    }
-}
-
-impl Drop for ArrivingText {
+impl Drop for IndexedText {
     fn drop(&mut self) {
         let Some(blocks) = self.blocks.take() else { return };
         let (texts, ticket) = (Arc::clone(&self.texts), self.ticket);
@@ -136,7 +123,8 @@ impl Local {
         };
         let (tickets, is_complete) = blocking(search).await?;
         // Without a turn, which an earlier document may need.
-        for outcome in found.arrival.earlier_texts(tickets) {
+        let earlier = found.arrival.map(|arrival| arrival.earlier_texts(tickets));
+        for outcome in earlier.into_iter().flatten() {
             decided(outcome).await;
         }
         Ok(is_complete)

@@ -2,27 +2,10 @@
 //! limit of the search but that of its filter.
 
 use std::collections::HashMap;
-use std::sync::Arc;
 
 use super::search::Searching;
 use crate::backend::BackendError;
-use crate::budget::Exhausted;
 use crate::document::Ordinal;
-use crate::stored::DocumentDetails;
-
-/// Whether a document is selected, or that the request has no work left.
-type Selects = dyn Fn(&DocumentDetails) -> Result<bool, Exhausted> + Send + Sync;
-
-/// Selects documents by their details.
-#[derive(Clone)]
-pub struct PassageFilter {
-    /// Documents that are examined, at most.
-    pub documents_max: usize,
-    /// Whether documents without metadata are examined: otherwise none of them is selected.
-    pub takes_no_metadata: bool,
-    /// Whether a document is selected. Charges the work to the request.
-    pub selects: Arc<Selects>,
-}
 
 /// The documents that a filter has examined.
 #[derive(Default)]

@@ -17,10 +17,7 @@ use crate::document::{Content, Ordinal};
 use crate::storage::StorageError;
 use crate::stored::Detail;
 
-pub use arriving::ArrivingText;
 pub(super) use arriving::ArrivingTexts;
-pub use filtering::PassageFilter;
-pub use search::{FoundPassages, LocatedPassages, PassageRequest, SharedPassages};
 
 /// The index of passages, and what it takes to change it.
 pub(super) struct Passages {

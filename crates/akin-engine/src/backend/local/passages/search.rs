@@ -11,14 +11,17 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use akin_core::passages::{
-    BlockPlace, Candidate, Comparison, PassageLimits, SearchMatch, Span, block_words, locate,
+    BlockPlace, Candidate, Comparison, PassageLimits, SearchMatch, block_words, locate,
 };
 
-use super::filtering::{Filtered, PassageFilter};
+use super::filtering::Filtered;
 use super::{Passages, blocking};
 use crate::backend::local::Local;
 use crate::backend::local::memory_state::MemoryState;
-use crate::backend::{BackendError, Member};
+use crate::backend::{
+    BackendError, FoundPassages, LocatedPassages, Member, PassageFilter, PassageRequest,
+    SharedPassages,
+};
 use crate::budget::{Reservation, cost};
 use crate::document::{Content, DocumentId, Ordinal};
 use crate::storage::{StorageError, Store};
@@ -44,43 +47,6 @@ const MATCH_BYTES: usize = 256;
 
 /// Bytes reserved for each passage, with its places.
 const PASSAGE_BYTES: usize = 256;
-
-/// A search for passages.
-#[derive(Clone)]
-pub struct PassageRequest {
-    /// The words of the probe.
-    pub words: Arc<[u64]>,
-    pub limits: PassageLimits,
-    /// A document that is not returned: the probe itself.
-    pub own_id: Option<DocumentId>,
-    /// Compare the documents first of whose words the probe has the largest part, instead of the
-    /// documents that share the most words.
-    pub by_share_of_match: bool,
-    /// Selects the documents that are compared.
-    pub filter: Option<PassageFilter>,
-    /// Where memory and work are counted; `None` if nothing but limits bounds them.
-    pub memory: Option<Arc<Reservation>>,
-}
-
-/// Documents that share passages with a probe: the documents that share the most words first, then
-/// by their longest run and by their age.
-#[derive(Clone, Debug, Default)]
-pub struct FoundPassages {
-    pub matches: Vec<SharedPassages>,
-    /// Documents or passages may be missing.
-    pub truncated: bool,
-}
-
-/// A document that shares passages with the probe.
-#[derive(Clone, Debug)]
-pub struct SharedPassages {
-    pub member: Member,
-    pub comparison: Arc<Comparison>,
-}
-
-/// The places of a document's passages in its text, in the order of its comparison; `None` if the
-/// document was replaced or removed since.
-pub type LocatedPassages = Option<Vec<Span>>;
 
 /// A search that has read the index.
 pub(super) struct Searching {

@@ -241,7 +241,7 @@ async fn a_reindex_does_not_restore_a_removed_collection() {
     let dir = TempDir::new().unwrap();
     let collections = open(&dir);
     let old = make(&collections, "news").await;
-    let paused = old.engine.reindexing().unwrap().pause_writes().await.unwrap();
+    let paused = old.engine.backend.pause_writes().await.unwrap();
     collections.reindex(&name("news"), other_settings()).await.unwrap();
     let reindex = collections.last_reindex(&name("news")).unwrap();
     collections.remove(name("news")).await.unwrap();

@@ -9,9 +9,7 @@
 //!
 //! Lock order: this lock, then a chunk of the catalog.
 
-mod counts;
 mod forest;
-mod keeping;
 mod notes;
 mod split;
 mod state;
@@ -22,10 +20,8 @@ use std::ops::Bound;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use crate::backend::Version;
+use crate::backend::{ClusterCounts, ClusterNote, ClustersState, Version};
 use crate::document::{DocumentId, Ordinal};
-pub use counts::{ClusterCounts, ClustersState};
-pub use notes::{ClusterNote, ClusterPosition};
 use state::State;
 
 /// Documents that are linked as one unit of work.
@@ -113,20 +109,34 @@ impl Clusters {
         }
     }
 
-    pub(super) fn added(&self, ordinals: impl Iterator<Item = Ordinal>) {
+    pub(in crate::backend) fn added(&self, ordinals: impl Iterator<Item = Ordinal>) {
         self.change(|state| state.added(ordinals));
     }
 
     /// Notes that documents are being copied from the collection that this collection replaces.
-    pub(super) fn copied(&self) {
+    pub(in crate::backend) fn copied(&self) {
         self.change(|state| state.has_copied = true);
     }
 
-    pub(super) fn replaced(&self, old: Ordinal, new: Ordinal) {
+    /// Connects near-duplicates that `listed` returns: under the lock, see above. Returns false
+    /// without them.
+    pub(in crate::backend) fn connect(
+        &self,
+        listed: impl FnOnce() -> Option<(Version, Version)>,
+    ) -> bool {
+        let connect = |state: &mut State| {
+            let Some((a, b)) = listed() else { return false };
+            state.connect(&a, &b);
+            true
+        };
+        self.change(connect).unwrap_or(true)
+    }
+
+    pub(in crate::backend) fn replaced(&self, old: Ordinal, new: Ordinal) {
         self.change(|state| state.replaced(old, new));
     }
 
-    pub(super) fn removed(&self, ordinal: Ordinal) {
+    pub(in crate::backend) fn removed(&self, ordinal: Ordinal) {
         self.change(|state| state.removed(ordinal));
     }
 

@@ -1,59 +1,25 @@
 //! Operations that not every backend has: a trait for each, which `Backend` returns if it has it.
 
+mod clusters;
+mod passages;
+
 use std::fs::File;
 use std::ops::ControlFlow;
-use std::sync::Arc;
 
 use async_trait::async_trait;
 
-use super::local::{
-    ArrivingText, ClusterCounts, ClusterNote, ClusterPosition, Clusters, FoundPassages,
-    LocatedPassages, PassageRequest, PausedWrites, SharedPassages, SketchSearch,
-};
-use super::{BackendError, Candidates, CopiedDocument, Found, Sketched, Version};
-use crate::budget::Reservation;
+use super::{BackendError, Candidates, CopiedDocument};
 use crate::document::{DocumentId, Ordinal};
 use crate::stored::{Changes, Position, Record, SnapshotInfo, Tail};
-use akin_core::index::{ExactSearch, Search};
-use akin_core::passages::TextBlocks;
+use akin_core::index::ScanLimits;
+use akin_core::sketch::Sketch;
 use akin_core::text::ShingleSet;
 
-/// Searches for passages.
-#[async_trait]
-pub trait PassageSearch: Send + Sync {
-    /// The documents that share passages with the words of a probe. A document that is replaced at
-    /// the same time is found in one of the two versions.
-    ///
-    /// # Errors
-    /// [`BackendError::PassagesOff`] without an index, [`BackendError::OverBudget`],
-    /// [`BackendError::Store`].
-    async fn passages(&self, request: PassageRequest) -> Result<FoundPassages, BackendError>;
-
-    /// The places of passages in the texts of documents, in the order of `found`.
-    ///
-    /// # Errors
-    /// [`BackendError::OverBudget`], [`BackendError::Store`]
-    async fn locate_passages(
-        &self,
-        found: Vec<SharedPassages>,
-        memory: Option<Arc<Reservation>>,
-    ) -> Result<Vec<LocatedPassages>, BackendError>;
-
-    /// Notes a text that is about to be added, so that later searches wait for it. Takes as long as
-    /// making an index of the text.
-    fn note_arriving(&self, blocks: &Arc<TextBlocks>) -> Option<ArrivingText>;
-
-    /// Waits until the documents that arrived before a document, and share a gram with it, are
-    /// stored or withdrawn. Returns false if a limit left some of them out.
-    ///
-    /// # Errors
-    /// [`BackendError::OverBudget`]
-    async fn wait_for_earlier_texts(
-        &self,
-        found: &Found<'_>,
-        request: &PassageRequest,
-    ) -> Result<bool, BackendError>;
-}
+pub use clusters::{ClusterCounts, ClusterKeeping, ClusterNote, ClusterPosition, ClustersState};
+pub use passages::{
+    ArrivingText, FoundPassages, LocatedPassages, PassageFilter, PassageRequest, PassageSearch,
+    SharedPassages,
+};
 
 /// Scans of all sketches.
 #[async_trait]
@@ -73,6 +39,17 @@ pub trait SketchScanning: Send + Sync {
     /// # Errors
     /// [`BackendError::Store`]
     async fn view(&self) -> Result<Box<dyn SketchView>, BackendError>;
+}
+
+/// A search for the sets that agree best with a sketch.
+#[derive(Clone, Debug)]
+pub struct SketchSearch {
+    pub sketch: Sketch,
+    pub limits: ScanLimits,
+    /// The members that are returned of each set, and of all sets together; but two members of each
+    /// set are always returned.
+    pub each_max: usize,
+    pub total_max: usize,
 }
 
 /// A consistent view of all documents that have not expired at its beginning. Its methods block.
@@ -204,69 +181,4 @@ pub trait Reindexing: Send + Sync {
     /// # Errors
     /// [`BackendError::OutOfService`], [`BackendError::Store`]
     async fn remove_ordinals(&self, ordinals: Vec<Ordinal>) -> Result<u64, BackendError>;
-
-    /// Blocks new writes and waits until the pending writes are durable.
-    ///
-    /// # Errors
-    /// [`BackendError::Store`] if waiting writes cannot be committed.
-    async fn pause_writes(&self) -> Result<PausedWrites, BackendError>;
-}
-
-/// The clusters that a collection keeps, and what linking documents with them needs. Expired
-/// documents are linked until they are removed, since the clock may be set back.
-#[async_trait]
-pub trait ClusterKeeping: Send + Sync {
-    fn clusters(&self) -> &Clusters;
-
-    /// How far the clusters have come. Expired documents belong to their clusters until they are
-    /// removed.
-    fn counts(&self) -> ClusterCounts;
-
-    /// Connects near-duplicates; `false` if one of them no longer exists.
-    fn connect(&self, a: Ordinal, b: Ordinal) -> bool;
-
-    /// A document with this set: the first from an ordinal on, or of all.
-    fn member_from(&self, fingerprint: u64, from: Ordinal) -> Option<Ordinal>;
-
-    fn sketched_at(&self, ordinal: Ordinal) -> Option<Sketched>;
-
-    /// The documents of a part of the collection that is to be visited.
-    fn documents_in(&self, chunk: u64) -> Vec<Ordinal>;
-
-    /// The ordinal of a document that has not expired.
-    fn ordinal(&self, id: &DocumentId) -> Option<Ordinal>;
-
-    fn id(&self, ordinal: Ordinal) -> Option<DocumentId>;
-
-    fn has_expired(&self, ordinal: Ordinal) -> bool;
-
-    /// Sets that share a key with a set.
-    ///
-    /// # Errors
-    /// [`BackendError::Store`]
-    async fn linkable(&self, search: &Search<'_>) -> Result<Candidates, BackendError>;
-
-    /// Sets from an index for exact lookups; `None` if no index covers the threshold.
-    ///
-    /// # Errors
-    /// [`BackendError::Store`]
-    async fn linkable_exactly(
-        &self,
-        search: &ExactSearch,
-    ) -> Result<Option<Candidates>, BackendError>;
-
-    /// The position behind the last note; `None` while the clusters are not known.
-    fn last_note(&self) -> Option<ClusterPosition>;
-
-    /// At most `max` notes after a position, and the position behind them. A reader without a
-    /// position, of an earlier start, or that missed notes gets all documents first.
-    fn notes(
-        &self,
-        after: Option<ClusterPosition>,
-        until: ClusterPosition,
-        max: usize,
-    ) -> (Vec<ClusterNote>, ClusterPosition);
-
-    /// The documents that a note is about, and that are stored.
-    fn noted(&self, note: ClusterNote) -> Vec<Version>;
 }

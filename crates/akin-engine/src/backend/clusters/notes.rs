@@ -11,27 +11,8 @@ use std::hash::{BuildHasher, RandomState};
 
 use super::Clusters;
 use super::state::State;
-use crate::backend::Version;
-use crate::document::{DocumentId, Ordinal};
-
-/// Documents that may have another cluster than before.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum ClusterNote {
-    Document(Ordinal),
-    /// The documents of the cluster with this number.
-    Cluster(u32),
-}
-
-/// How far a reader has come.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ClusterPosition {
-    /// Of the start of the collection since which the notes are counted.
-    pub start: u64,
-    /// The number of notes read.
-    pub notes: u64,
-    /// The documents from this ordinal on are told before the next notes; `None` if all were told.
-    pub documents_from: Option<u64>,
-}
+use crate::backend::{ClusterNote, ClusterPosition, Version};
+use crate::document::DocumentId;
 
 #[derive(Debug)]
 pub(super) struct Notes {
@@ -97,7 +78,11 @@ impl State {
 }
 
 impl Clusters {
-    pub(super) fn notes_after(
+    pub(in crate::backend) fn last_note(&self) -> Option<ClusterPosition> {
+        self.read(|state| (!state.is_building()).then(|| state.notes.end())).flatten()
+    }
+
+    pub(in crate::backend) fn notes_after(
         &self,
         after: u64,
         until: u64,
@@ -106,7 +91,7 @@ impl Clusters {
         self.read(|state| state.notes.after(after, until, max)).flatten()
     }
 
-    pub(super) fn members_of(&self, cluster: u32) -> Vec<Version> {
+    pub(in crate::backend) fn members_of(&self, cluster: u32) -> Vec<Version> {
         self.read(|state| state.members(cluster).cloned().collect()).unwrap_or_default()
     }
 }

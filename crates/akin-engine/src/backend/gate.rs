@@ -1,25 +1,26 @@
-//! A gate that every write of a collection passes, so that a reindex can stop writes for a moment.
+//! A gate that every write of a collection in this process passes, so that a reindex can stop writes
+//! for a moment.
 
 use std::sync::Arc;
 
 use tokio::sync::{OwnedRwLockWriteGuard, RwLock, RwLockReadGuard};
 use tokio::task::unconstrained;
 
-use crate::backend::BackendError;
+use crate::backend::{BackendError, PausedWrites};
 
 #[derive(Clone, Debug, Default)]
-pub(crate) struct WriteGate {
+pub struct WriteGate {
     /// Every write holds a read lock.
     superseded: Arc<RwLock<bool>>,
 }
 
 /// The permit of a write.
-pub(crate) struct Passed<'a> {
+pub struct Passed<'a> {
     _superseded: RwLockReadGuard<'a, bool>,
 }
 
-/// Blocks new writes until it is dropped; they wait.
-pub struct PausedWrites {
+/// New writes wait until it is dropped.
+struct PausedGate {
     superseded: OwnedRwLockWriteGuard<bool>,
 }
 
@@ -39,14 +40,14 @@ impl WriteGate {
     }
 
     /// Blocks new writes, and waits for the writes that have passed.
-    pub async fn pause(&self) -> PausedWrites {
-        PausedWrites { superseded: Arc::clone(&self.superseded).write_owned().await }
+    pub async fn pause(&self) -> Box<dyn PausedWrites> {
+        let superseded = Arc::clone(&self.superseded).write_owned().await;
+        Box::new(PausedGate { superseded })
     }
 }
 
-impl PausedWrites {
-    /// Refuses the waiting and all later writes with [`BackendError::Superseded`].
-    pub fn supersede(mut self) {
+impl PausedWrites for PausedGate {
+    fn supersede(mut self: Box<Self>) {
         *self.superseded = true;
     }
 }

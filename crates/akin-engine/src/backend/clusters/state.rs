@@ -12,9 +12,9 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::forest::{self, Forest};
-use super::notes::{ClusterNote, Notes};
+use super::notes::Notes;
 use super::split::Split;
-use crate::backend::Version;
+use crate::backend::{ClusterNote, Version};
 use crate::document::Ordinal;
 
 /// A node of a B-tree with room for eleven members.

@@ -11,7 +11,7 @@ use akin_core::text::ShingleSet;
 
 /// Weighs a cached set by its bytes in memory.
 #[derive(Clone)]
-pub(super) struct SetBytes;
+pub(in crate::backend) struct SetBytes;
 
 impl<K> Weighter<K, ShingleSet> for SetBytes {
     fn weight(&self, _key: &K, set: &ShingleSet) -> u64 {
@@ -47,11 +47,12 @@ impl SetCache {
         Self { collection, ..self.clone() }
     }
 
-    pub(in crate::backend) fn get(&self, fingerprint: u64) -> Option<ShingleSet> {
+    #[must_use]
+    pub fn get(&self, fingerprint: u64) -> Option<ShingleSet> {
         self.sets.get(&(self.collection, fingerprint))
     }
 
-    pub(in crate::backend) fn insert(&self, fingerprint: u64, set: ShingleSet) {
+    pub fn insert(&self, fingerprint: u64, set: ShingleSet) {
         self.sets.insert((self.collection, fingerprint), set);
     }
 }

@@ -2,10 +2,11 @@
 
 use async_trait::async_trait;
 
-use super::state::State;
-use super::{ClusterCounts, ClusterNote, ClusterPosition, Clusters, ClustersState};
-use crate::backend::local::Local;
-use crate::backend::{BackendError, Candidates, ClusterKeeping, Sketched, Version};
+use super::Local;
+use crate::backend::{
+    BackendError, Candidates, ClusterCounts, ClusterKeeping, ClusterNote, ClusterPosition,
+    Clusters, ClustersState, Sketched, Version,
+};
 use crate::document::{DocumentId, Ordinal};
 use akin_core::index::{ExactSearch, Search};
 
@@ -25,16 +26,11 @@ impl ClusterKeeping for Local {
     }
 
     fn connect(&self, a: Ordinal, b: Ordinal) -> bool {
-        let connect = |state: &mut State| {
-            let version = |ordinal| {
-                let listing = self.memory.catalog.listing(ordinal)?;
-                Some(Version { id: listing.id, ordinal })
-            };
-            let (Some(a), Some(b)) = (version(a), version(b)) else { return false };
-            state.connect(&a, &b);
-            true
+        let version = |ordinal| {
+            let listing = self.memory.catalog.listing(ordinal)?;
+            Some(Version { id: listing.id, ordinal })
         };
-        self.clusters().change(connect).unwrap_or(true)
+        self.clusters().connect(|| Some((version(a)?, version(b)?)))
     }
 
     fn member_from(&self, fingerprint: u64, from: Ordinal) -> Option<Ordinal> {
@@ -74,8 +70,7 @@ impl ClusterKeeping for Local {
     }
 
     fn last_note(&self) -> Option<ClusterPosition> {
-        let end = |state: &State| (!state.is_building()).then(|| state.notes.end());
-        self.clusters().read(end).flatten()
+        self.clusters().last_note()
     }
 
     fn notes(
