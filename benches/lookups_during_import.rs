@@ -1,4 +1,5 @@
-//! Lookups while another client imports: `cargo bench --bench lookups_during_import -- [DOCUMENTS]`.
+//! Lookups while another client imports: `cargo bench --bench lookups_during_import --
+//! [DOCUMENTS]`.
 //!
 //! First the rate of an import alone, then the times of lookups on four connections alone, then
 //! both at once, with the ratio of the two p99 of the lookups. `AKIN_BENCH_SERVER` names another

@@ -1,4 +1,5 @@
-//! Lookups of the ten most similar documents: `cargo bench --bench nearest -- [DOCUMENTS [PROBES]]`.
+//! Lookups of the ten most similar documents: `cargo bench --bench nearest -- [DOCUMENTS
+//! [PROBES]]`.
 //!
 //! Prints what is found of generated texts, against brute force, by the similarity of the documents
 //! that should be found; and the milliseconds of a scan for each million sketches, of lookups one

@@ -35,8 +35,8 @@ pub fn run(name: &str, input: &[u8]) {
     target.expect("the target is in the table").1(input);
 }
 
-/// A text after a byte of settings: at every level of instructions its shingles are those of the
-/// definition, character by character, and its set and sketch are the same.
+/// A text after a byte of settings: at every level of instructions its shingles are the shingles
+/// of the definition, character by character, and its set and sketch are the same.
 fn text(input: &[u8]) {
     let Some((choice, bytes)) = input.split_first() else { return };
     let text = String::from_utf8_lossy(bytes);

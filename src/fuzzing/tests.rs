@@ -11,7 +11,7 @@ const MUTATIONS: usize = 3_000;
 
 const INPUT_BYTES_MAX: usize = 4 << 10;
 
-/// What random bytes seldom are and parsers look for.
+/// Tokens that parsers look for and random bytes seldom have.
 const TOKENS: [&str; 16] = [
     "\"", "\\", "\\u0000", "{", "}", "[", "]", ",", ":", "\n", "&", "=", "%2", "null", "1e999",
     "\u{301}",

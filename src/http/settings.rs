@@ -21,13 +21,13 @@ pub const RATE_BURST_S: u64 = 5;
 /// connections are refused with 503.
 pub const CONNECTIONS_RESERVE: usize = 16;
 
-/// Bytes of the head of a request, and the largest read of a body: what a connection buffers, also
-/// while it is idle. Browsers and proxies send a tenth, with cookies and tokens.
+/// Bytes of the head of a request, and the largest read of a body: the buffers of a connection,
+/// also of an idle connection. Browsers and proxies send a tenth, with cookies and tokens.
 pub const HEAD_BYTES_MAX: usize = 32 << 10;
 
-/// The most memory of a connection, beside what its request reserves: a head that is answered, the
-/// next head or a piece of a body, the head of an answer, and the state of the connection; or a TLS
-/// handshake of 64 KiB.
+/// The most memory of a connection, without the memory that its request reserves: a head that is
+/// answered, the next head or a piece of a body, the head of an answer, and the state of the
+/// connection; or a TLS handshake of 64 KiB.
 pub const CONNECTION_BYTES: usize = 3 * HEAD_BYTES_MAX;
 
 /// Bytes per second at which the body of a request must arrive. A modem of 1990 sends ten times as

@@ -28,8 +28,8 @@ fn request_all(address: &str) {
     }
 }
 
-/// A server that has answered all requests, each of which is a line of the log, and the log, read as
-/// far as the address.
+/// A server that has answered all requests, each of which is a line of the log, and the log, read
+/// as far as the address.
 fn serve_unread(dir: &Path) -> (Child, BufReader<ChildStderr>) {
     let mut child = command(&["serve", "--listen", "127.0.0.1:0", "--data-dir"])
         .arg(dir)

@@ -17,8 +17,8 @@ fn send(name: &str, process: u32) {
     assert!(std::process::Command::new("sh").args(["-c", &kill]).status().unwrap().success());
 }
 
-/// The kernel drops a signal without a handler if the process has the number 1, so the exit code has
-/// to be the handler's.
+/// The kernel drops a signal without a handler if the process has the number 1, so the exit code
+/// has to be the handler's.
 #[test]
 fn a_signal_that_comes_before_the_settings_are_read_ends_the_process() {
     let dir = tempfile::tempdir().unwrap();

@@ -1,4 +1,5 @@
-//! All pairs and clusters, against brute force, while documents are written and the engine is closed.
+//! All pairs and clusters, against brute force, while documents are written and the engine is
+//! closed.
 
 use std::collections::BTreeMap;
 

@@ -1,5 +1,5 @@
-//! Searches for passages beside brute force: over all runs of the guaranteed length, while documents
-//! come, change, expire and go, and over restarts.
+//! Searches for passages beside brute force: over all runs of the guaranteed length, while
+//! documents come, change, expire and go, and over restarts.
 
 use std::collections::BTreeMap;
 use std::path::Path;

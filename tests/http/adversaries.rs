@@ -1,5 +1,5 @@
-//! What hostile clients send, byte by byte: each is answered as the table says, or its connection is
-//! closed, and the server goes on.
+//! What hostile clients send, byte by byte: each is answered as the table says, or its connection
+//! is closed, and the server goes on.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -56,8 +56,8 @@ fn hold(address: SocketAddr, rows: &[Row]) {
     assert!(differing.is_empty(), "{}", differing.join("\n\n"));
 }
 
-/// A request without a body, and with these further lines in its head, after which the server closes
-/// the connection.
+/// A request without a body, and with these further lines in its head, after which the server
+/// closes the connection.
 fn closing(line: &str, head: &str) -> Vec<u8> {
     let head = format!("{line} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n{head}\r\n");
     head.into_bytes()

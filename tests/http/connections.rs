@@ -392,7 +392,8 @@ fn log_mib(app: &App) -> u64 {
     app.dir.path().join("default/store.sqlite-wal").metadata().unwrap().len() >> 20
 }
 
-/// Its view keeps the log from being used again from the start, so that every write makes it longer.
+/// Its view keeps the log from being used again from the start, so that every write makes it
+/// longer.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_slow_export_is_aborted_and_frees_the_log() {
     const GROWN_MIB: u64 = 4;

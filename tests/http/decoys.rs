@@ -1,8 +1,8 @@
 //! Documents made to agree with a sketch do not hide a near-duplicate.
 //!
-//! The attacker learns by estimates which tokens of a text make its sketch. Documents of these tokens
-//! and of others that leave the sketch as it is agree in nearly all slots, unlike the text as they
-//! are. So they come before a real near-duplicate, which agrees in fewer.
+//! The attacker learns by estimates which tokens of a text make its sketch. Documents of these
+//! tokens and of others that leave the sketch as it is agree in nearly all slots, unlike the text
+//! as they are. So they come before a real near-duplicate, which agrees in fewer.
 
 use serde_json::{Value, json};
 

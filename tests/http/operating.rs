@@ -80,7 +80,8 @@ async fn log_rows_are_what_a_start_would_replay() {
     assert_eq!(shown(&app.restarted().await).await, 0);
 }
 
-/// Documents of imports are refused on other threads, which the recorder of this test does not hear.
+/// Documents of imports are refused on other threads, which the recorder of this test does not
+/// hear.
 #[tokio::test]
 async fn refused_documents_are_counted_by_reason() {
     let recorder = PrometheusBuilder::new().build_recorder();

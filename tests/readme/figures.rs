@@ -1,7 +1,7 @@
-//! The passages of docs/ with figures of the comparison with peers, between `<!-- figures: NAME -->`
-//! and `<!-- /figures -->`: written from the results in bench/report with `UPDATE=1`, else compared.
-//! `bench/run.sh`, which makes the results, writes the tables of README.md and docs/benchmarks.md
-//! from the same.
+//! The passages of docs/ with figures of the comparison with peers, between `<!-- figures: NAME
+//! -->` and `<!-- /figures -->`: written from the results in bench/report with `UPDATE=1`, else
+//! compared. `bench/run.sh`, which makes the results, writes the tables of README.md and
+//! docs/benchmarks.md from the same.
 
 use std::fs;
 use std::sync::LazyLock;
@@ -71,7 +71,7 @@ fn peers() -> String {
     let whole = text("akin", "3 words, 128 slots");
     let peer = text("gaoya", "3 words, 128 slots");
     format!(
-        "- akin's index takes {:.0} bytes a document, {:.2} of what the smallest peer (gaoya) takes,\n  \
+        "- akin's index takes {:.0} bytes a document, {:.2} of the memory of the smallest peer (gaoya),\n  \
          and finds {:.4} of the pairs that are not equal.\n\
          - rensa with its own settings inserts faster ({} a second; akin {}) and answers {}\n  \
          lookups a second, akin {} by sketches and {} checked exactly; but it finds {:.2} of\n  \

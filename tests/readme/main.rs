@@ -1,11 +1,11 @@
-//! Does what README.md and the pages in docs/ say, in their order, and compares what comes with
-//! what they show.
+//! Runs the commands of README.md and of the pages in docs/, in order, and compares their outputs
+//! with the outputs on the pages.
 //!
-//! Each page has a server, a directory with `dump.parquet` in it, and a bash of its own. A ```sh block is run by bash; the
-//! ```json or ```text block that follows it is what it prints. A ```toml block is a configuration
-//! that `akin check-config` accepts. ```console blocks need what a test has not (root, a network,
-//! Docker) and are counted in `NOT_RUN`. `UPDATE=1 cargo test --test readme` rewrites what is shown
-//! from what came, and the plots.
+//! Each page has a server, a directory with `dump.parquet`, and a bash of its own. Bash runs the
+//! block ```sh, which prints the block ```json or ```text after it. The block ```toml is a
+//! configuration that `akin check-config` accepts. The block ```console needs more than a test has
+//! (root, a network, Docker) and is counted in `NOT_RUN`. `UPDATE=1 cargo test --test readme`
+//! writes the outputs, and the plots, into the pages.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 

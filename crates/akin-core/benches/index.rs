@@ -5,11 +5,11 @@
 //! of five, of which each agrees with the family's first in four slots of five. Documents are
 //! inserted into an empty index, so the figures include the cost of growth. Then 1, 2, 4 … threads
 //! insert and look up, next to the same index behind an `RwLock`. The maximum time under a lock is
-//! at most the longest insert into an index with one table: that insert takes four locks in turn, of
-//! pages as large as the pages of an index with all tables.
-//! Limits are measured in the same run: accesses to as many lines at random places, in plain memory
-//! of the size of the index; filling new memory of the size of a segment; acquiring locks that
-//! another thread acquires, too; and threads with an index each, which share nothing.
+//! at most the longest insert into an index with one table: that insert takes four locks in turn,
+//! of pages as large as the pages of an index with all tables. Limits are measured in the same run:
+//! accesses to as many lines at random places, in plain memory of the size of the index; filling
+//! new memory of the size of a segment; acquiring locks that another thread acquires, too; and
+//! threads with an index each, which share nothing.
 
 #[path = "corpus/lines.rs"]
 mod lines;

@@ -1,9 +1,9 @@
 //! The time and memory of finding passages: `cargo bench -p akin-core --bench passages -- [FILE |
 //! DOCUMENTS …]`, without arguments 100,000 documents.
 //!
-//! The documents are the lines of a file (JSONL with `text`, or a text a line), or made-up documents
-//! of a kilobyte, words by Zipf's law. The index has no texts: a compared block is cut again, as by
-//! the server. Probes are runs of words of documents.
+//! The documents are the lines of a file (JSONL with `text`, or a text a line), or made-up
+//! documents of a kilobyte, words by Zipf's law. The index has no texts: a compared block is cut
+//! again, as by the server. Probes are runs of words of documents.
 
 mod corpus;
 #[path = "corpus/times.rs"]

@@ -2,9 +2,9 @@
 //! without arguments a million documents.
 //!
 //! Prints the milliseconds of a probe for each million sketches, alone and with other probes in the
-//! same pass, at each level of instructions; and, as limits of the same run, reading as many bytes
-//! that lie one after another, and copying them. Each figure is the least of some passes:
-//! other programs take time from the rest.
+//! same pass, at each level of instructions; and, as limits of the same run, reading as many
+//! contiguous bytes, and copying them. Each figure is the least of some passes: other programs take
+//! time from the rest.
 
 #[path = "corpus/numbers.rs"]
 mod numbers;

@@ -1,9 +1,9 @@
 //! The speed and memory of decontamination and of exact-substring deduplication:
 //! `cargo bench -p akin-core --bench training -- [FILE | MEGABYTES …]`, without arguments 200 MB.
 //!
-//! The documents are the lines of a file (JSONL with `text`, or a text a line), or made-up documents
-//! of 6 kB, of which every tenth has a part of an earlier document. One document in a hundred is an
-//! evaluation text. Rates are of one thread, beside the rate of cutting alone.
+//! The documents are the lines of a file (JSONL with `text`, or a text a line), or made-up
+//! documents of 6 kB, of which every tenth has a part of an earlier document. One document in a
+//! hundred is an evaluation text. Rates are of a single thread, with the rate of cutting alone.
 
 mod corpus;
 

@@ -194,9 +194,9 @@ impl Budget {
         Reservation { budget, purpose, bytes, allowance, share, client, cost_of_each }
     }
 
-    /// An empty reservation of a request of a client: the request may hold a
-    /// share of the budget (`SHARE_DIVISOR`) at a time and cause work of at most `cost_max`
-    /// units (0: any). Its memory and its work count towards the client's.
+    /// An empty reservation of a request of a client: the request may hold a share of the budget
+    /// (`SHARE_DIVISOR`) at a time and cause work of at most `cost_max` units (0: any). Its memory
+    /// and its work count towards the client's.
     #[must_use]
     pub fn share(
         self: &Arc<Self>,
@@ -211,8 +211,7 @@ impl Budget {
 
     /// The share of a client: its requests may hold `percent` of the memory that caches and
     /// connections leave, but at least `bytes_min`, and may cause `CLIENT_DEAR_REQUESTS` times the
-    /// work
-    /// `cost_max` of one request (0: any). With 100 percent nothing is limited.
+    /// work `cost_max` of one request (0: any). With 100 percent nothing is limited.
     #[must_use]
     pub fn client_share(&self, percent: u32, bytes_min: usize, cost_max: u64) -> Arc<ClientShare> {
         if percent == 100 {

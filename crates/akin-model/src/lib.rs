@@ -9,7 +9,7 @@
 //! - [`name`]: names of collections.
 //! - [`settings`]: the settings of a collection.
 //! - [`problem`]: why a request failed.
-//! - [`clusters`]: clusters, and what may be missing in them.
+//! - [`clusters`]: clusters, and the documents that may be missing in them.
 //! - [`reindex`]: how far a reindex is.
 
 pub mod clusters;

@@ -142,7 +142,7 @@ fn certificates(Pem { path, bytes }: &Pem) -> Result<Vec<CertificateDer<'static>
 #[derive(Debug)]
 struct PemVerifier {
     certificates: Vec<CertificateDer<'static>>,
-    /// Of servers whose certificates the file's authorities issued; `None` if only the first
+    /// Of servers with certificates that the file's authorities issued; `None` if only the first
     /// certificate of the file is trusted, whose private key the server must have.
     verifier: Option<Arc<WebPkiServerVerifier>>,
     algorithms: WebPkiSupportedAlgorithms,

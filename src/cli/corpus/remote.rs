@@ -12,7 +12,7 @@ use crate::cli::output::Inputs;
 use crate::engine::{CollectionName, CollectionSettings};
 use akin_core::sketch::Method;
 
-/// The server whose documents are compared, in place of files.
+/// The server that has the documents to compare, in place of files.
 #[derive(Args)]
 pub struct FromServer {
     /// Compare the documents of this server's collection, with the settings of the collection, in
@@ -28,7 +28,7 @@ pub struct FromServer {
     collection: Option<CollectionName>,
 }
 
-/// A collection whose texts can be exported.
+/// A collection with texts that can be exported.
 pub struct Exportable {
     pub settings: Value,
     pub documents: u64,

@@ -43,7 +43,7 @@ pub struct TextCutter {
 }
 
 impl TextCutter {
-    /// Words are normalised by these settings, whatever the unit and the size of shingles are.
+    /// Words are normalised by these settings, with any unit and size of shingles.
     pub fn new(settings: ShingleSettings, min_words: usize) -> Self {
         Self { shingler: Shingler::new(settings, 0, usize::MAX), min_words }
     }

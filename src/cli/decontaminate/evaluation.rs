@@ -16,7 +16,7 @@ use akin_core::text::{ShingleSettings, WordSequence};
 
 /// The most bytes that a gram takes while the set is built.
 const GRAM_BYTES: usize = 64;
-/// Bytes of a document beside its grams and its id.
+/// Bytes of a document without its grams and its id.
 const DOCUMENT_BYTES: usize = 64;
 
 /// The evaluation documents.

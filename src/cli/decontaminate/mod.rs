@@ -77,7 +77,7 @@ fn frequent(
 ) -> Result<FrequentGrams, Failure> {
     let meter = meter(plan, "counting");
     let count = |item: &Item| {
-        // The second pass reports what cannot be read.
+        // The second pass reports unreadable records.
         if let Ok(text) = cutter.cut(item) {
             counts.add(text.words.hashes());
         }

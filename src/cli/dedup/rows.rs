@@ -29,7 +29,7 @@ pub struct RowsWriter {
 }
 
 impl RowsWriter {
-    /// `like`: a file whose schema and metadata the output has.
+    /// `like`: a file that gives the output its schema and metadata.
     pub fn new(output: Output, like: &Path) -> Result<Self, Failure> {
         let reader = open(like)?;
         let metadata = reader.metadata().file_metadata();

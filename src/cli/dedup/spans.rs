@@ -57,7 +57,7 @@ struct SpanPasses<'p> {
 }
 
 impl SpanPasses<'_> {
-    /// Reads every text, and reports what cannot be compared.
+    /// Reads every text, and reports records that cannot be compared.
     fn first(
         &self,
         mut grams: RepeatedGrams,

@@ -73,8 +73,8 @@ fn open_pipe(path: &Path) -> io::Result<File> {
 }
 
 /// All members of a gzip file and all frames of a zstd file; anything else after them is an error,
-/// and so is a file that unpacks to more than [`RATIO_MAX`] times its size. `copy` gets what is
-/// unpacked.
+/// and so is a file that unpacks to more than [`RATIO_MAX`] times its size. `copy` gets the
+/// unpacked bytes.
 pub fn decompressed<'a>(
     raw: impl Read + 'a,
     copy: Option<(&'a UnpackedCopies, &'a Path)>,

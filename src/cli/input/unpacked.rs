@@ -8,7 +8,7 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-/// The copies, one after the other in an unnamed file.
+/// The copies, in order in an unnamed file.
 #[derive(Debug)]
 pub struct UnpackedCopies {
     pub file: Arc<File>,
@@ -29,7 +29,7 @@ pub struct UnpackedCopy<'c> {
     bytes: Range<u64>,
 }
 
-/// Copies what is read through it. A copy that cannot be written is given up.
+/// Copies the bytes that are read through it. A copy that cannot be written is given up.
 pub struct Copied<'c, R> {
     inner: R,
     copy: Option<UnpackedCopy<'c>>,

@@ -14,7 +14,7 @@ use crate::document::DocumentId;
 use akin_core::passages::{PassageIndex, TextBlocks};
 use akin_core::text::ShingleSettings;
 
-/// Bytes of a document beside its text and its id: measured, and rounded up.
+/// Bytes of a document without its text and its id: measured, and rounded up.
 const DOCUMENT_BYTES: usize = 600;
 
 /// Bytes of a posting: measured, and rounded up.

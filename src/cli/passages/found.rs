@@ -1,4 +1,4 @@
-//! What a document shares with the corpus.
+//! The passages that a document shares with the corpus.
 
 use std::io::{self, Write};
 use std::ops::Range;

@@ -179,7 +179,7 @@ impl PassagesPlan {
     }
 }
 
-/// Writes what was found, in the order of the documents.
+/// Writes the found passages, in the order of the documents.
 struct PassageListing<'l> {
     corpus: &'l PassageCorpus,
     plan: &'l PassagesPlan,

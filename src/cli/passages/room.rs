@@ -13,7 +13,7 @@ const LIMITS: PassageLimits = PassageLimits {
 };
 
 /// Bytes of a search at these limits: 10,000,000 pairs are at most 2,500,000 runs, of 24 bytes and
-/// 40 bytes in chains, in vectors that grow by doubling, beside 1,000,000 postings of 16 bytes.
+/// 40 bytes in chains, in vectors that grow by doubling; with them 1,000,000 postings of 16 bytes.
 const SEARCH_BYTES: usize = 320 << 20;
 
 /// A search has at least a tenth of the limits.

@@ -15,7 +15,7 @@ use crate::cli::output::write_json;
 use akin_core::scheme::Kind;
 use akin_core::text::{ShingleError, ShingleSet, Shingler};
 
-/// What `--templates` is given.
+/// The arguments that `--templates` is given.
 pub struct TemplateSearch<'s> {
     pub options: &'s AnalysisOptions,
     /// Documents in which a shingle must occur more than this.

@@ -95,7 +95,7 @@ fn not_of_pages(what: &str, name: &str) -> Problem {
     Problem::new(Code::ForeignOrigin, detail)
 }
 
-/// What pages of the listed origins may send.
+/// The requests that pages of the listed origins may send.
 const METHODS: [Method; 5] =
     [Method::GET, Method::POST, Method::PUT, Method::PATCH, Method::DELETE];
 const HEADERS: [HeaderName; 4] =

@@ -36,7 +36,7 @@ pub struct Reporter {
     fault_logged: bool,
     /// Bytes that problems may still take.
     problem_bytes_left: usize,
-    /// The failed documents whose problems are only counted.
+    /// The failed documents that are only counted.
     counted: Option<CountedErrors>,
     tally: Tally,
 }

@@ -76,7 +76,7 @@ impl Drop for LingeringBody {
     }
 }
 
-/// Reads what follows the head that was refused.
+/// Reads the bytes after a refused head.
 pub async fn read_rest(stream: &mut (impl AsyncRead + Unpin)) {
     let mut rest = stream.take(HEAD_REST_BYTES_MAX);
     let _ = timeout(IDLE_MAX, tokio::io::copy(&mut rest, &mut tokio::io::sink())).await;

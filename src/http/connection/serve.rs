@@ -45,9 +45,8 @@ const RESERVE_HEADER_TIMEOUT: Duration = Duration::from_secs(1);
 /// [reserve](CONNECTIONS_RESERVE) and answers probes. Beyond these, connections wait in the
 /// listener's queue. A head of more than [`HEAD_BYTES_MAX`] is answered 431. A connection that does
 /// not complete a request head within `header_timeout_ms` is closed, and so is a connection with a
-/// client that reads nothing of an answer for
-/// `body_idle_timeout_ms`. An address has a share of the connections; for a further connection its
-/// own longest idle connection is closed.
+/// client that reads nothing of an answer for `body_idle_timeout_ms`. An address has a share of the
+/// connections; for a further connection its own longest idle connection is closed.
 pub async fn serve(
     listener: TcpListener,
     router: Router,

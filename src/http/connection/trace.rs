@@ -1,4 +1,5 @@
-//! The trace of a request (W3C Trace Context), by which a log line is found from a span of the proxy.
+//! The trace of a request (W3C Trace Context), by which a log line is found from a span of the
+//! proxy.
 
 use axum::http::HeaderMap;
 

@@ -225,7 +225,7 @@ impl Pieces {
         ndjson::write_on_one_line(&mut self.text, value);
     }
 
-    /// Begins an answer whose first field is a list: `beginning` is its JSON up to the first
+    /// Begins an answer with a list as its first field: `beginning` is its JSON up to the first
     /// element.
     pub fn list(&mut self, beginning: &'static str) -> List<'_> {
         List { pieces: self, beginning, is_empty: true }

@@ -182,7 +182,7 @@ pub struct Candidates<M = Ordinal> {
 }
 
 impl<M> Candidates<M> {
-    /// These sets and no others, none of which was counted yet.
+    /// These sets alone; none of them was counted yet.
     pub(crate) fn new(found: Vec<Candidate<M>>) -> Self {
         let (truncated, are_compared, in_crowd) = (false, true, false);
         Self { found, seen: 0, truncated, are_compared, left_out: 0, in_crowd }

@@ -224,7 +224,7 @@ impl<'b> ListSearch<'b> {
         self.list.numbers[self.at]
     }
 
-    /// Goes on to the next representative. Returns whether there is one.
+    /// Goes on to the next representative. Returns whether there is a pair.
     #[inline]
     pub fn advance(&mut self) -> bool {
         match self.list.tree.next(self.at + 1, self.of) {

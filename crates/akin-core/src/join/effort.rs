@@ -33,7 +33,7 @@ pub struct LeftOut {
 }
 
 impl LeftOut {
-    /// Sets whose numbers are kept.
+    /// The number of sets that are named.
     pub const NAMED_MAX: usize = 100;
 
     /// Notes a set that was not noted before, and a set that it was not compared with.

@@ -12,7 +12,7 @@ const GAP_WORDS_MAX: usize = 12;
 
 /// A part of the probe and a part of a match that are equal word for word, or nearly.
 ///
-/// A passage is a run of equal words, or several runs that follow one another in both texts. Two
+/// A passage is a run of equal words, or several runs in the same order in both texts. Two
 /// runs are joined if, in the probe and in the match, at most 12 words are between, each of the two
 /// runs has at least half as many words as are between, and the runs are at most 12 words further
 /// apart in one text than in the other. Runs of fewer than three words count as words between.
@@ -22,7 +22,7 @@ pub struct Passage {
     pub probe: Range<usize>,
     /// The numbers of its words in the match.
     pub matched: Range<usize>,
-    /// The number of pairs of equal words, in order: each word is in one pair at most.
+    /// The number of pairs of equal words, in order: each word is in a single pair at most.
     pub equal: usize,
     /// The number of words between the runs: of each gap, in the text with more words there.
     pub differing: usize,

@@ -8,7 +8,7 @@ use dashmap::DashMap;
 
 use crate::document::Ordinal;
 
-/// Bytes of an entry beside its words, rounded up.
+/// Bytes of an entry without its words, rounded up.
 const ENTRY_BYTES: usize = 64;
 
 #[derive(Debug, Default)]

@@ -1,9 +1,9 @@
 //! The promise of a lookup of the most similar sets, however unlike they are.
 //!
-//! Such a lookup verifies sets in the order of the agreement of their sketches, and ends where a
-//! set as similar as the wanted sets hardly agrees in so few slots. If all wanted sets are so
-//! similar that nearly every such set shares a key with the probe, only the sets under the probe's
-//! keys are looked at; otherwise the sketches of all sets are.
+//! A lookup of the k most similar verifies sets in the order of the agreement of their sketches,
+//! and ends where a set as similar as the wanted sets hardly agrees in so few slots. If all wanted
+//! sets are so similar that nearly each of them shares a key with the probe, only the sets under
+//! the probe's keys are looked at; otherwise the sketches of all sets are.
 
 use super::binomial::{binomial_at_least, reached};
 use super::{Bands, Scheme};

@@ -132,8 +132,8 @@ impl Cutter {
         Ok((cut, ranges))
     }
 
-    /// The words of a text with their ranges of bytes, by the rules of the unit word whatever the
-    /// unit is.
+    /// The words of a text with their ranges of bytes, by the rules of the unit word, with any
+    /// unit.
     ///
     /// # Errors
     /// [`ShingleError::TooLong`]

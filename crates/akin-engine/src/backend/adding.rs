@@ -1,4 +1,4 @@
-//! Adding documents: what a backend finds of each, and what the engine decides.
+//! Adding documents: the findings of a backend for each document, and the decision of the engine.
 
 use std::sync::Arc;
 

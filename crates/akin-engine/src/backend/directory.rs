@@ -1,5 +1,5 @@
-//! The directories of local collections, for what reads or builds them while no server has them
-//! open.
+//! The directories of local collections, for commands that read or build them while no server has
+//! them open.
 
 pub use crate::storage::{
     DirectoryLock, Expected, Finding, Inspection, StorageError, StorageSettings, Store, free_bytes,

@@ -1,5 +1,5 @@
-//! A gate that every write of a collection in this process passes, so that a reindex can stop writes
-//! for a moment.
+//! A gate that every write of a collection in this process passes, so that a reindex can stop
+//! writes for a moment.
 
 use std::sync::Arc;
 

@@ -288,7 +288,7 @@ impl Backend for Memory {
         self.list(None, documents).await
     }
 
-    /// By id, whatever the order.
+    /// By id, in any order.
     async fn export(&self, _: Detail, _: Order) -> Records {
         let records = |records: Vec<Record>| records.into_iter().map(Ok).collect();
         stream::iter(self.alive().map_or_else(|error| vec![Err(error)], records)).fuse().boxed()

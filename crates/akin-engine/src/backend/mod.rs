@@ -165,7 +165,7 @@ pub struct Removed {
     pub removed: u64,
 }
 
-/// What differs between two states of a document: its content and metadata by their hash, and its
+/// The difference between two states of a document: its content and metadata by their hash, and its
 /// times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stamp {
@@ -209,9 +209,9 @@ pub trait Backend: Send + Sync {
     /// Finds the stored sets that share a key with each probe; the results are in the same order.
     async fn candidates(&self, searches: &[Search<'_>]) -> Result<Vec<Candidates>, BackendError>;
 
-    /// Finds the sets whose resemblance to the probe reaches the threshold. Without an index for so
-    /// low a threshold it scans all documents in one consistent view: few scans run at a time, and
-    /// dropping the future stops one.
+    /// Finds the sets that resemble the probe as much as the threshold or more. Without an index
+    /// for so low a threshold it scans all documents in one consistent view: few scans run at a
+    /// time, and dropping the future stops one.
     async fn exact_candidates(&self, search: &ExactSearch)
     -> Result<ExactCandidates, BackendError>;
 

@@ -108,7 +108,7 @@ fn a_client_is_charged_for_its_requests_in_flight() {
 #[test]
 fn failed_allocations_are_refused_and_given_back() {
     let budget = Budget::new(usize::MAX);
-    // What a growing vector takes for a moment counts.
+    // The bytes of a growing vector count, also those of a moment.
     budget.ask(|bytes| bytes <= 20 * PROBED_BYTES);
     let reservation = budget.reservation(Purpose::Answers);
     for _ in 0..10 {

@@ -169,7 +169,7 @@ pub enum EngineError {
     Store { reason: String },
 }
 
-/// The advice to a client whose sample is too large.
+/// The advice to a client with too large a sample.
 fn instead_of_sample(most: usize) -> String {
     let at_most = match most {
         0 => String::new(),

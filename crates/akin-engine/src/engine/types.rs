@@ -275,7 +275,7 @@ pub struct Match {
     /// Shingles that either has.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub union: Option<usize>,
-    /// Keys that the match shares with the probe; elements, if it was found by those.
+    /// Keys that the match shares with the probe; elements, if these found it.
     pub keys_shared: u32,
     /// By `include=metadata`.
     #[serde(skip_serializing_if = "Option::is_none")]

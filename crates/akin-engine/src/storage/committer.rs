@@ -196,8 +196,8 @@ impl Committer {
 }
 
 impl Writing {
-    /// Waits for a command; `None` once the queue is closed. Meanwhile syncs when a sync is due,
-    /// and gives unused pages back to the disk.
+    /// Waits for a command; `None` once the queue is closed. Between groups it syncs when a sync
+    /// is due, and gives unused pages back to the disk.
     fn next(&mut self) -> Result<Option<StoreCommand>, StorageError> {
         loop {
             let sync_at = self.wal_sync.as_ref().and_then(WalSync::due);

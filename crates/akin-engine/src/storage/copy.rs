@@ -47,7 +47,7 @@ impl CopyStop {
 }
 
 impl Store {
-    /// Checks that the disk has room for a copy, which has no unused pages, beside the reserve.
+    /// Checks that the disk has room for the reserve and a copy, which has no unused pages.
     ///
     /// # Errors
     /// [`StorageError::NoRoom`] if it does not, [`StorageError::Io`], [`StorageError::Database`].
@@ -58,7 +58,7 @@ impl Store {
         self.check_room("a copy of the store", all.saturating_sub(unused))
     }
 
-    /// Checks that the disk has room for a file of so many bytes beside the reserve.
+    /// Checks that the disk has room for the reserve and a file of so many bytes.
     ///
     /// # Errors
     /// [`StorageError::NoRoom`] if it does not, [`StorageError::Io`].

@@ -1,7 +1,7 @@
 //! Protection against database files that someone else made or changed: a restored backup, a copied
 //! directory.
 //!
-//! SQLite runs what a schema contains: a trigger on the first insertion or removal, a view instead
+//! SQLite runs code of a schema: a trigger on the first insertion or removal, a view instead
 //! of a table, an expression of an index or a constraint. So every connection refuses the features
 //! that no store needs, and a store is opened only if its schema is exactly akin's.
 

@@ -14,10 +14,10 @@
 //! # The database
 //!
 //! Its `application_id` is "akin", its `user_version` the format, and its schema exactly what
-//! `schema` creates: see `hostile`. A u64 is stored as the i64 with
-//! the same bits. Every row has xxh3 checksums (see `checksum` and `row`), which every read
-//! verifies, because SQLite does not detect flipped bits. They cover the content of rows; a bit
-//! flipped in a B-tree page can still hide a row, which `PRAGMA integrity_check` finds.
+//! `schema` creates: see `hostile`. A u64 is stored as the i64 with the same bits. Every row has
+//! xxh3 checksums (see `checksum` and `row`), which every read verifies, because SQLite does not
+//! detect flipped bits. They cover the content of rows; a bit flipped in a B-tree page can still
+//! hide a row, which `PRAGMA integrity_check` finds.
 //!
 //! ## `documents`: one row per live document
 //! Rows are immutable: replacing a document deletes its row and inserts another. A row has three

@@ -52,7 +52,7 @@ pub(super) const ALL_COLUMNS: &str =
     "ordinal, id, shingles, fingerprint, flags, sketch, sketch_checksum,
      stored_at, content_hash, metadata, elements, details_checksum, content, content_checksum";
 
-/// The first part of a row: what an index is rebuilt from.
+/// The first part of a row: the source of a rebuilt index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SketchRow<'a> {
     pub ordinal: Ordinal,

@@ -108,7 +108,7 @@ impl StorageSettings {
         connections * 2 + OTHER_FILES_MAX
     }
 
-    /// Checks that the disk of a directory has room for a new store beside the reserve.
+    /// Checks that the disk of a directory has room for the reserve and a new store.
     ///
     /// # Errors
     /// [`StorageError::DiskFull`], [`StorageError::Io`].

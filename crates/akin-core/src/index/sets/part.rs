@@ -60,7 +60,7 @@ pub(in crate::index) struct Set<'a> {
     many: Option<&'a BTreeSet<Ordinal>>,
 }
 
-/// The sketches of some sets of a part, one after another.
+/// The sketches of some sets of a part, in order.
 pub(in crate::index) struct SketchesOfRange<'a> {
     pub sketches: &'a [u8],
     part: &'a SetsPart,

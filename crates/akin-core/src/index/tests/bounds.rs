@@ -1,4 +1,4 @@
-//! Lookups whose work is bounded.
+//! Lookups with bounded work.
 
 use super::*;
 

@@ -10,7 +10,7 @@
 //! 2. [`Repeats`] keeps the hash of every span of N words around a marked anchor, once, and looks
 //!    up the spans with a gram that is marked.
 //!
-//! No list of occurrences is kept, so the time is linear, whatever is repeated and however often.
+//! No list of occurrences is kept, so the time is linear, for any number of repetitions.
 //! Memory: about 5 bytes for each anchor (so a fifth of a byte for each word of the corpus, for
 //! N = 50), and about 10 bytes for each distinct span of N words around a marked anchor; with the
 //! number of the text with the first occurrence ([`Repeats`]), about 15.

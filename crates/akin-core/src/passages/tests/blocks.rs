@@ -60,7 +60,7 @@ fn a_piece_that_is_rewritten_is_in_one_block() {
     }
 }
 
-/// Pieces whose normalisation has other lengths: ligatures, marks, jamo, half-width letters.
+/// Pieces with a normalisation of another length: ligatures, marks, jamo, half-width letters.
 const PIECES: &str = "([a-zA-Zé]{1,3}[ \n.]|½|ﷺ|ﬁ|中|カ\u{3099}|\
                       [\u{1100}-\u{1112}][\u{1161}-\u{1175}]|\u{301}|\u{327}|'|İ){0,400}";
 

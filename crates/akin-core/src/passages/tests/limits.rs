@@ -164,8 +164,8 @@ fn the_bound_of_a_long_text_counts_all_its_blocks() {
     assert!(missing_max(&words(3_000..9_000)) >= 6_000);
 }
 
-/// The first matches are those of a whole search, in which the search ended early if no other text
-/// can be among them.
+/// The first matches are the matches of a whole search, in which the search ended early if no other
+/// text can be among them.
 #[test]
 fn a_search_ends_once_no_other_text_can_be_among_the_first() {
     let copies = (0..5).map(|copy| text(&(0..200 + copy).collect::<Vec<u32>>()));

@@ -24,8 +24,8 @@ pub use passages::{
 /// Scans of all sketches.
 #[async_trait]
 pub trait SketchScanning: Send + Sync {
-    /// The sets whose sketches agree best. Dropping the future ends the scan, or leaves it to other
-    /// searches.
+    /// The sets with the best agreeing sketches. Dropping the future ends the scan, or leaves it to
+    /// other searches.
     ///
     /// # Errors
     /// [`BackendError::Closed`]

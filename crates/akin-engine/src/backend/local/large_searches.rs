@@ -20,7 +20,7 @@ impl Local {
         self.search_at(search, self.now_ms()).await
     }
 
-    /// Several searches, in pieces between which others have the thread.
+    /// Several searches, in pieces; between the pieces other searches have the thread.
     pub(super) async fn search_all(&self, searches: &[Search<'_>]) -> Vec<Candidates> {
         let mut found = Vec::with_capacity(searches.len());
         for piece in searches.chunks(LOOKUPS_AT_ONCE) {
@@ -36,7 +36,7 @@ impl Local {
         search: &Search<'_>,
         now_ms: i64,
     ) -> Result<Candidates, BackendError> {
-        // Most searches find few sets whatever their limits.
+        // Most searches find few sets with any limits.
         let limits = SearchLimits {
             found_max: search.limits.found_max.min(FOUND_INLINE_MAX),
             postings_max: search.limits.postings_max.min(POSTINGS_INLINE_MAX),

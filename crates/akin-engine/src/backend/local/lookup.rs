@@ -14,8 +14,8 @@ use akin_core::measure::Overlap;
 const LOOKUPS_PER_BATCH: usize = 32;
 
 /// The maximum number of attempts while there are more replacements than
-/// [`Replacements`](super::replacements::Replacements) records,
-/// and of checks of the replacements during an attempt.
+/// [`Replacements`](super::replacements::Replacements) records, and of checks of the replacements
+/// during an attempt.
 const ATTEMPTS: usize = 4;
 
 impl MemoryState {

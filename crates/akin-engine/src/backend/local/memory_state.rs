@@ -22,7 +22,7 @@ pub(super) struct DurableDocument {
     pub expires_at_ms: Option<i64>,
 }
 
-/// What the indexes need of a document to remove it: nothing if they do not need it.
+/// The data with which the indexes remove a document: nothing if they do not need it.
 #[derive(Default)]
 pub(super) struct Leaving {
     pub set: Option<ShingleSet>,
@@ -80,7 +80,7 @@ impl MemoryState {
         }
     }
 
-    /// Applies durable documents with unlike ids, each with what leaves if it replaces a document.
+    /// Applies durable documents with unlike ids, each with the replaced document, if there is one.
     pub fn put_all(&self, durable: &[(DurableDocument, Option<Leaving>)]) {
         let new = durable.iter().filter(|(_, leaving)| leaving.is_none());
         let new: Vec<&DurableDocument> = new.map(|(document, _)| document).collect();

@@ -104,7 +104,7 @@ impl Passes {
         (number, receiver)
     }
 
-    /// The searches of the next pass: this search, and those that have waited longest.
+    /// The searches of the next pass: this search, and the searches that have waited longest.
     fn next(&self, number: u64) -> Vec<WaitingSearch> {
         let mut waiting = self.waiting();
         #[cfg(test)]
@@ -188,7 +188,7 @@ impl Replaced {
 }
 
 impl MemoryState {
-    /// The result of a scan, with the near documents that replaced others since it began.
+    /// The result of a scan, with the near documents that replaced documents since the scan began.
     fn scanned_sets(
         &self,
         search: &SketchSearch,

@@ -1,7 +1,7 @@
 //! The path of every write of this backend, from [`Local::write`] to the acknowledgement:
 //!
-//! 1. [`WriteGate`](crate::backend::WriteGate) lets the write pass, or makes it wait while a reindex has
-//!    paused all writes.
+//! 1. [`WriteGate`](crate::backend::WriteGate) lets the write pass, or makes it wait while a
+//!    reindex has paused all writes.
 //! 2. [`Store::write_all`](crate::storage::Store::write_all) queues it. The committing thread takes
 //!    all queued writes into a transaction, commits it and syncs the log.
 //! 3. `applied` runs on the committing thread, in the order of the log: it changes the index, the

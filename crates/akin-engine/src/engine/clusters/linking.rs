@@ -127,7 +127,8 @@ impl Linker<'_> {
         clusters[0].is_none() || clusters[1..].iter().any(|cluster| *cluster != clusters[0])
     }
 
-    /// Notes whether a limit was reached, and logs the first such document of the collection.
+    /// Notes whether a limit was reached, and logs the first document of the collection that
+    /// reached it.
     async fn note_cut(
         &self,
         document: Ordinal,

@@ -27,9 +27,9 @@
 //!
 //! **How much.** The background work of a server takes half of one core at most ([`Pace`]). A
 //! document is compared with `limits.checked_max` sets, and in a crowd with some sets of the crowd:
-//! so it may be linked with fewer clusters than it should. Answers name such documents as
-//! `incomplete`. They are looked up again once as many documents were added or removed as there are
-//! such documents.
+//! so it may be linked with fewer clusters than it should. Answers name these documents as
+//! `incomplete`. They are looked up again when as many documents have been added or removed as
+//! there are of them.
 
 #[cfg(test)]
 mod growth;

@@ -57,7 +57,7 @@ pub(crate) struct CollectionFiles {
 #[derive(Default)]
 pub(crate) struct FoundDirectories {
     pub whole: Vec<(CollectionName, CollectionSettings, CollectionFiles)>,
-    /// Directories of collections whose creation or removal did not complete.
+    /// Directories of collections with an incomplete creation or removal.
     pub remains: Vec<PathBuf>,
     /// Directories that hold data but no readable settings.
     pub unclear: Vec<(CollectionName, EngineError)>,

@@ -9,7 +9,7 @@ use crate::engine::{MeasureSelection, MeasureValues};
 use akin_core::measure::Overlap;
 use akin_core::sketch::Estimate;
 
-/// What a comparison has on request.
+/// The parts of a comparison that are made on request.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct CompareOptions {
     /// Add the shared and differing passages, and the bands whose keys both have.
@@ -31,7 +31,7 @@ pub struct Comparison {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub containment: Option<PairContainment>,
     /// The probability that two documents of this resemblance share a key that a lookup at
-    /// the collection's threshold probes; of records 1 if they share one, else 0. Absent where
+    /// the collection's threshold probes; of records 1 if they share a key, else 0. Absent where
     /// candidates are found otherwise (`kind = "prefix"`).
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(example = 0.9999)]
@@ -85,7 +85,7 @@ impl From<Overlap> for ExactResemblance {
 pub struct Explanation {
     pub a: Passages,
     pub b: Passages,
-    /// The bands whose keys both have.
+    /// The bands with equal keys.
     pub bands_shared: Vec<u32>,
     /// Of records only, which have no passages: every field of either record.
     #[serde(skip_serializing_if = "Vec::is_empty")]

@@ -247,7 +247,8 @@ mod tests {
         ];
         let [a, b] = texts.map(|text| Content::Text(text.to_owned()));
         let comparison = compare_contents(&analyser, a, b, explained()).unwrap();
-        // Beside the three shared shingles each text has two at the end of the ignored part.
+        // Each text has, with the three shared shingles, two shingles at the end of the ignored
+        // part.
         let exact = comparison.exact.unwrap();
         assert_eq!((exact.intersection, exact.union), (3, 7));
         let explanation = comparison.explanation.unwrap();

@@ -17,7 +17,7 @@ use akin_core::measure::Overlap;
 /// these matches.
 const SCORED_MIN: usize = 4;
 
-/// The documents of a call, and what was found of each.
+/// The documents of a call, and the findings for each.
 pub(super) struct Checks {
     engine: Engine,
     documents: Vec<Admitted>,

@@ -116,7 +116,7 @@ fn told(matches: &[Match]) -> Vec<(String, f64)> {
     matches.iter().map(|found| (found.id.to_string(), found.resemblance)).collect()
 }
 
-/// A text of which others are near-duplicates.
+/// A text with near-duplicates.
 fn text_of(number: usize) -> String {
     let (topic, edit) = (number % 6, number / 6);
     (0..40)

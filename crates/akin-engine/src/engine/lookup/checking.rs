@@ -26,7 +26,7 @@ pub(super) struct Checking {
     pub none_gone: bool,
     /// Candidates left unchecked may belong to the matches up to the query's limit.
     pub is_cut: bool,
-    /// Candidates that did not match, although their sketches agree as well as those of matches.
+    /// Candidates that did not match, although their sketches agree as well as sketches of matches.
     pub decoys: usize,
     /// Shingles that were compared for the decoys.
     decoy_shingles: usize,

@@ -21,10 +21,10 @@ use akin_core::text::ShingleSet;
 /// takes about half a millisecond.
 const IDS_INLINE_MAX: usize = 256;
 
-/// A ranked list without the near-duplicates of what ranks higher.
+/// A ranked list without the near-duplicates of higher-ranked documents.
 #[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
 pub struct Collapsed {
-    /// In their order, with those that are not stored.
+    /// In their order, with ids that are not stored.
     pub kept: Vec<DocumentId>,
     /// The kept documents that have near-duplicates in the list, in their order.
     pub groups: Vec<Group>,
@@ -36,7 +36,7 @@ pub struct Collapsed {
     pub threshold: Threshold,
 }
 
-/// A kept document and those that it stands for.
+/// A kept document and the documents that it stands for.
 #[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
 #[schema(as = CollapsedGroup)]
 pub struct Group {

@@ -1,7 +1,7 @@
 //! Lookups by containment: the documents that have most of the probe's shingles, or of which the
 //! probe has most, however much longer one of them is.
 //!
-//! Keys of sketches cannot find such documents: sketches of a short and a long text hardly agree.
+//! Keys of sketches cannot find these documents: sketches of a short and a long text hardly agree.
 //! The candidates are the documents that share a run of words with the probe, by the index of
 //! passages; each is compared exactly, by its set. So the promise is that of the index: a document
 //! without a run of so many words of the probe may be missed, whatever its containment is.

@@ -2,7 +2,8 @@
 //!
 //! Sets are verified in the order of the agreement of their sketches, until a set as similar as the
 //! k-th best so far hardly agrees as little as the next ([`NearestPlan`]). The similarity of the
-//! k-th best only rises, so this holds for each of the k best, whatever was verified before:
+//! k-th best only rises, so this holds for each of the k best, independently of sets that were
+//! verified before:
 //!
 //! 1. The sets that share a key with the probe are verified. If k of them are so similar that
 //!    nearly every set of their similarity shares a key, the lookup ends.

@@ -1,4 +1,4 @@
-//! Reading what is stored: documents (get, list, export), changes and statistics; snapshots,
+//! Reading stored data: documents (get, list, export), changes and statistics; snapshots,
 //! backups and closing.
 
 pub(crate) mod backup;

@@ -52,7 +52,7 @@ impl PassagePage {
 
 impl Engine {
     /// `None` if a document of the page was replaced or removed before its text was read;
-    /// `is_last`: such documents are left out.
+    /// `is_last`: documents without passages are left out.
     pub(super) async fn passage_page(
         &self,
         search: &dyn PassageSearch,

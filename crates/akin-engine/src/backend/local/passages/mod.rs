@@ -19,7 +19,7 @@ use crate::stored::Detail;
 
 pub(super) use arriving::ArrivingTexts;
 
-/// The index of passages, and what it takes to change it.
+/// The index of passages, and the parts that change it.
 pub(super) struct Passages {
     pub index: BlockIndex,
     /// Cuts texts of any length.
@@ -41,7 +41,7 @@ impl Passages {
         Some(TextBlocks::new(self.index.settings(), text, &words))
     }
 
-    /// Notes a document whose text cannot be read.
+    /// Notes a document with an unreadable text.
     pub fn add_unreadable(&self, ordinal: Ordinal) {
         self.unreadable().insert(ordinal);
     }

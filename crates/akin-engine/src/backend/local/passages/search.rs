@@ -30,7 +30,7 @@ use crate::stored::Detail;
 /// Candidates that are taken from a search at a time.
 const GROUP: usize = 16;
 
-/// How often documents that were replaced meanwhile are looked for.
+/// How often documents that were replaced during the search are looked for.
 const ATTEMPTS: usize = 8;
 
 /// Bytes of memory of a search for each word of the probe: hashes, grams, seeds and reaches.
@@ -200,8 +200,8 @@ impl Searching {
         Ok(())
     }
 
-    /// Compares documents that replaced others since the search began, if they may share passages,
-    /// and drops the versions that they replaced.
+    /// Compares documents that replaced documents since the search began, if they may share
+    /// passages, and drops the versions that they replaced.
     fn add(&mut self, replaced: &[Ordinal]) -> Result<(), BackendError> {
         let state = Arc::clone(&self.state);
         let passages = state.passages.as_ref().expect("the caller has checked it");

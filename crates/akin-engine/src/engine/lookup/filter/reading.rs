@@ -216,7 +216,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// What stands in brackets, and the closing bracket.
+    /// The content of brackets, and the closing bracket.
     fn selector(&mut self) -> Result<Step, FilterError> {
         let step = match self.peek() {
             Some('\'' | '"') => Step::Name(self.string()?),
@@ -261,7 +261,7 @@ impl<'a> Parser<'a> {
         index.map(Step::Index).ok_or_else(|| self.unexpected_at(start))
     }
 
-    /// Names what RFC 9535 has and filters do not; anything else is unexpected.
+    /// Names the part of RFC 9535 that filters lack; anything else is unexpected.
     fn refusal(&mut self) -> FilterError {
         let next = self.peek();
         let is_part = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
