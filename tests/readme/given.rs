@@ -39,3 +39,17 @@ pub fn dump() -> Vec<u8> {
     writer.close().unwrap();
     file
 }
+
+/// The same pages as a crawler stores them.
+pub fn crawl() -> Vec<u8> {
+    let records = PAGES.map(|(url, text)| {
+        let page = format!("HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n<p>{text}</p>");
+        format!(
+            "WARC/1.1\r\nWARC-Type: response\r\nWARC-Record-ID: <urn:{url}>\r\n\
+             WARC-Target-URI: {url}\r\nContent-Type: application/http;msgtype=response\r\n\
+             Content-Length: {}\r\n\r\n{page}\r\n\r\n",
+            page.len(),
+        )
+    });
+    records.concat().into_bytes()
+}

@@ -29,6 +29,7 @@ impl Reading {
     pub fn start() -> Self {
         let dir = tempfile::tempdir().unwrap();
         fs::write(dir.path().join("dump.parquet"), given::dump()).unwrap();
+        fs::write(dir.path().join("crawl.warc"), given::crawl()).unwrap();
         let mut command = Command::new(env!("CARGO_BIN_EXE_akin"));
         command
             .args(["serve", "--listen", "127.0.0.1:0"])

@@ -46,7 +46,7 @@ for match in answer["matches"]:
 near = ARTICLES[1]["body"]
 compared = articles.compare("a.example/1", {"text": near}, explain=True)
 for start, end in compared["explanation"]["b"]["differing"]:
-    print("only in the second:", near.encode()[start:end].decode())
+    print("only in the second:", near[start:end])
 
 client.remove_collection("articles")
 client.close()
