@@ -109,7 +109,8 @@ fn write_sketches(
     export: impl Read + Send,
     mut settings: CollectionSettings,
 ) -> Result<ExitCode, Failure> {
-    settings.scheme.threshold = arguments.sketches.threshold.unwrap_or(settings.scheme.threshold);
+    let threshold = arguments.sketches.threshold.unwrap_or(settings.scheme.threshold);
+    settings.scheme.take_threshold(threshold);
     let source = SketchSource {
         bytes: 0,
         threads: cores(),

@@ -44,4 +44,5 @@ mod refusals;
 mod reindex;
 mod signatures;
 mod socket;
+mod thresholds;
 mod transport;

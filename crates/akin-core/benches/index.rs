@@ -55,6 +55,9 @@ const SEGMENT_BYTES: usize = 32 << 10;
 const LOCKS: usize = 256;
 const ACQUISITIONS: usize = 5_000_000;
 
+/// Measured for [`SchemeSettings::threshold_min`].
+const LEAST_THRESHOLDS: [f64; 3] = [0.6, 0.7, 0.8];
+
 fn main() {
     let arguments = std::env::args().skip(1).filter(|argument| argument != "--bench");
     let mut arguments: Vec<String> = arguments.collect();
@@ -137,6 +140,8 @@ struct Bench<'a> {
 fn measure(sketches: &Sketches) {
     println!("{} documents", sketches.len());
     let bytes = one_thread(sketches);
+    println!("  by the lowest threshold that documents are indexed for:");
+    LEAST_THRESHOLDS.iter().for_each(|least| indexed_from(sketches, *least));
     let tables = SketchSettings::default().slots / 4;
     limits(bytes, tables as usize + 1, 10);
     longest_lock(sketches, bytes);
@@ -176,6 +181,19 @@ fn one_thread(sketches: &Sketches) -> usize {
     bench.index = empty(&bench.bands, Measured::Sharded);
     bench.load();
     bytes as usize
+}
+
+/// Inserts and memory of an index that serves thresholds from `least` up.
+fn indexed_from(sketches: &Sketches, least: f64) {
+    let threshold_min = Some(Threshold::new(least).expect("a threshold"));
+    let scheme = SchemeSettings { threshold_min, ..SchemeSettings::default() };
+    let bench = Bench::of(sketches, &scheme, Measured::Sharded);
+    let documents = sketches.len();
+    let mut times = Times::with_room(documents);
+    bench.fill(0..documents, &mut times);
+    let bytes = bench.index.read(|index| index.stats().bytes) as f64 / documents as f64;
+    let (bands, rows, rate) = (bench.bands.bands, bench.bands.rows, times.rate(1));
+    println!("  {least}: {bands} keys of {rows} slots, inserts {rate:.0} k/s, {bytes:.0} B a document");
 }
 
 fn longest_lock(sketches: &Sketches, bytes: usize) {
@@ -261,7 +279,15 @@ fn empty(bands: &Bands, measured: impl Fn(Index) -> Measured) -> Measured {
 
 impl<'a> Bench<'a> {
     fn new(sketches: &'a Sketches, measured: impl Fn(Index) -> Measured) -> Self {
-        let bands = Bands::new(&SchemeSettings::default(), &SketchSettings::default());
+        Self::of(sketches, &SchemeSettings::default(), measured)
+    }
+
+    fn of(
+        sketches: &'a Sketches,
+        scheme: &SchemeSettings,
+        measured: impl Fn(Index) -> Measured,
+    ) -> Self {
+        let bands = Bands::new(scheme, &SketchSettings::default());
         let plan = bands.plan(Threshold::new(0.8).expect("0.8 is a threshold"));
         let index = empty(&bands, measured);
         Self { sketches, bands, plan, index, numbers: 0..sketches.len() }

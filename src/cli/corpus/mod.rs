@@ -135,7 +135,7 @@ impl AnalysisOptions {
         }
         settings.shingles.unit = self.unit.unwrap_or(settings.shingles.unit);
         settings.shingles.size = self.size.unwrap_or(settings.shingles.size);
-        settings.scheme.threshold = threshold.unwrap_or(settings.scheme.threshold);
+        settings.scheme.take_threshold(threshold.unwrap_or(settings.scheme.threshold));
         if let Some((part, fault)) = settings.faults().first() {
             return Err(Failure::new(format!("{part}.{fault}")));
         }

@@ -244,6 +244,7 @@ impl From<EngineError> for Problem {
             EngineError::PointsWanted
             | EngineError::NoPointsWanted
             | EngineError::PointsOutOfRange { .. }
+            | EngineError::ThresholdTooLow { .. }
             | EngineError::Curve { .. } => Code::InvalidParameter,
             EngineError::UnsupportedMode { .. } => Code::UnsupportedMode,
             EngineError::UnsupportedByBackend { .. } => Code::UnsupportedByBackend,

@@ -35,8 +35,11 @@ pub struct Key {
 /// 1998; Broder 1997). Sets of resemblance s share a given key with a chance of at least sʳ.
 #[derive(Clone, Debug)]
 pub struct Bands {
-    /// The number of keys of a sketch.
+    /// The number of keys that a sketch is indexed under.
     pub bands: u32,
+    /// The number of keys that a sketch has; more than `bands` with
+    /// [`SchemeSettings::threshold_min`].
+    bands_max: u32,
     /// The number of slots of a key.
     pub rows: u32,
     slot_bytes: usize,
@@ -72,24 +75,38 @@ impl Bands {
             let rows = scheme.rows.unwrap_or_else(|| Self::most_rows(scheme, sketch, &tuner));
             (scheme.bands.unwrap_or(sketch.slots / rows), rows, KeySlots::Consecutive, tuner)
         };
-        Self {
+        let all = Self {
             bands,
+            bands_max: bands,
             rows,
             slot_bytes: sketch.slot_bytes(),
             sketch_bytes: sketch.sketch_bytes(),
             slots,
             tuner,
             plans: Arc::new(Cache::new(PLANS_MAX)),
+        };
+        match scheme.threshold_min {
+            Some(least) => Self { bands: all.plan(least).bands, ..all },
+            None => all,
         }
     }
 
+    /// The scheme with all keys that a sketch has, for work that needs no index.
+    pub(super) fn unindexed(&self) -> Self {
+        let plans = match self.bands == self.bands_max {
+            true => Arc::clone(&self.plans),
+            false => Arc::new(Cache::new(PLANS_MAX)),
+        };
+        Self { bands: self.bands_max, plans, ..self.clone() }
+    }
+
     /// The most rows with which the configured bands, or else all that fit the sketch, reach the
-    /// wanted recall at the threshold; 1 if none do.
+    /// wanted recall at the lowest threshold that the scheme serves; 1 if none do.
     fn most_rows(scheme: &SchemeSettings, sketch: &SketchSettings, tuner: &Tuner) -> u32 {
         let reaches = |rows: &u32| {
             let bands = scheme.bands.unwrap_or(sketch.slots / rows);
             let fits = bands * rows <= sketch.slots;
-            fits && tuner.plan(scheme.threshold, bands, *rows).expected_recall >= scheme.recall
+            fits && tuner.plan(scheme.served_from(), bands, *rows).expected_recall >= scheme.recall
         };
         (2..=ROWS_USUAL_MAX).rev().find(reaches).unwrap_or(1)
     }

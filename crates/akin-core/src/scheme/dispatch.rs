@@ -26,6 +26,15 @@ impl Scheme {
         }
     }
 
+    /// The scheme with all keys that sketches have, indexed or not: for joins, which make the keys
+    /// they need.
+    pub fn unindexed(&self) -> Self {
+        match self {
+            Self::Bands(bands) => Self::Bands(bands.unindexed()),
+            Self::Prefix(_) | Self::Fields(_) => self.clone(),
+        }
+    }
+
     /// The estimator for the scheme's sketches.
     pub fn estimator(&self, sketch: &SketchSettings) -> Estimator {
         let estimator = Estimator::new(sketch);

@@ -97,8 +97,8 @@ pub enum Kind {
     Fields,
 }
 
-/// How keys are made. `kind`, `bands`, `rows`, `fields` and `field_sketches` determine the stored
-/// data: fixed for a collection's life.
+/// How keys are made. `kind`, `threshold_min`, `bands`, `rows`, `fields` and `field_sketches`
+/// determine the stored data: fixed for a collection's life.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields, default)]
@@ -109,12 +109,17 @@ pub struct SchemeSettings {
     /// The wanted probability to find a document with a similarity of exactly the threshold.
     #[cfg_attr(feature = "schema", schema(exclusive_minimum = 0.0, exclusive_maximum = 1.0))]
     pub recall: f64,
-    /// Keys that a document is indexed under. By default as many bands as the sketch has slots for,
-    /// or 125 keys of random rows.
+    /// The lowest threshold of lookups by keys: documents are indexed under the fewest keys that
+    /// reach `recall` there, or all there are, and lookups below it are refused. By default documents
+    /// are indexed under all keys, and lookups at any threshold say which recall to expect.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub threshold_min: Option<Threshold>,
+    /// Keys that a document is indexed under. By default those of `threshold_min`; without it as
+    /// many bands as the sketch has slots for, or 125 keys of random rows.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bands: Option<u32>,
     /// Slots of a key. By default the most, up to 4, with which the bands reach `recall` at
-    /// `threshold`, or 3 random rows.
+    /// `threshold_min`, without it at `threshold`, or 3 random rows.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rows: Option<u32>,
     /// The lowest threshold for which lookups in mode `exact` have an index; below it they scan
@@ -163,8 +168,33 @@ impl SchemeSettings {
             faults.push(format!("rows must be from 1 to {ROWS_MAX}, not {rows}"));
         }
         faults.extend(self.misfit(sketch.slots));
+        faults.extend(self.misfit_of_threshold_min());
         faults.extend(self.record_faults());
         faults
+    }
+
+    fn misfit_of_threshold_min(&self) -> Option<String> {
+        let least = self.threshold_min?;
+        if !matches!(self.kind, Kind::Bands | Kind::RandomRows) {
+            return Some("threshold_min is for the kinds bands and random_rows only".to_owned());
+        }
+        if self.bands.is_some() {
+            return Some("threshold_min decides the number of bands: give only one of them".to_owned());
+        }
+        let (least, usual) = (least.get(), self.threshold.get());
+        (least > usual)
+            .then(|| format!("threshold_min must be at most the threshold {usual}, not {least}"))
+    }
+
+    /// Takes a threshold for work without an index, which no index limits.
+    pub fn take_threshold(&mut self, threshold: Threshold) {
+        self.threshold = threshold;
+        self.threshold_min = self.threshold_min.filter(|least| *least <= threshold);
+    }
+
+    /// The threshold that decides the slots of a key: the lowest with a wanted recall.
+    fn served_from(&self) -> Threshold {
+        self.threshold_min.unwrap_or(self.threshold)
     }
 
     fn misfit(&self, slots: u32) -> Option<String> {
@@ -193,6 +223,7 @@ impl Default for SchemeSettings {
             kind: Kind::Bands,
             threshold: Threshold(0.8),
             recall: 0.99,
+            threshold_min: None,
             bands: None,
             rows: None,
             exact_from: None,

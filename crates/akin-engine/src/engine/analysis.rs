@@ -41,6 +41,8 @@ pub struct Analyser {
     sketcher: Sketcher,
     pub(super) estimator: Estimator,
     pub(super) scheme: Scheme,
+    /// The scheme of joins, which make keys of sketches without the index.
+    pub(super) joining: Scheme,
     /// `None` for records.
     pub(super) nearest: Option<NearestPlan>,
     pub(super) threshold: Threshold,
@@ -65,6 +67,7 @@ impl Analyser {
             shingler: Shingler::new(settings.shingles.clone(), seed, shingles_max),
             sketcher: Sketcher::new(settings.sketch.clone()),
             estimator: scheme.estimator(&settings.sketch),
+            joining: scheme.unindexed(),
             nearest: NearestPlan::new(&scheme, &settings.sketch),
             scheme,
             threshold: settings.scheme.threshold,

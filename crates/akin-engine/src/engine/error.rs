@@ -67,6 +67,12 @@ pub enum EngineError {
          only estimates are possible"
     )]
     NotForSignatures,
+    #[error(
+        "threshold must be at least {least}, not {threshold}: scheme.threshold_min says for which \
+         thresholds documents are indexed. mode=exact compares all sets and k finds the most \
+         similar documents; to look up by keys, reindex with a lower threshold_min"
+    )]
+    ThresholdTooLow { threshold: f64, least: f64 },
     #[error("mode must be {served}")]
     UnsupportedMode { served: &'static str },
     #[error(

@@ -28,17 +28,19 @@ impl ClusteringSettings {
             let fault = "threshold is not for signatures: sketch.method must not be foreign";
             return vec![fault.to_owned()];
         }
-        match (scheme.kind, scheme.exact_from()) {
-            (Kind::Fields, _) => {
-                vec!["threshold is not for records: scheme.kind must not be fields".to_owned()]
-            }
-            (Kind::Prefix, Some(from)) if threshold < from => {
-                let (threshold, from) = (threshold.get(), from.get());
-                vec![format!(
-                    "threshold must be at least the {from} that the index covers, not {threshold}"
-                )]
-            }
-            _ => Vec::new(),
+        if scheme.kind == Kind::Fields {
+            return vec!["threshold is not for records: scheme.kind must not be fields".to_owned()];
         }
+        // Documents are linked by exact lookups where these are indexed.
+        let exact_from = scheme.exact_from();
+        let least = match exact_from {
+            Some(from) if scheme.kind == Kind::Prefix || from <= threshold => Some(from),
+            _ => scheme.threshold_min,
+        };
+        let fault = |least: Threshold| {
+            let (threshold, least) = (threshold.get(), least.get());
+            format!("threshold must be at least the {least} that the index covers, not {threshold}")
+        };
+        least.filter(|least| threshold < *least).map(fault).into_iter().collect()
     }
 }

@@ -59,6 +59,39 @@ fn given_bands_and_rows_are_kept() {
 }
 
 #[test]
+fn the_lowest_threshold_decides_which_keys_are_indexed() {
+    let usual = SketchSettings::default();
+    let from = |kind, least: f64, rows| SchemeSettings {
+        kind,
+        threshold_min: Some(threshold(least)),
+        ..scheme(0.9, None, rows)
+    };
+    let all = Bands::new(&scheme(0.9, None, None), &usual);
+    for (least, expected) in [(0.9, (5, 4)), (0.8, (9, 4)), (0.7, (17, 4)), (0.6, (19, 3))] {
+        let settings = from(Kind::Bands, least, None);
+        assert_eq!(settings.faults(&usual), [""; 0]);
+        assert_eq!(chosen(&settings, &usual), expected, "from {least}");
+        let (few, at) = (Bands::new(&settings, &usual), threshold(least));
+        assert_eq!(few.plan(at).bands, few.bands);
+        assert!(few.plan(at).expected_recall >= 0.99, "{least}");
+        if few.rows == 4 {
+            assert_eq!(few.plan(threshold(0.95)), all.plan(threshold(0.95)));
+            assert_eq!(few.unindexed().plan(threshold(0.5)), all.plan(threshold(0.5)));
+        }
+    }
+    assert_eq!(chosen(&from(Kind::Bands, 0.6, Some(4)), &usual), (32, 4));
+    let random = Bands::new(&from(Kind::RandomRows, 0.8, None), &usual);
+    assert_eq!(random.plan(threshold(0.8)).bands, random.bands);
+    assert!(random.bands < 20 && random.plan(threshold(0.8)).expected_recall >= 0.99);
+    let kept = from(Kind::Bands, 0.8, None);
+    let mut taken = kept.clone();
+    taken.take_threshold(threshold(0.85));
+    assert_eq!(taken, SchemeSettings { threshold: threshold(0.85), ..kept });
+    taken.take_threshold(threshold(0.5));
+    assert_eq!((taken.threshold, taken.threshold_min), (threshold(0.5), None));
+}
+
+#[test]
 fn the_fewest_bands_that_reach_the_recall_are_probed() {
     let bands = usual_bands();
     let plans = [(0.9, 5, 0.9951), (0.8, 9, 0.9912), (0.7, 17, 0.9905), (0.6, 32, 0.9882)];
@@ -238,6 +271,16 @@ fn settings_name_their_faults() {
     assert!(faults(Some(128), None).is_empty() && faults(Some(32), Some(4)).is_empty());
     let all = SchemeSettings { recall: 2.0, ..scheme(0.8, Some(0), Some(50)) };
     assert_eq!(all.faults(&usual).len(), 3);
+    let least = |kind, threshold_min, bands| {
+        let threshold_min = Some(threshold(threshold_min));
+        SchemeSettings { kind, threshold_min, ..scheme(0.8, bands, None) }.faults(&usual)
+    };
+    let unfit = "threshold_min must be at most the threshold 0.8, not 0.9";
+    assert_eq!(least(Kind::Bands, 0.9, None), [unfit]);
+    let unfit = "threshold_min decides the number of bands: give only one of them";
+    assert_eq!(least(Kind::RandomRows, 0.8, Some(9)), [unfit]);
+    let unfit = "threshold_min is for the kinds bands and random_rows only";
+    assert_eq!(least(Kind::Prefix, 0.8, None), [unfit]);
 }
 
 #[test]

@@ -23,8 +23,8 @@ impl Analyser {
             Mode::Estimated => Scoring::Estimated,
             Mode::Exact | Mode::Verified => Scoring::Verified,
         };
-        let plan = self.scheme.plan(threshold);
-        let value = |sketch: &[u8], table| self.scheme.value(sketch, table);
+        let plan = self.joining.plan(threshold);
+        let value = |sketch: &[u8], table| self.joining.value(sketch, table);
         let keys = Keys {
             tables: plan.bands,
             value,
@@ -46,7 +46,7 @@ impl Analyser {
 
     /// The chance that a pair at just the threshold is found.
     pub(crate) fn expected_recall(&self, mode: Mode, threshold: Threshold) -> f64 {
-        let plan = self.scheme.plan(threshold);
+        let plan = self.joining.plan(threshold);
         match mode {
             _ if self.joins_by_elements(mode) => 1.0,
             Mode::Estimated => plan.expected_recall_estimated,

@@ -105,8 +105,8 @@ impl Engine {
     /// otherwise, it must be polled to completion: later documents may be waiting for these.
     ///
     /// # Errors
-    /// For each document `PointsWanted`, `NoPointsWanted`, `PointsOutOfRange`, `OverBudget` (it is
-    /// not stored), `OutOfService`, `Store`; of a document that is searched for passages
+    /// For each document `PointsWanted`, `NoPointsWanted`, `PointsOutOfRange`, `ThresholdTooLow`,
+    /// `OverBudget` (it is not stored), `OutOfService`, `Store`; of a document that is searched for passages
     /// `UnsupportedByBackend`, `PassagesOff`, `WrongContent`.
     pub fn add_all(
         &self,

@@ -70,7 +70,7 @@ impl Engine {
     /// The search for rivals when the document arrives.
     ///
     /// # Errors
-    /// `PointsWanted`, `NoPointsWanted`, `PointsOutOfRange`.
+    /// `PointsWanted`, `NoPointsWanted`, `PointsOutOfRange`, `ThresholdTooLow`.
     pub(super) fn rival_search(
         &self,
         document: &PreparedDocument,
@@ -80,6 +80,7 @@ impl Engine {
         if !options.needs_search() {
             return Ok(None);
         }
+        self.refuse_unindexed(threshold, Mode::Verified)?;
         let (scheme, limits) = (&self.analyser.scheme, &self.settings.limits);
         let rivals_max = match options.on_duplicate {
             // A rival beyond the limit shows that there are more than are reported.

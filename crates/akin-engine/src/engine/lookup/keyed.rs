@@ -25,7 +25,7 @@ use crate::backend::Candidates;
 use crate::budget::cost;
 use crate::engine::{Engine, EngineError, FoundBy, Mode};
 use akin_core::index::{Search, SearchLimits};
-use akin_core::scheme::{Key, ProbePlan, Scheme};
+use akin_core::scheme::{Key, ProbePlan, Scheme, Threshold};
 
 /// Attempts at a lookup, including the first. A lookup is repeated if a candidate's documents are
 /// removed before its set is read: equally similar documents may have replaced them.
@@ -66,8 +66,27 @@ impl Engine {
         SearchLimits { postings_max, compared_max, found_max, members_max }
     }
 
-    pub(super) fn goes_by_keys(&self, query: &Query<'_>) -> bool {
-        query.mode != Mode::Exact && !matches!(self.analyser.scheme, Scheme::Prefix(_))
+    pub(super) fn goes_by_keys(&self, mode: Mode) -> bool {
+        mode != Mode::Exact && !matches!(self.analyser.scheme, Scheme::Prefix(_))
+    }
+
+    /// Refuses lookups by keys under which documents are not indexed.
+    ///
+    /// # Errors
+    /// `ThresholdTooLow`.
+    pub(crate) fn refuse_unindexed(
+        &self,
+        threshold: Threshold,
+        mode: Mode,
+    ) -> Result<(), EngineError> {
+        let least = self.settings.scheme.threshold_min;
+        match least.filter(|least| threshold < *least && self.goes_by_keys(mode)) {
+            Some(least) => Err(EngineError::ThresholdTooLow {
+                threshold: threshold.get(),
+                least: least.get(),
+            }),
+            None => Ok(()),
+        }
     }
 
     fn probed<'a>(&self, query: &Query<'a>) -> Probed<'a> {

@@ -174,7 +174,7 @@ impl Engine {
         query: &Query<'_>,
         looked_up: Option<Candidates>,
     ) -> Result<FoundMatches, EngineError> {
-        match self.goes_by_keys(query) {
+        match self.goes_by_keys(query.mode) {
             true => self.find_by_keys(query, looked_up).await,
             false => self.find_exactly(query).await,
         }

@@ -20,8 +20,8 @@ impl Engine {
     ///
     /// # Errors
     /// `DocumentNotFound`, `UnsupportedMode`, `UnsupportedByBackend`, `PassagesOff`,
-    /// `PointsWanted`, `NoPointsWanted`, `PointsOutOfRange`, `OverBudget`, `OutOfService`, `Store`,
-    /// and the errors of [`Analyser::analyse`](crate::engine::Analyser::analyse).
+    /// `PointsWanted`, `NoPointsWanted`, `PointsOutOfRange`, `ThresholdTooLow`, `OverBudget`,
+    /// `OutOfService`, `Store`, and the errors of [`Analyser::analyse`](crate::engine::Analyser::analyse).
     pub async fn similar(&self, probe: Probe, lookup: Lookup<'_>) -> Result<Answer, EngineError> {
         if let Some(of) = lookup.contained {
             return self.similar_by_containment(probe, &lookup, of).await;
@@ -38,6 +38,7 @@ impl Engine {
         let (page, conditions, memory) =
             (PageRange::from(&lookup), &lookup.conditions, lookup.memory);
         let minimum = self.minimum_score(lookup.threshold, lookup.points)?;
+        self.refuse_unindexed(minimum.threshold, mode)?;
         let (analysis, record) = self.analyse_query(&probe, minimum, memory).await?;
         let query = Query {
             own_id: probe.id(),

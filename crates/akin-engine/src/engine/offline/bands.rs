@@ -6,7 +6,7 @@ use akin_core::scheme::{Key, ProbePlan, Threshold};
 impl Analyser {
     /// The probe plan of a lookup at the threshold; `None` if keys are not made of slots.
     pub fn band_plan(&self, threshold: Threshold) -> Option<ProbePlan> {
-        self.scheme.bands().map(|bands| bands.plan(threshold))
+        self.joining.bands().map(|bands| bands.plan(threshold))
     }
 
     /// The keys that a lookup with this plan probes, one key for each band.
@@ -15,6 +15,6 @@ impl Analyser {
         analysis: &'a Analysis,
         plan: &ProbePlan,
     ) -> impl Iterator<Item = Key> + 'a {
-        self.scheme.keys(analysis.sketch.as_bytes(), plan.bands)
+        self.joining.keys(analysis.sketch.as_bytes(), plan.bands)
     }
 }

@@ -106,11 +106,13 @@ pub fn curve_of(settings: &CollectionSettings, of: CurveOf) -> Result<CurveAnswe
     let (threshold, all) = match of {
         CurveOf::Collection { threshold } => (threshold, false),
         CurveOf::Wanted { threshold, recall } => {
+            scheme.threshold_min = None;
             scheme.threshold = threshold.unwrap_or(scheme.threshold);
             (scheme.recall, scheme.bands, scheme.rows) = (recall, None, None);
             (threshold, false)
         }
         CurveOf::Keys { bands, rows, threshold } => {
+            scheme.threshold_min = None;
             (scheme.bands, scheme.rows) = (Some(bands), Some(rows));
             (threshold, true)
         }

@@ -11,7 +11,7 @@ use crate::budget::{Reservation, cost};
 use crate::document::{DocumentId, Ordinal};
 use crate::engine::lookup::charging::charge;
 use crate::engine::lookup::{Query, SHINGLES_AT_ONCE_MAX};
-use crate::engine::{Analysis, Engine, EngineError, stopped};
+use crate::engine::{Analysis, Engine, EngineError, Mode, stopped};
 use crate::stored::{Detail, Order, Record};
 use akin_core::measure::Overlap;
 use akin_core::scheme::Threshold;
@@ -117,7 +117,7 @@ impl Engine {
     /// The work and the near-duplicates found are counted in `memory`.
     ///
     /// # Errors
-    /// `SampleTooCostly`, `OverBudget`, `NotForRecords`, `NotForSignatures`, `MeasurementUnderWay`,
+    /// `ThresholdTooLow`, `SampleTooCostly`, `OverBudget`, `NotForRecords`, `NotForSignatures`, `MeasurementUnderWay`,
     /// `OutOfService`, `Store`.
     pub async fn measure_recall(
         &self,
@@ -127,6 +127,8 @@ impl Engine {
     ) -> Result<Recall, EngineError> {
         self.refuse_records()?;
         self.refuse_signatures()?;
+        let wanted = threshold.unwrap_or(self.settings.scheme.threshold);
+        self.refuse_unindexed(wanted, Mode::Verified)?;
         // Held here, so that a dropped measurement makes room at once.
         let alone = self.recall_meter.in_progress.try_lock();
         let _alone = alone.map_err(|_| EngineError::MeasurementUnderWay)?;
