@@ -1487,8 +1487,8 @@ export type ResultLine = AddedLine | ErrorLine | CountedErrors;
 export type SchemeKind = "bands" | "random_rows" | "prefix" | "fields";
 
 /**
- * How keys are made. `kind`, `bands`, `rows`, `fields` and `field_sketches` determine the
- * stored data: fixed for a collection's life.
+ * How keys are made. `kind`, `threshold_min`, `bands`, `rows`, `fields` and `field_sketches`
+ * determine the stored data: fixed for a collection's life.
  */
 export interface SchemeSettings {
   kind?: SchemeKind;
@@ -1497,13 +1497,20 @@ export interface SchemeSettings {
   /** The wanted probability to find a document with a similarity of exactly the threshold. */
   recall?: number;
   /**
-   * Keys that a document is indexed under. By default as many bands as the sketch has slots
-   * for, or 125 keys of random rows.
+   * The lowest threshold of lookups by keys: documents are indexed under the fewest keys that
+   * reach `recall` there, or all there are, and lookups below it are refused. By default
+   * documents are indexed under all keys, and lookups at any threshold say which recall to
+   * expect.
+   */
+  threshold_min?: Threshold | null;
+  /**
+   * Keys that a document is indexed under. By default those of `threshold_min`; without it as
+   * many bands as the sketch has slots for, or 125 keys of random rows.
    */
   bands?: number | null;
   /**
    * Slots of a key. By default the most, up to 4, with which the bands reach `recall` at
-   * `threshold`, or 3 random rows.
+   * `threshold_min`, without it at `threshold`, or 3 random rows.
    */
   rows?: number | null;
   /**

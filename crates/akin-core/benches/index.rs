@@ -193,7 +193,9 @@ fn indexed_from(sketches: &Sketches, least: f64) {
     bench.fill(0..documents, &mut times);
     let bytes = bench.index.read(|index| index.stats().bytes) as f64 / documents as f64;
     let (bands, rows, rate) = (bench.bands.bands, bench.bands.rows, times.rate(1));
-    println!("  {least}: {bands} keys of {rows} slots, inserts {rate:.0} k/s, {bytes:.0} B a document");
+    println!(
+        "  {least}: {bands} keys of {rows} slots, inserts {rate:.0} k/s, {bytes:.0} B a document"
+    );
 }
 
 fn longest_lock(sketches: &Sketches, bytes: usize) {

@@ -1529,8 +1529,8 @@ miss nothing. `fields`: the fields of a record.
 
 
 class SchemeSettings(TypedDict):
-    """How keys are made. `kind`, `bands`, `rows`, `fields` and `field_sketches` determine the
-    stored data: fixed for a collection's life.
+    """How keys are made. `kind`, `threshold_min`, `bands`, `rows`, `fields` and `field_sketches`
+    determine the stored data: fixed for a collection's life.
     """
 
     kind: NotRequired[SchemeKind]
@@ -1538,13 +1538,19 @@ class SchemeSettings(TypedDict):
     """The threshold of calls that give none."""
     recall: NotRequired[float]
     """The wanted probability to find a document with a similarity of exactly the threshold."""
+    threshold_min: NotRequired[Optional[Threshold]]
+    """The lowest threshold of lookups by keys: documents are indexed under the fewest keys that
+    reach `recall` there, or all there are, and lookups below it are refused. By default
+    documents are indexed under all keys, and lookups at any threshold say which recall to
+    expect.
+    """
     bands: NotRequired[Optional[int]]
-    """Keys that a document is indexed under. By default as many bands as the sketch has slots
-    for, or 125 keys of random rows.
+    """Keys that a document is indexed under. By default those of `threshold_min`; without it as
+    many bands as the sketch has slots for, or 125 keys of random rows.
     """
     rows: NotRequired[Optional[int]]
     """Slots of a key. By default the most, up to 4, with which the bands reach `recall` at
-    `threshold`, or 3 random rows.
+    `threshold_min`, without it at `threshold`, or 3 random rows.
     """
     exact_from: NotRequired[Optional[Threshold]]
     """The lowest threshold for which lookups in mode `exact` have an index; below it they scan

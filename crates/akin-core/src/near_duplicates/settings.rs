@@ -137,7 +137,9 @@ impl MatchSettings {
         let mut scheme = SchemeSettings { recall: self.recall, ..SchemeSettings::default() };
         match Threshold::new(self.threshold) {
             // Every query is at this threshold.
-            Ok(threshold) => (scheme.threshold, scheme.threshold_min) = (threshold, Some(threshold)),
+            Ok(threshold) => {
+                (scheme.threshold, scheme.threshold_min) = (threshold, Some(threshold))
+            }
             Err(error) => faults.push(error.to_string()),
         }
         faults.extend(scheme.faults(&self.sketch));

@@ -179,7 +179,9 @@ impl SchemeSettings {
             return Some("threshold_min is for the kinds bands and random_rows only".to_owned());
         }
         if self.bands.is_some() {
-            return Some("threshold_min decides the number of bands: give only one of them".to_owned());
+            return Some(
+                "threshold_min decides the number of bands: give only one of them".to_owned(),
+            );
         }
         let (least, usual) = (least.get(), self.threshold.get());
         (least > usual)

@@ -81,10 +81,9 @@ impl Engine {
     ) -> Result<(), EngineError> {
         let least = self.settings.scheme.threshold_min;
         match least.filter(|least| threshold < *least && self.goes_by_keys(mode)) {
-            Some(least) => Err(EngineError::ThresholdTooLow {
-                threshold: threshold.get(),
-                least: least.get(),
-            }),
+            Some(least) => {
+                Err(EngineError::ThresholdTooLow { threshold: threshold.get(), least: least.get() })
+            }
             None => Ok(()),
         }
     }
