@@ -1,0 +1,28 @@
+"""The programs of docs/search.md, which print what their comments say."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+from server import Server
+
+PAGE = (Path(__file__).parents[3] / "docs/search.md").read_text()
+BLOCKS = re.findall(r"^```python\n(.*?)^```", PAGE, re.M | re.S)
+RECIPE_LINES_MAX = 15
+
+
+def test_the_page(server: Server, tmp_path: Path) -> None:
+    environment = {**os.environ, "AKIN_URL": server.url}
+    command = [sys.executable, "-c", "\n".join(BLOCKS)]
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    shown = re.findall(r"^print\(.*\)  # (.*)$", "\n".join(BLOCKS), re.M)
+    assert done.stdout.splitlines() == shown and shown
+
+
+def test_recipes_are_short() -> None:
+    recipes = [block for block in BLOCKS if "def search(" in block]
+    lines = [len([line for line in recipe.splitlines() if line]) for recipe in recipes]
+    assert len(lines) == 2 and max(lines) <= RECIPE_LINES_MAX
