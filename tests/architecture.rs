@@ -12,6 +12,28 @@ const LAYERS: [&str; 6] = ["trusted_file", "http", "config", "telemetry", "app",
 /// The layers of the engine's crate, likewise.
 const ENGINE_LAYERS: [&str; 6] = ["budget", "background", "stored", "storage", "backend", "engine"];
 
+/// The layers of the commands on files, likewise.
+const FILES_LAYERS: [&str; 18] = [
+    "failure",
+    "failures",
+    "feature",
+    "interrupt",
+    "memory",
+    "meter",
+    "document",
+    "input",
+    "output",
+    "offline",
+    "corpus",
+    "dedup",
+    "pairs",
+    "evaluate",
+    "decontaminate",
+    "passages",
+    "sketch",
+    "templates",
+];
+
 /// Modules of crates below that are known here by their names.
 const BELOW: [&str; 7] =
     ["document", "budget", "background", "stored", "storage", "backend", "engine"];
@@ -54,6 +76,10 @@ fn server() -> Vec<Source> {
 
 fn engine() -> Vec<Source> {
     sources("crates/akin-engine/src")
+}
+
+fn files() -> Vec<Source> {
+    sources("crates/akin-files/src")
 }
 
 fn core() -> Vec<Source> {
@@ -144,6 +170,7 @@ fn checked_uses(sources: &[Source], layers: &[&str]) -> usize {
 fn a_layer_uses_only_those_before_it() {
     let checked = checked_uses(&server(), &LAYERS)
         + checked_uses(&engine(), &ENGINE_LAYERS)
+        + checked_uses(&files(), &FILES_LAYERS)
         + checked_uses(&core(), &CORE_LAYERS);
     assert!(checked > 250, "the imports were not found: {checked}");
 }
@@ -174,9 +201,40 @@ fn the_core_does_without_the_world() {
     }
 }
 
+/// The compiler holds each crate to its list of dependencies; this holds the list of the crate of
+/// files to what a library without async, HTTP and SQL needs.
+#[test]
+fn files_are_worked_on_without_async_http_and_sql() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let lock = fs::read_to_string(root.join("Cargo.lock")).unwrap();
+    let packages: Vec<&str> = lock.split("[[package]]").collect();
+    let needs = |name: &str| -> Vec<&str> {
+        let head = format!("name = \"{name}\"\n");
+        let package = packages.iter().find(|package| package.trim_start().starts_with(&head));
+        let package = package.unwrap_or_else(|| panic!("{name} is in the lock file"));
+        let needs = package.split_once("dependencies = [").map_or("", |(_, needs)| needs);
+        let names = needs.lines().filter_map(|line| line.trim().strip_prefix('"'));
+        names.filter_map(|name| name.split(['"', ' ']).next()).collect()
+    };
+    let mut reached = vec!["akin-files"];
+    let mut at = 0;
+    while at < reached.len() {
+        let further = needs(reached[at]);
+        reached
+            .extend(further.into_iter().filter(|name| !reached.contains(name)).collect::<Vec<_>>());
+        at += 1;
+    }
+    assert!(reached.contains(&"akin-core"), "the lock file was not understood: {reached:?}");
+    for forbidden in ["akin-engine", "tokio", "axum", "hyper", "rusqlite", "libsqlite3-sys"] {
+        assert!(!reached.contains(&forbidden), "akin-files must do without {forbidden}");
+    }
+}
+
 #[test]
 fn there_are_no_rooms_for_odds_and_ends() {
-    for Source { path, .. } in server().into_iter().chain(engine()).chain(core()).chain(model()) {
+    for Source { path, .. } in
+        server().into_iter().chain(engine()).chain(files()).chain(core()).chain(model())
+    {
         for part in path.iter().map(|part| part.to_str().unwrap().trim_end_matches(".rs")) {
             assert!(!["util", "utils", "helpers", "common", "prelude"].contains(&part), "{part}");
         }
@@ -186,7 +244,7 @@ fn there_are_no_rooms_for_odds_and_ends() {
 #[test]
 fn files_fit_in_a_head() {
     for Source { path, text: source, .. } in
-        server().into_iter().chain(engine()).chain(core()).chain(model())
+        server().into_iter().chain(engine()).chain(files()).chain(core()).chain(model())
     {
         let lines = source.lines().count();
         assert!(lines <= 400, "{} has {lines} lines, more than 400", path.display());
@@ -200,7 +258,7 @@ fn unsafe_code_is_in_one_folder_and_says_why() {
     let manifest = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("Cargo.toml"));
     assert!(manifest.unwrap().contains("unsafe_code = \"deny\""));
     for Source { layer, path, text: source } in
-        server().into_iter().chain(engine()).chain(core()).chain(model())
+        server().into_iter().chain(engine()).chain(files()).chain(core()).chain(model())
     {
         assert!(layer == "simd" || !source.contains("allow(unsafe_code"), "{}", path.display());
         for (at, _) in source.match_indices("unsafe {") {

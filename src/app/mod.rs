@@ -11,7 +11,6 @@ mod snapshots;
 
 pub use descriptors::fit_connections;
 pub use error::AppError;
-pub use memory::available_memory;
 pub use signals::{reload_signal, stop_signal};
 
 use std::convert::Infallible;

@@ -8,9 +8,9 @@ use serde_json::json;
 
 use super::client::{Client, Server};
 use super::failure::Failure;
-use super::meter::{Meter, Quantity};
-use super::output::{self, Destination};
 use crate::engine::CollectionName;
+use akin_files::meter::{Meter, Quantity};
+use akin_files::output::{self, Destination};
 
 /// Save a running server's collections with their settings to one file, for `akin restore`
 ///

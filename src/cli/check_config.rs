@@ -6,8 +6,8 @@ use std::process::ExitCode;
 use clap::Args;
 
 use super::failure::Failure;
-use super::output::print_json;
 use super::serve::ConfigFile;
+use akin_files::output::print_json;
 
 /// Show the effective settings, or every fault in them
 #[derive(Args)]

@@ -10,10 +10,10 @@ use indicatif::HumanCount;
 
 use super::client::{Body, Client, InCollection, Server, with_query};
 use super::failure::Failure;
-use super::input::{name_of, threshold};
-use super::output::{Output, copy};
 use crate::engine::{Linkage, Mode};
 use akin_core::scheme::Threshold;
+use akin_files::input::{name_of, threshold};
+use akin_files::output::{Output, copy};
 use akin_model::clusters::{ClusterLine, ClusterReply, IncompleteReply};
 
 /// Show the clusters of near-duplicates in a server's collection, or the cluster of a document

@@ -11,10 +11,10 @@ use serde_json::{Value, json};
 
 use super::client::{Client, Server, read_whole};
 use super::failure::Failure;
-use super::input::read_text_file;
-use super::output::{print_answer, print_json};
 use super::stats::documents;
 use crate::engine::CollectionName;
+use akin_files::input::read_text_file;
+use akin_files::output::{print_answer, print_json};
 
 /// List, show, create and drop the collections of a server
 #[derive(Args)]

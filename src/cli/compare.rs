@@ -6,9 +6,7 @@ use std::process::ExitCode;
 
 use clap::Args;
 
-use super::failure::Failure;
-use super::input;
-use super::output::write_json;
+use super::failure::{Failure, of_engine};
 use super::serve::ConfigFile;
 use crate::document::Content;
 use crate::engine::{
@@ -16,10 +14,12 @@ use crate::engine::{
     compare_contents,
 };
 use akin_core::measure::CommonSubsequence;
+use akin_files::input;
+use akin_files::output::write_json;
+use akin_files::templates::shortened;
 
 /// The passages shown of each text and kind.
 const PASSAGES_SHOWN_MAX: usize = 10;
-const PASSAGE_CHARS_MAX: usize = 160;
 
 /// Compare two files: exact Jaccard similarity and the MinHash estimate of it; needs no server
 #[derive(Args)]
@@ -49,7 +49,7 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     let [a, b] = texts.clone().map(Content::Text);
     let measures = arguments.measures.unwrap_or_default();
     let options = CompareOptions { explain: arguments.explain, measures };
-    let comparison = compare_contents(&analyser, a, b, options)?;
+    let comparison = compare_contents(&analyser, a, b, options).map_err(of_engine)?;
     let mut out = stdout().lock();
     if arguments.json {
         write_json(&mut out, &comparison)?;
@@ -165,30 +165,9 @@ fn write_passages(
     }
 }
 
-/// A passage on a line; the middle of a long passage is left out.
-pub fn shortened(passage: &str) -> String {
-    let words: Vec<&str> = passage.split_whitespace().collect();
-    let line: Vec<char> = words.join(" ").chars().filter(|c| !c.is_control()).collect();
-    if line.len() <= PASSAGE_CHARS_MAX {
-        return line.into_iter().collect();
-    }
-    let half = PASSAGE_CHARS_MAX / 2;
-    let start: String = line[..half].iter().collect();
-    let end: String = line[line.len() - half..].iter().collect();
-    format!("{start} … {end}")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn long_passages_are_shortened_to_a_line() {
-        assert_eq!(shortened("a\n  b\tc"), "a b c");
-        let shown = shortened(&"é".repeat(500));
-        assert_eq!(shown.chars().filter(|c| *c == 'é').count(), PASSAGE_CHARS_MAX);
-        assert!(shown.contains(" … "));
-    }
 
     #[test]
     fn further_passages_are_only_counted() {

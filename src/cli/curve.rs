@@ -7,12 +7,12 @@ use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 use textplots::{Chart, Plot, Shape};
 
-use super::failure::Failure;
-use super::input;
-use super::output::write_json;
+use super::failure::{Failure, of_engine};
 use super::serve::ConfigFile;
 use crate::engine::{CollectionSettings, CurveAnswer, CurveOf, curve_of};
 use akin_core::scheme::{CurvePoint, Kind, Threshold, binomial_at_least};
+use akin_files::input;
+use akin_files::output::write_json;
 
 /// A table shows every fifth of the curve's 101 points.
 const STEPS_SHOWN: usize = 5;
@@ -121,7 +121,7 @@ fn answer(arguments: Arguments) -> Result<CurveAnswer, Failure> {
         (None, Some((bands, rows))) => CurveOf::Keys { bands, rows, threshold },
         (None, None) => CurveOf::Collection { threshold },
     };
-    Ok(curve_of(&settings, of)?)
+    curve_of(&settings, of).map_err(of_engine)
 }
 
 fn write_answer(out: &mut impl Write, answer: &CurveAnswer) -> io::Result<()> {

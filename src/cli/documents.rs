@@ -10,7 +10,7 @@ use serde_json::value::RawValue;
 
 use super::client::{Client, InCollection, Server, read_json};
 use super::failure::Failure;
-use super::output::print_json;
+use akin_files::output::print_json;
 
 /// Documents of a call: a server may hold all of them and their JSON in memory.
 const GOT_AT_ONCE: usize = 20;

@@ -8,14 +8,15 @@ use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 
 use super::client::{InCollection, Server};
-use super::corpus::{Exportable, cores};
 use super::failure::Failure;
-use super::feature::PARQUET;
-use super::input::{Screening, name_of, read_documents};
-use super::meter::{Meter, Quantity};
-use super::output::{self, Destination, Output};
-use super::sketch::{self, SketchOptions, SketchSource};
+use super::remote::Exportable;
 use crate::engine::{CollectionSettings, Order};
+use akin_files::corpus::cores;
+use akin_files::feature::PARQUET;
+use akin_files::input::{Screening, name_of, read_documents};
+use akin_files::meter::{Meter, Quantity};
+use akin_files::output::{self, Destination, Output};
+use akin_files::sketch::{self, SketchOptions, SketchSource};
 
 /// Write every document of a collection, in the form that `akin import` reads, or its sketches
 ///

@@ -1,6 +1,4 @@
-use std::fmt::Display;
 use std::io;
-use std::path::Path;
 use std::process::ExitCode;
 
 use super::client::Problem;
@@ -10,46 +8,14 @@ use crate::engine::{EngineError, NotOpened};
 use crate::http::TlsError;
 use crate::http::key_file::KeyFileError;
 use crate::telemetry;
+pub use akin_files::failure::Failure;
 
-/// The failure of a command.
-#[derive(Debug)]
-pub enum Failure {
-    /// The error, and a hint.
-    Reported { what: String, hint: Option<String> },
-    /// The reader of the output has gone, which is not an error.
-    PipeClosed,
-}
-
-impl Failure {
-    pub fn new(what: impl Into<String>) -> Self {
-        Self::Reported { what: what.into(), hint: None }
-    }
-
-    pub fn with_hint(what: impl Into<String>, hint: impl Into<String>) -> Self {
-        Self::Reported { what: what.into(), hint: Some(hint.into()) }
-    }
-
-    pub fn unreadable(path: &Path, why: impl Display) -> Self {
-        Self::new(format!("cannot read {}: {why}", path.display()))
-    }
-
-    /// Writes the error and the hint to stderr.
-    pub fn report(self) -> ExitCode {
-        let Self::Reported { what, hint } = self else { return ExitCode::SUCCESS };
-        let hint = hint.map(|hint| format!("hint: {hint}\n")).unwrap_or_default();
-        telemetry::say_last(format!("error: {what}\n{hint}"));
-        ExitCode::FAILURE
-    }
-}
-
-/// An error of writing the output.
-impl From<io::Error> for Failure {
-    fn from(error: io::Error) -> Self {
-        match error.kind() {
-            io::ErrorKind::BrokenPipe => Self::PipeClosed,
-            _ => Self::new(format!("cannot write the output: {error}")),
-        }
-    }
+/// Writes the error and the hint to stderr.
+pub fn report(failure: Failure) -> ExitCode {
+    let Failure::Reported { what, hint } = failure else { return ExitCode::SUCCESS };
+    let hint = hint.map(|hint| format!("hint: {hint}\n")).unwrap_or_default();
+    telemetry::say_last(format!("error: {what}\n{hint}"));
+    ExitCode::FAILURE
 }
 
 impl From<ConfigError> for Failure {
@@ -132,6 +98,21 @@ fn hint_for_tls(error: &TlsError) -> &'static str {
             "server.tls_cert names certificates in PEM, the server's own first, and server.tls_key \
              its private key, which is not encrypted"
         }
+    }
+}
+
+/// The failure of an operation on a data directory.
+pub fn of_engine(error: EngineError) -> Failure {
+    let what = error.to_string();
+    match error {
+        EngineError::Backup { .. } => Failure::with_hint(
+            what,
+            "nothing was restored; --collection chooses a collection, --as another name for it",
+        ),
+        EngineError::StoreNotOpened { .. } | EngineError::NoRoom { .. } => {
+            Failure::with_hint(what, hint_for_opening(&error))
+        }
+        _ => Failure::new(what),
     }
 }
 

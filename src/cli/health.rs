@@ -5,9 +5,9 @@ use std::process::ExitCode;
 
 use super::client::{Credentials, read_whole};
 use super::failure::Failure;
-use super::output::print_answer;
 use super::serve::ConfigFile;
 use crate::http::ServerSettings;
+use akin_files::output::print_answer;
 
 /// Ask a server whether it is ready: exit code 0 if so, 1 otherwise
 ///

@@ -11,10 +11,10 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
 
 use super::failure::Failure;
-use super::output::print_json;
 use super::serve::{ConfigFile, flags};
 use crate::http::key::{Action, Hash, Key, generate};
 use crate::http::key_file;
+use akin_files::output::print_json;
 
 /// Create, list and revoke the keys that a server takes
 #[derive(Args)]

@@ -6,37 +6,25 @@ mod client;
 mod clusters;
 mod collections;
 mod compare;
-mod corpus;
 mod curve;
-mod decontaminate;
-mod dedup;
 #[cfg(test)]
 mod defaults;
 mod demo;
 mod documents;
-mod evaluate;
 mod examples;
 mod export;
 mod failure;
-mod failures;
-mod feature;
-#[cfg(any(test, fuzzing))]
-pub mod fuzzing;
 mod health;
 mod import;
-mod input;
 mod interrupt;
 mod keys;
 mod man;
-mod meter;
-mod output;
 mod pairs;
-mod passages;
 mod reindex;
+mod remote;
 mod restore;
 mod serve;
 mod similar;
-mod sketch;
 mod stats;
 mod verify;
 
@@ -48,6 +36,7 @@ use clap_complete::Shell;
 
 use self::failure::Failure;
 use crate::http::{openapi_json, openapi_yaml};
+use akin_files::{decontaminate, dedup, evaluate, passages, sketch};
 
 /// A near-duplicate search server (MinHash LSH with exact Jaccard verification)
 #[derive(Parser)]
@@ -101,7 +90,7 @@ enum Command {
 #[must_use]
 pub fn main() -> ExitCode {
     if let Err(error) = interrupt::watch() {
-        return Failure::new(format!("cannot wait for signals: {error}")).report();
+        return failure::report(Failure::new(format!("cannot wait for signals: {error}")));
     }
     let matches = command().get_matches();
     let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
@@ -122,12 +111,12 @@ pub fn main() -> ExitCode {
         Command::Similar(arguments) => similar::run(&arguments),
         Command::Compare(arguments) => compare::run(arguments),
         Command::Curve(arguments) => curve::run(arguments),
-        Command::Dedup(arguments) => dedup::run(arguments),
+        Command::Dedup(arguments) => dedup::run(arguments, serve::collection),
         Command::Decontaminate(arguments) => decontaminate::run(arguments),
         Command::Pairs(arguments) => pairs::run(arguments),
         Command::Passages(arguments) => passages::run(arguments),
-        Command::Sketch(arguments) => sketch::run(arguments),
-        Command::Evaluate(arguments) => evaluate::run(arguments),
+        Command::Sketch(arguments) => sketch::run(arguments, serve::collection),
+        Command::Evaluate(arguments) => evaluate::run(arguments, serve::collection),
         Command::Demo(arguments) => demo::run(arguments),
         Command::CheckConfig(arguments) => check_config::run(arguments),
         Command::Health(arguments) => health::run(arguments),
@@ -136,7 +125,7 @@ pub fn main() -> ExitCode {
         Command::Openapi { json: false } => write(openapi_yaml().as_bytes()),
         Command::Openapi { json: true } => write((openapi_json() + "\n").as_bytes()),
     };
-    done.unwrap_or_else(Failure::report)
+    done.unwrap_or_else(failure::report)
 }
 
 /// The whole command line, as `--help`, manual pages and completions show it.

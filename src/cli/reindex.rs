@@ -9,12 +9,12 @@ use clap::Args;
 use serde_json::json;
 
 use super::client::{Client, Server, read_json};
-use super::failure::Failure;
-use super::meter::{Meter, Quantity};
-use super::output::print_json;
+use super::failure::{Failure, of_engine};
 use super::serve::{ConfigFile, flags};
 use crate::app;
 use crate::engine::{CollectionName, rebuild_default};
+use akin_files::meter::{Meter, Quantity};
+use akin_files::output::print_json;
 use akin_model::reindex::{ReindexFailure, ReindexReply, ReindexState};
 
 /// The pause between two requests for the progress.
@@ -98,5 +98,5 @@ fn offline(arguments: Arguments) -> Result<u64, Failure> {
     let root = app::collections_dir(&settings.storage.data_dir);
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_time().build()?;
     let rebuilt = rebuild_default(&root, settings.collection, &of_all, |more| meter.add(more));
-    Ok(runtime.block_on(rebuilt)?)
+    runtime.block_on(rebuilt).map_err(of_engine)
 }

@@ -7,13 +7,13 @@ use std::process::ExitCode;
 use clap::Args;
 use serde_json::{Value, json};
 
-use super::failure::{Failure, hint_for_opening};
-use super::input;
-use super::meter::{Meter, Quantity};
-use super::output::write_json;
+use super::failure::{Failure, of_engine};
 use super::serve::{ConfigFile, flags};
 use crate::app;
-use crate::engine::{CollectionName, EngineError, Restored, Restoring, restore};
+use crate::engine::{CollectionName, Restored, Restoring, restore};
+use akin_files::input;
+use akin_files::meter::{Meter, Quantity};
+use akin_files::output::write_json;
 
 /// Restore collections from a file that `akin backup` wrote, while no server is running
 ///
@@ -54,7 +54,8 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
         rename: arguments.rename,
         default: &settings.collection,
     };
-    let restored = restore(Metered { inner: backup, meter: &meter }, &restoring)?;
+    let restored =
+        restore(Metered { inner: backup, meter: &meter }, &restoring).map_err(of_engine)?;
     drop(meter);
     let mut out = stdout().lock();
     if arguments.json {
@@ -81,21 +82,5 @@ impl<R: Read> Read for Metered<'_, R> {
         let read = self.inner.read(buffer)?;
         self.meter.add(read as u64);
         Ok(read)
-    }
-}
-
-impl From<EngineError> for Failure {
-    fn from(error: EngineError) -> Self {
-        let what = error.to_string();
-        match error {
-            EngineError::Backup { .. } => Self::with_hint(
-                what,
-                "nothing was restored; --collection chooses a collection, --as another name for it",
-            ),
-            EngineError::StoreNotOpened { .. } | EngineError::NoRoom { .. } => {
-                Self::with_hint(what, hint_for_opening(&error))
-            }
-            _ => Self::new(what),
-        }
     }
 }

@@ -1,4 +1,4 @@
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Args;
@@ -8,6 +8,7 @@ use super::failure::Failure;
 use super::interrupt;
 use crate::app::{self, AppError};
 use crate::config::{Flag, Settings, Sources};
+use crate::engine::CollectionSettings;
 use crate::telemetry;
 
 /// Serve near-duplicate search over HTTP until SIGTERM or Ctrl-C
@@ -35,15 +36,15 @@ pub struct ConfigFile {
 }
 
 impl ConfigFile {
-    /// The path, if it is given.
-    pub fn path(&self) -> Option<&Path> {
-        self.path.as_deref()
-    }
-
     /// The settings of all layers, the given flags uppermost.
     pub fn settings(self, flags: Vec<Flag>) -> Result<Settings, Failure> {
         Ok(Sources::new(self.path, flags).load()?)
     }
+}
+
+/// The settings of collections in a configuration file.
+pub fn collection(path: Option<PathBuf>) -> Result<CollectionSettings, Failure> {
+    Ok(ConfigFile { path }.settings(vec![])?.collection)
 }
 
 /// The flags that are given.

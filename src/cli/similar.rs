@@ -9,10 +9,10 @@ use serde::Deserialize;
 
 use super::client::{InCollection, Server, read_whole, with_query};
 use super::failure::Failure;
-use super::input::{self, name_of};
-use super::output::print_answer;
 use crate::engine::Mode;
 use akin_core::scheme::Threshold;
+use akin_files::input::{self, name_of};
+use akin_files::output::print_answer;
 
 /// Show the near-duplicates of a stored document, or of a text that is not stored
 #[derive(Args)]

@@ -6,11 +6,11 @@ use std::process::ExitCode;
 use clap::Args;
 use serde_json::{Value, json};
 
-use super::failure::{Failure, hint_for_opening};
-use super::output::print_json;
+use super::failure::{Failure, hint_for_opening, report};
 use super::serve::{ConfigFile, flags};
 use crate::app;
 use crate::engine::{EngineError, Finding, Verification, verify_directory};
+use akin_files::output::print_json;
 
 /// The exit code if nothing could be checked.
 const UNCHECKED: u8 = 2;
@@ -41,7 +41,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
             Ok(if verification.is_sound() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
         }
         Err(failure) => {
-            failure.report();
+            report(failure);
             Ok(ExitCode::from(UNCHECKED))
         }
     }

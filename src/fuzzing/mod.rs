@@ -5,7 +5,7 @@
 #[cfg(test)]
 mod tests;
 
-use crate::{cli, engine, http, storage};
+use crate::{engine, http, storage};
 use akin_core::simd::Level;
 use akin_core::sketch::{SketchSettings, Sketcher};
 use akin_core::text::{Normalize, ShingleSettings, Shingler, Unit};
@@ -23,7 +23,7 @@ pub const TARGETS: [(&str, Target); 9] = [
     ("snapshot", storage::fuzzing::snapshot),
     ("record", storage::fuzzing::record),
     ("backup", engine::fuzzing::backup),
-    ("formats", cli::fuzzing::formats),
+    ("formats", akin_files::fuzzing::formats),
 ];
 
 /// Runs the target of a name.

@@ -14,8 +14,8 @@ use super::request::parameters::{
     RecallParameters, StoredPair, TextParameters,
 };
 use super::request::{bodies, probes, query, settings};
-use super::token::WireToken;
 use crate::document::{Content, Document, DocumentId};
+use akin_model::content::WireToken;
 use akin_model::time::Time;
 
 /// The longest problem, however long the body: its detail and its pointer are cut.
@@ -32,8 +32,7 @@ pub fn json(input: &[u8]) {
         3 => is_short(probes::array(&bytes, 100)),
         4 => is_short(probes::lines(&bytes, 100)),
         5 => is_short(probes::pair(&bytes)),
-        6 => read_settings(body),
-        _ => drop(bodies::corpus_document(body)),
+        _ => read_settings(body),
     }
 }
 

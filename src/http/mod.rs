@@ -20,7 +20,6 @@ mod request_id;
 mod response;
 mod settings;
 mod state;
-mod token;
 
 pub use access::key;
 pub use access::key_file;
@@ -31,7 +30,6 @@ pub use connection::tls::{Tls, TlsError};
 pub use handlers::changes::{change_json, parse_position, position_text};
 pub use metrics::describe as describe_metrics;
 pub use openapi::{json as openapi_json, yaml as openapi_yaml};
-pub use request::bodies::corpus_document;
 pub use settings::{CONNECTION_BYTES, CONNECTIONS_RESERVE, HEAD_BYTES_MAX, ServerSettings};
 pub use state::AppState;
 

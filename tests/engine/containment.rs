@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use akin::document::{Content, Token};
 use akin::engine::{
-    Analyser, Answer, CollectionSettings, Conditions, ContainedOf, Engine, EngineError, Filter,
-    FoundBy, Lookup, Mode, Probe,
+    Analyser, Answer, CollectionSettings, Conditions, ContainedOf, ContentError, Engine,
+    EngineError, Filter, FoundBy, Lookup, Mode, Probe,
 };
 use akin_core::measure::Overlap;
 use akin_core::text::ShingleSet;
@@ -196,7 +196,7 @@ async fn what_cannot_be_looked_up_by_containment_is_refused() {
     let token = Token { text: "x".to_owned(), count: 1 };
     let tokens = Probe::Content(Content::Tokens(vec![token]));
     let refused = engine.similar(tokens, lookup()).await.unwrap_err();
-    assert!(matches!(refused, EngineError::WrongContent { .. }), "{refused:?}");
+    assert!(matches!(refused, EngineError::Content(ContentError::Wrong { .. })), "{refused:?}");
     for mode in [Mode::Estimated, Mode::Exact] {
         let lookup = Lookup { mode: Some(mode), ..lookup() };
         let refused = engine.similar(Probe::Stored(id("a")), lookup).await.unwrap_err();

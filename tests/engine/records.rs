@@ -5,8 +5,8 @@ use std::path::Path;
 
 use akin::document::{Content, Document};
 use akin::engine::{
-    AddOptions, AddStatus, CollectionSettings, CompareOptions, Engine, EngineError, Lookup, Mode,
-    OnDuplicate, Probe,
+    AddOptions, AddStatus, CollectionSettings, CompareOptions, ContentError, Engine, EngineError,
+    Lookup, Mode, OnDuplicate, Probe,
 };
 use akin_core::scheme::{Kind, Threshold};
 use akin_core::text::{Equivalents, Unit};
@@ -220,13 +220,16 @@ async fn documents_and_options_without_points_are_refused() {
     let engine = open(dir.path());
     let refused = |document| engine.add(document, AddOptions::default());
     let error = refused(text("a", "a text")).await.unwrap_err();
-    assert!(matches!(error, EngineError::WrongContent { .. }), "{error}");
+    assert!(matches!(error, EngineError::Content(ContentError::Wrong { .. })), "{error}");
     let error = refused(record("a", &[("fax", "1")])).await.unwrap_err();
     assert!(error.to_string().contains("name, address, phone"), "{error}");
     let error = refused(record("a", &[("name", "x".repeat(4_097).as_str())])).await.unwrap_err();
-    assert!(matches!(error, EngineError::FieldTooLarge { found: 4_097, max: 4_096, .. }));
+    assert!(matches!(
+        error,
+        EngineError::Content(ContentError::FieldTooLarge { found: 4_097, max: 4_096, .. })
+    ));
     let error = refused(record("a", &[("name", "--")])).await.unwrap_err();
-    assert!(matches!(error, EngineError::EmptyDocument));
+    assert!(matches!(error, EngineError::Content(ContentError::Empty)));
     let probe = || Probe::Content(content(&BILL));
     let estimated = Lookup { mode: Some(Mode::Estimated), ..lookup(None) };
     let error = engine.similar(probe(), estimated).await.unwrap_err();
@@ -240,7 +243,7 @@ async fn documents_and_options_without_points_are_refused() {
     let other = tempdir().unwrap();
     let texts = crate::open(other.path());
     let error = texts.add(record("a", &BILL), AddOptions::default()).await.unwrap_err();
-    assert!(matches!(error, EngineError::WrongContent { .. }), "{error}");
+    assert!(matches!(error, EngineError::Content(ContentError::Wrong { .. })), "{error}");
     let options = AddOptions { points: Some(1), ..AddOptions::default() };
     let error = texts.add(text("a", "a text"), options).await.unwrap_err();
     assert!(matches!(error, EngineError::NoPointsWanted));

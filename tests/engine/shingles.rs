@@ -1,6 +1,7 @@
 //! What a collection makes of its contents when it is not told the usual.
 
 use akin::document::Token;
+use akin::engine::ContentError;
 use akin_core::text::{StopWords, Unit};
 use tempfile::tempdir;
 
@@ -27,7 +28,9 @@ async fn multisets_compare_the_counts_of_shingles() {
     let billions = tokens("d", &[("x", u32::MAX), ("y", u32::MAX)]);
     let error = engine.add(billions, AddOptions::default()).await.unwrap_err();
     let found = u32::MAX as usize * 2;
-    assert!(matches!(error, EngineError::TooManyShingles { found: f, max: 100 } if f == found));
+    assert!(
+        matches!(error, EngineError::Content(ContentError::TooManyShingles { found: f, max: 100 }) if f == found)
+    );
 }
 
 #[tokio::test]

@@ -42,7 +42,9 @@ fn between<'a>(text: &'a str, begin: &str, end: char) -> Vec<&'a str> {
 fn named_log_lines_are_written_somewhere() {
     let read = |page: &str| fs::read_to_string(super::root().join(page)).unwrap();
     let mut written = String::new();
-    for folder in ["src", "crates/akin-engine/src", "crates/akin-model/src"] {
+    for folder in
+        ["src", "crates/akin-engine/src", "crates/akin-files/src", "crates/akin-model/src"]
+    {
         sources(&super::root().join(folder), &mut written);
     }
 

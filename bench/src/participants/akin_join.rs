@@ -4,9 +4,10 @@ use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
 use akin::document::{Content, DocumentId};
-use akin::engine::{Analyser, CollectionSettings, Mode, OfflineCorpus, OfflineGathering, SetPair};
+use akin::engine::{Analyser, CollectionSettings, Mode};
 use akin_core::join::Progress;
 use akin_core::scheme::Threshold;
+use akin_files::offline::{OfflineCorpus, OfflineGathering, SetPair};
 
 use super::Job;
 use crate::THRESHOLD;

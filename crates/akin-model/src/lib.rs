@@ -5,14 +5,18 @@
 //! The crate has neither I/O nor a clock. In reading order:
 //!
 //! - [`document`]: a document with its id, content, metadata and expiry.
+//! - [`content`]: contents in JSON.
 //! - [`time`]: times as RFC 3339.
 //! - [`name`]: names of collections.
 //! - [`settings`]: the settings of a collection.
+//! - [`analysis`]: from contents to sets, sketches and joins.
 //! - [`problem`]: why a request failed.
 //! - [`clusters`]: clusters, and the documents that may be missing in them.
 //! - [`reindex`]: how far a reindex is.
 
+pub mod analysis;
 pub mod clusters;
+pub mod content;
 pub mod document;
 pub mod name;
 pub mod problem;

@@ -28,8 +28,8 @@ use tokio::time::timeout;
 
 use self::connector::{HttpClient, Pem, TrustError, http_client, tls_error, tls_reason};
 use super::failure::Failure;
-use super::output::Inputs;
 use crate::engine::CollectionName;
+use akin_files::output::Inputs;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// The time to wait for the head of an answer, and for each part of its body.

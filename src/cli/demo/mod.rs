@@ -21,14 +21,14 @@ use self::pairs::{DemoPair, Pairs};
 use super::client::{Client, Trust, query_value};
 use super::failure::Failure;
 use super::import::{Import, ImportReport, import};
-use super::input::{InputOptions, Selection};
 use super::interrupt;
-use super::meter::{Meter, Quantity};
-use super::output::print_json;
 use super::serve::flags;
 use crate::app::{self, AppError};
 use crate::config::{Settings, Sources};
 use crate::telemetry;
+use akin_files::input::{InputOptions, Selection};
+use akin_files::meter::{Meter, Quantity};
+use akin_files::output::print_json;
 
 const PAIRS_SHOWN: usize = 10;
 /// A directory of texts that most machines have.

@@ -17,11 +17,11 @@ use clap::Args;
 
 use super::client::{Client, InCollection, Server, read_whole, with_query};
 use super::failure::Failure;
-use super::input::{InputOptions, read_text_file, threshold};
-use super::meter::{Meter, Quantity};
-use super::output::write_json;
 use crate::engine::OnDuplicate;
 use akin_core::scheme::Threshold;
+use akin_files::input::{InputOptions, read_text_file, threshold};
+use akin_files::meter::{Meter, Quantity};
+use akin_files::output::write_json;
 
 /// Send documents from files or directories to a server, and count their near-duplicates
 ///

@@ -6,8 +6,8 @@ use std::time::Duration;
 use indicatif::{HumanBytes, HumanCount};
 use serde::Serialize;
 
-use crate::cli::failures::Failures;
-use crate::cli::input::{OnInvalid, Origin, Skip};
+use akin_files::failures::Failures;
+use akin_files::input::{OnInvalid, Origin, Skip};
 
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct ImportReport {

@@ -10,11 +10,11 @@ use super::report::ImportReport;
 use super::send::{AddedAnswer, SendError, Sender};
 use crate::cli::client::{CallError, Client};
 use crate::cli::failure::{Failure, hint_for_problem};
-use crate::cli::input::{
+use akin_files::document::corpus_document;
+use akin_files::input::{
     Cancelled, Event, Item, Origin, Selection, Skip, WordCounter, read_inputs,
 };
-use crate::cli::meter::Meter;
-use crate::http::corpus_document;
+use akin_files::meter::Meter;
 
 /// A batch is sent once it has this many documents or bytes.
 const BATCH_ITEMS: usize = 512;

@@ -7,7 +7,7 @@ use hyper::StatusCode;
 use serde::Deserialize;
 
 use crate::cli::client::{CallError, Client, Problem, Response};
-use crate::cli::input::Item;
+use akin_files::input::Item;
 
 const WAIT_FIRST: Duration = Duration::from_millis(250);
 const WAIT_MAX: Duration = Duration::from_secs(10);

@@ -17,13 +17,14 @@ use crate::http::problem::code::Code;
 use crate::http::problem::of_calls::Collapsing;
 use crate::http::request::bodies::GivenId;
 use crate::http::request::extract::{AnswerMemory, Ready};
-use crate::http::request::json::{self, Object};
+use crate::http::request::json;
 use crate::http::request::lookup::inherit;
 use crate::http::request::query::Query;
 use crate::http::request::reading;
 use crate::http::response::json::ReservedJson;
 use crate::http::response::timed::{Timed, timed_within};
 use akin_core::scheme::Threshold;
+use akin_model::content::Object;
 
 type CollapsedReply = Timed<Collapsed>;
 

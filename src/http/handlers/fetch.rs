@@ -19,7 +19,7 @@ use crate::http::problem::of_calls::Fetching;
 use crate::http::request::bodies::GivenId;
 use crate::http::request::extract::{AnswerMemory, Ready};
 use crate::http::request::include::Include;
-use crate::http::request::json::{self, Object};
+use crate::http::request::json;
 use crate::http::request::lookup::inherit;
 use crate::http::request::parameters::GetParameters;
 use crate::http::request::query::Query;
@@ -27,6 +27,7 @@ use crate::http::request::reading;
 use crate::http::response::json::JSON;
 use crate::http::response::pieces::{self, Pieces};
 use crate::http::response::stored::{self, StoredReply};
+use akin_model::content::Object;
 
 /// A record, its reply, and its JSON in a vector that grows by doubling.
 const COPIES: usize = 4;

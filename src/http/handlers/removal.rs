@@ -17,12 +17,13 @@ use crate::http::problem::code::Code;
 use crate::http::problem::of_calls::{RemovingMany, RemovingNamed};
 use crate::http::request::bodies::GivenId;
 use crate::http::request::extract::Ready;
-use crate::http::request::json::{self, Object};
+use crate::http::request::json;
 use crate::http::request::lookup::ConditionParameters;
 use crate::http::request::query::{NoParameters, Query};
 use crate::http::request::reading;
 use crate::http::response::json::{Bounded, Json};
 use crate::http::response::timed::Timed;
+use akin_model::content::Object;
 use akin_model::time::Time;
 
 type RemovedReply = Timed<Removed>;

@@ -10,6 +10,7 @@ use utoipa::ToSchema;
 
 use crate::budget::Exhausted;
 use crate::engine::EngineError;
+use akin_model::analysis::ContentError;
 pub use akin_model::problem::{FieldError, code};
 use code::Code;
 
@@ -221,26 +222,33 @@ fn code_of(exhausted: Exhausted) -> Code {
     }
 }
 
+impl From<&ContentError> for Problem {
+    fn from(error: &ContentError) -> Self {
+        let code = match error {
+            ContentError::Empty => Code::EmptyDocument,
+            ContentError::TooLong { .. } => Code::DocumentTooLarge,
+            ContentError::TooManyShingles { .. } => Code::TooManyShingles,
+            ContentError::Wrong { .. } => Code::WrongContent,
+            ContentError::UnknownField { field, .. } => {
+                return Self::of_field(Code::UnknownField, pointer_to(field), error.to_string());
+            }
+            ContentError::FieldTooLarge { field, .. } => {
+                return Self::of_field(Code::FieldTooLarge, pointer_to(field), error.to_string());
+            }
+        };
+        Self::new(code, error.to_string())
+    }
+}
+
 impl From<EngineError> for Problem {
     fn from(error: EngineError) -> Self {
         let code = match &error {
-            EngineError::EmptyDocument => Code::EmptyDocument,
-            EngineError::DocumentTooLong { .. } => Code::DocumentTooLarge,
+            EngineError::Content(error) => return Self::from(error),
             EngineError::DocumentNotFound { .. } => Code::DocumentNotFound,
-            EngineError::TooMuchToCollapse { .. } | EngineError::TooManyShingles { .. } => {
-                Code::TooManyShingles
-            }
+            EngineError::TooMuchToCollapse { .. } => Code::TooManyShingles,
             EngineError::MetadataTooLarge { .. } => Code::MetadataTooLarge,
             EngineError::TextNotKept { .. } | EngineError::TextsNotKept { .. } => Code::TextNotKept,
-            EngineError::WrongContent { .. }
-            | EngineError::NotForRecords
-            | EngineError::NotForSignatures => Code::WrongContent,
-            EngineError::UnknownField { field, .. } => {
-                return Self::of_field(Code::UnknownField, pointer_to(field), error.to_string());
-            }
-            EngineError::FieldTooLarge { field, .. } => {
-                return Self::of_field(Code::FieldTooLarge, pointer_to(field), error.to_string());
-            }
+            EngineError::NotForRecords | EngineError::NotForSignatures => Code::WrongContent,
             EngineError::PointsWanted
             | EngineError::NoPointsWanted
             | EngineError::PointsOutOfRange { .. }

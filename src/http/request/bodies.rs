@@ -1,25 +1,22 @@
 //! Posted documents, and the content that documents and probes have in common.
 
-use std::collections::BTreeMap;
-use std::collections::btree_map::Entry;
-use std::fmt;
 use std::sync::Arc;
 
 use serde::Deserialize;
-use serde::de::{Deserializer, Error, MapAccess, Visitor};
+use serde::de::Deserializer;
 use serde_json::Value;
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use crate::document::{Content, Document, DocumentId, Metadata};
+use crate::document::{Document, DocumentId, Metadata};
 use crate::engine::{AddOptions, ContainedOf, DocumentChange, OnDuplicate};
 use crate::http::problem::Problem;
 use crate::http::problem::code::Code;
-use crate::http::request::json::{self, Object};
+use crate::http::request::json;
 use crate::http::request::options::AddParameters;
-use crate::http::token::WireToken;
 use akin_core::scheme::Threshold;
+use akin_model::content::{FieldsBody, Object, WireToken, content};
 use akin_model::time::Time;
 
 /// A document: it has exactly one of `text`, `tokens`, `fields` and `signature`. The options, from
@@ -118,57 +115,6 @@ pub enum DocumentsBody<'a> {
     Many(Vec<DocumentBody<'a>>),
 }
 
-/// The fields of a record: an object of strings in which no name comes twice.
-#[derive(ToSchema)]
-#[schema(as = Fields, value_type = BTreeMap<String, String>,
-    example = json!({"name": "William Smith", "phone": "555-1234"}))]
-pub struct FieldsBody(BTreeMap<String, String>);
-
-impl<'de> Deserialize<'de> for FieldsBody {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_map(FieldsVisitor)
-    }
-}
-
-struct FieldsVisitor;
-
-impl<'de> Visitor<'de> for FieldsVisitor {
-    type Value = FieldsBody;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an object of strings, each a field by its name")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<FieldsBody, A::Error> {
-        let mut fields = BTreeMap::new();
-        while let Some(name) = map.next_key()? {
-            match fields.entry(name) {
-                Entry::Vacant(entry) => entry.insert(map.next_value()?),
-                Entry::Occupied(_) => return Err(Error::custom("a field comes twice")),
-            };
-        }
-        Ok(FieldsBody(fields))
-    }
-}
-
-/// The content that a body has, if it has exactly one.
-pub fn content(
-    text: Option<String>,
-    tokens: Option<Vec<WireToken>>,
-    fields: Option<FieldsBody>,
-    signature: Option<Vec<u64>>,
-) -> Option<Content> {
-    match (text, tokens, fields, signature) {
-        (Some(text), None, None, None) => Some(Content::Text(text)),
-        (None, Some(tokens), None, None) => {
-            Some(Content::Tokens(tokens.into_iter().map(|token| token.0).collect()))
-        }
-        (None, None, Some(fields), None) => Some(Content::Fields(fields.0)),
-        (None, None, None, Some(signature)) => Some(Content::Signature(signature)),
-        _ => None,
-    }
-}
-
 /// Reads one document as JSON, with its options: its own options, and the options of the call.
 pub fn document(json: &[u8], call: &AddParameters) -> Result<(Document, AddOptions), Problem> {
     document_with_id(json, None, call)
@@ -232,26 +178,6 @@ fn metadata(raw: &RawValue) -> Result<Metadata, Problem> {
         .map_err(|error| Problem::of_field(CODE, "/metadata", error.to_string()))?;
     json::check(metadata.as_json(), CODE).map_err(|problem| problem.under("/metadata"))?;
     Ok(metadata)
-}
-
-/// A line of a file that is compared without a server. All other members are ignored.
-#[derive(Deserialize)]
-struct CorpusDocument {
-    id: Option<DocumentId>,
-    text: Option<String>,
-    tokens: Option<Vec<WireToken>>,
-    fields: Option<FieldsBody>,
-}
-
-/// Reads the content of a document in a file, and its id, if it has an id.
-///
-/// # Errors
-/// The fault of the document.
-pub fn corpus_document(json: &[u8]) -> Result<(Option<DocumentId>, Content), String> {
-    let document = json::read::<Object<CorpusDocument>>(json, Code::InvalidDocument);
-    let Object(body) = document.map_err(|problem| problem.detail)?;
-    let content = content(body.text, body.tokens, body.fields, None);
-    Ok((body.id, content.ok_or("a document has exactly one of text, tokens and fields")?))
 }
 
 pub fn new_id() -> DocumentId {

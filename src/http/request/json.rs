@@ -2,10 +2,8 @@
 //! be.
 
 use std::fmt;
-use std::marker::PhantomData;
 
 use bytes::Bytes;
-use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::error::Category;
 use serde_path_to_error::Segment;
@@ -162,27 +160,4 @@ pub async fn off_runtime_if_large<T: Send + 'static>(
         return work(body);
     }
     background::compute(move || work(body)).await.unwrap_or_else(|_| Err(internal()))
-}
-
-/// A `T` that is written as an object: serde alone would take an array of the fields, too.
-pub struct Object<T>(pub T);
-
-impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_map(ObjectVisitor(PhantomData))
-    }
-}
-
-struct ObjectVisitor<T>(PhantomData<T>);
-
-impl<'de, T: Deserialize<'de>> Visitor<'de> for ObjectVisitor<T> {
-    type Value = Object<T>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an object")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
-        T::deserialize(MapAccessDeserializer::new(map)).map(Object)
-    }
 }

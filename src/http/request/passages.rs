@@ -12,11 +12,12 @@ use crate::http::problem::Problem;
 use crate::http::problem::code::Code;
 use crate::http::request::bodies::GivenId;
 use crate::http::request::include::PassageInclude;
-use crate::http::request::json::{self, Object};
+use crate::http::request::json;
 use crate::http::request::lookup::{ConditionParameters, WrongOption, inherit, limit, offset};
 use crate::http::request::reading::{self, BodyReader, Media};
 use crate::http::{AppState, ServerSettings};
 use akin_core::scheme::Threshold;
+use akin_model::content::Object;
 use akin_model::time::Time;
 
 /// The index finds no passage of fewer words.

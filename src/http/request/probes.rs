@@ -14,14 +14,14 @@ use crate::engine::{ContainedOf, Mode, Probe};
 use crate::http::AppState;
 use crate::http::problem::Problem;
 use crate::http::problem::code::Code;
-use crate::http::request::bodies::{FieldsBody, GivenId, content};
+use crate::http::request::bodies::GivenId;
 use crate::http::request::include::{MatchInclude, Measures};
-use crate::http::request::json::{self, Object};
+use crate::http::request::json;
 use crate::http::request::lookup::{ConditionParameters, LookupOptions, LookupParameters, Measure};
 use crate::http::request::options::CompareParameters;
 use crate::http::request::reading::{self, BodyReader, Media};
-use crate::http::token::WireToken;
 use akin_core::scheme::Threshold;
+use akin_model::content::{FieldsBody, Object, WireToken, content};
 use akin_model::time::Time;
 
 const CODE: Code = Code::InvalidRequest;

@@ -10,8 +10,9 @@ use crate::engine::CollectionSettings;
 use crate::http::AppState;
 use crate::http::problem::code::Code;
 use crate::http::problem::{Problem, pointer};
-use crate::http::request::json::{self, Object, UnknownField};
+use crate::http::request::json::{self, UnknownField};
 use crate::http::request::reading;
+use akin_model::content::Object;
 
 const CODE: Code = Code::InvalidRequest;
 

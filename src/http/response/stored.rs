@@ -11,8 +11,8 @@ use crate::document::{Content, DocumentId, Metadata};
 use crate::engine::{Disguise, Engine, Note, Record};
 use crate::http::problem::{Problem, ProblemReply, internal};
 use crate::http::request::include::Include;
-use crate::http::token::WireToken;
 use akin_core::text::ShingleSet;
+use akin_model::content::WireToken;
 use akin_model::time::Time;
 
 /// Disguising more shingles takes milliseconds.

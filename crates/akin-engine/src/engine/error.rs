@@ -8,6 +8,7 @@ use crate::budget::Exhausted;
 use crate::document::DocumentId;
 use crate::engine::CollectionName;
 use akin_core::text::ShingleError;
+use akin_model::analysis::ContentError;
 
 /// Causes that keep a store from opening and that its operator can remove.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,8 +24,8 @@ pub enum NotOpened {
 /// Why an operation of the engine failed.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum EngineError {
-    #[error("the document is empty: it has nothing to make a shingle of")]
-    EmptyDocument,
+    #[error(transparent)]
+    Content(#[from] ContentError),
     #[error("the document would have expired already, at {expires_at}")]
     AlreadyExpired { expires_at: Timestamp },
     /// Retry later.
@@ -32,10 +33,6 @@ pub enum EngineError {
     DocumentChanged,
     #[error("there is no document '{id}'")]
     DocumentNotFound { id: DocumentId },
-    #[error("{reason}")]
-    DocumentTooLong { reason: ShingleError },
-    #[error("the document has {found} shingles, more than the {max} of limits.shingles_max")]
-    TooManyShingles { found: usize, max: usize },
     #[error(
         "the documents that may be near-duplicates of each other have {found} shingles together, \
          more than the {max} of limits.collapse_shingles_max: collapse fewer ids at a time"
@@ -45,13 +42,6 @@ pub enum EngineError {
     MetadataTooLarge { found: usize, max: usize },
     #[error("the text of '{id}' is not kept: the collection has store.text = false")]
     TextNotKept { id: DocumentId },
-    /// The collection takes another kind of content.
-    #[error("{wanted}")]
-    WrongContent { wanted: String },
-    #[error("the collection has no such field, only {declared}")]
-    UnknownField { field: String, declared: String },
-    #[error("the field has {found} bytes, more than the {max} of limits.field_bytes_max")]
-    FieldTooLarge { field: String, found: usize, max: usize },
     #[error("the collection takes records: they are compared in points, not by a threshold")]
     PointsWanted,
     #[error(
@@ -233,5 +223,11 @@ impl From<BackendError> for EngineError {
             BackendError::DocumentDamaged { id, reason } => Self::DocumentDamaged { id, reason },
             other => Self::Store { reason: other.to_string() },
         }
+    }
+}
+
+impl From<ShingleError> for EngineError {
+    fn from(error: ShingleError) -> Self {
+        ContentError::from(error).into()
     }
 }

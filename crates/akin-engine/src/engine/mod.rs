@@ -1,7 +1,6 @@
 //! The engine: collections and their operations (add, similar, compare, collapse, discovery, get,
 //! remove, list, export, snapshot) and backups.
 
-mod analysis;
 mod clusters;
 mod collections;
 mod compare;
@@ -12,7 +11,6 @@ mod error;
 #[cfg(any(test, fuzzing, feature = "fuzzing"))]
 pub mod fuzzing;
 mod lookup;
-mod offline;
 mod operations;
 mod passages;
 mod quality;
@@ -39,13 +37,13 @@ pub use crate::backend::{BackendStats, Clock, Progress, Recovery, RecoverySource
 pub use crate::backend::{ClusterCounts, ClusterPosition, ClustersState};
 pub use crate::stored::{Change, Order, Position, Record, SnapshotInfo};
 pub use akin_core::join::{Linkage, Stage};
+pub use akin_model::analysis::{Analyser, Analysis, ContentError, Mode};
 pub use akin_model::clusters::Incomplete;
 pub use akin_model::name::{CollectionName, InvalidCollectionName};
 pub use akin_model::reindex::ReindexState;
 pub use akin_model::settings::{
     ClusteringSettings, CollectionSettings, LimitSettings, PassageIndexing, StoreSettings,
 };
-pub use analysis::{Analyser, Analysis};
 pub use clusters::KeptClusters;
 pub use collections::{
     Collection, Collections, CollectionsSettings, Creation, ReindexStatus, Verification,
@@ -67,10 +65,6 @@ pub use error::{EngineError, NotOpened};
 pub use lookup::collapse::{Collapsed, Group, GroupMember};
 pub use lookup::conditions::Conditions;
 pub use lookup::filter::{Filter, FilterError};
-pub use offline::{
-    DOCUMENT_BYTES, OfflineCorpus, OfflineDocuments, OfflineGathering, OfflineState, Room, SetPair,
-    Sorter, StateError, natural_order,
-};
 pub use operations::ListedIds;
 #[cfg(any(test, fuzzing, feature = "fuzzing"))]
 pub use operations::backup::check_backup;
@@ -83,7 +77,7 @@ pub use quality::{CurveAnswer, CurveOf, curve_of};
 pub use quality::{Recall, Sample, Tally};
 pub use types::{
     AddOptions, AddStatus, Added, Answer, FoundBy, Lookup, Match, MatchContainment, MatchDetails,
-    Mode, Note, OnDuplicate, Probe, Stats,
+    Note, OnDuplicate, Probe, Stats,
 };
 
 /// One open collection. Clones are handles to the same collection.
@@ -196,6 +190,10 @@ impl Engine {
 fn unsupported(what: &'static str) -> EngineError {
     EngineError::UnsupportedByBackend { what }
 }
+
+/// Larger contents are shingled off the runtime's thread: it takes about a quarter of a
+/// millisecond.
+const CONTENT_INLINE_BYTES_MAX: usize = 65_536;
 
 /// Computes on a thread of the background if that takes long, and else in place.
 async fn compute_if<R: Send + 'static>(

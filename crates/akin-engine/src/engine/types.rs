@@ -17,6 +17,7 @@ use crate::engine::{
 };
 use akin_core::measure::Overlap;
 use akin_core::scheme::Threshold;
+use akin_model::analysis::Mode;
 
 /// How documents are added.
 #[derive(Clone, Debug)]
@@ -120,21 +121,6 @@ impl Note {
     pub fn of(whole_document: bool) -> Vec<Self> {
         whole_document.then_some(Self::WholeDocument).into_iter().collect()
     }
-}
-
-/// How candidates are found and scored.
-#[derive(
-    Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema, ValueEnum,
-)]
-#[serde(rename_all = "snake_case")]
-pub enum Mode {
-    /// By MinHash LSH, with the exact Jaccard similarity of each pair: a few may be missed
-    #[default]
-    Verified,
-    /// By MinHash LSH, with the Jaccard similarity estimated from the sketches
-    Estimated,
-    /// By their rarest shingles, with the exact Jaccard similarity: none is missed
-    Exact,
 }
 
 /// How the candidates of a lookup were found.

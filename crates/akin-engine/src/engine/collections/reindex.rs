@@ -18,6 +18,7 @@ use crate::backend::{CopiedDocument, PausedWrites, Reindexing};
 use crate::document::Document;
 use crate::engine::{CollectionSettings, Engine, EngineError, Opening, off_runtime_if};
 use crate::stored::{Detail, Order, Record, Tail, Times};
+use akin_model::analysis::ContentError;
 
 /// Documents held in memory at a time.
 const DOCUMENTS_AT_ONCE: usize = 256;
@@ -337,7 +338,7 @@ impl Engine {
             whole_document: _,
         } = record;
         let unfit =
-            |error: &EngineError| EngineError::Unfit { id: id.clone(), reason: error.to_string() };
+            |error: &ContentError| EngineError::Unfit { id: id.clone(), reason: error.to_string() };
         let content = content.ok_or_else(|| EngineError::TextNotKept { id: id.clone() })?;
         let analysis = self.analyser.analyse(&content).map_err(|error| unfit(&error))?;
         let document = Document { id, content, metadata, expires_at_ms };

@@ -2,7 +2,7 @@
 
 use crate::budget::{Reservation, cost};
 use crate::document::Content;
-use crate::engine::analysis::CONTENT_INLINE_BYTES_MAX;
+use crate::engine::CONTENT_INLINE_BYTES_MAX;
 use crate::engine::compare::{Side, compare_sides};
 use crate::engine::lookup::charging::{charge, of_comparing, of_content, reserve};
 use crate::engine::{Analysis, CompareOptions, Comparison, Engine, EngineError, Probe, compute_if};

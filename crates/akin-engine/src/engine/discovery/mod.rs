@@ -5,7 +5,6 @@
 //! closed.
 
 mod clusters;
-mod join;
 mod pairs;
 mod running;
 pub(super) mod stream;

@@ -5,10 +5,10 @@ use std::ops::ControlFlow;
 use super::view::ViewSets;
 use super::{FoundPair, FoundSender, Interrupted, Mode, PairPart, Work, incomplete};
 use crate::document::DocumentId;
-use crate::engine::analysis::Similarity;
 use crate::engine::{Analyser, PairContainment};
 use akin_core::join::{Corpus, Documents, Pair, Stopped};
 use akin_core::measure::Overlap;
+use akin_model::analysis::Similarity;
 
 /// Sends pairs of documents with equal sets first, then pairs of documents with different sets.
 pub(crate) fn emit(work: &mut Work, found: &FoundSender<PairPart>) -> Result<(), Interrupted> {

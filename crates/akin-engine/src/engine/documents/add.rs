@@ -7,9 +7,9 @@ use jiff::Timestamp;
 
 use crate::backend::{Adding, Addition, BackendError, PreparedDocument, Stored};
 use crate::document::{Document, Ordinal};
-use crate::engine::analysis::{Analysis, CONTENT_INLINE_BYTES_MAX};
 use crate::engine::documents::duplicates::Checks;
 use crate::engine::{AddOptions, AddStatus, Added, Engine, EngineError, compute_if};
+use crate::engine::{Analysis, CONTENT_INLINE_BYTES_MAX};
 
 /// The outcome of adding each document.
 pub(super) type Outcomes = Vec<Result<Added, EngineError>>;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 use crate::document::{Document, DocumentId, Metadata, Ordinal};
-use crate::engine::analysis::CONTENT_INLINE_BYTES_MAX;
+use crate::engine::CONTENT_INLINE_BYTES_MAX;
 use crate::engine::{AddOptions, Added, Engine, EngineError, Record, compute_if};
 
 /// How often a change is tried again because another write of the same document came first.

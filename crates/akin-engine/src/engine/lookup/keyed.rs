@@ -140,7 +140,7 @@ impl Engine {
                     scored: checking.scored,
                     candidates: seen,
                     expected_recall: Some(match (&query.record, query.mode) {
-                        (Some(record), _) => self.analyser.recall_of_records(record),
+                        (Some(record), _) => record.expected_recall(&self.analyser),
                         (None, Mode::Estimated) => probed.plan.expected_recall_estimated,
                         (None, _) => probed.plan.expected_recall,
                     }),

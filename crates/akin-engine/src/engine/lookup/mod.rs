@@ -21,7 +21,6 @@ use std::collections::HashSet;
 use crate::backend::{Candidates, Version};
 use crate::budget::Reservation;
 use crate::document::{DocumentId, Ordinal};
-use crate::engine::analysis::Similarity;
 use crate::engine::lookup::charging::{charge, reserve};
 use crate::engine::lookup::records::RecordQuery;
 use crate::engine::{
@@ -31,6 +30,7 @@ use crate::engine::{
 use akin_core::scheme::{Key, Threshold};
 use akin_core::sketch::Sketch;
 use akin_core::text::ShingleSet;
+use akin_model::analysis::Similarity;
 
 /// Comparisons of more shingles (about a millisecond's work) run off the runtime's thread.
 pub(crate) const SHINGLES_INLINE_MAX: usize = 500_000;

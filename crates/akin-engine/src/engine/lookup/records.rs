@@ -4,13 +4,14 @@ use std::sync::Arc;
 
 use crate::backend::{Candidate, Member, PreparedDocument, Version};
 use crate::document::{Content, DocumentId};
-use crate::engine::analysis::{CONTENT_INLINE_BYTES_MAX, Similarity};
+use crate::engine::CONTENT_INLINE_BYTES_MAX;
 use crate::engine::lookup::scoring::ScoredCandidates;
 use crate::engine::lookup::{Query, Scored};
 use crate::engine::{Analyser, Engine, EngineError, Match, compute_if};
 use akin_core::measure::Points;
 use akin_core::scheme::{Fields, Threshold};
 use akin_core::text::NormalisedFields;
+use akin_model::analysis::Similarity;
 
 /// Candidates that are scored at once. With 32 fields of the usual limit's 4 KiB, their fields take
 /// 32 MiB of memory.
@@ -152,16 +153,14 @@ impl Engine {
     }
 }
 
-impl Analyser {
-    pub(crate) fn recall_of_records(&self, record: &RecordQuery) -> f64 {
-        let RecordQuery { fields, points_min } = record;
-        let expected =
-            |scheme: &Fields| scheme.expected_recall(fields, *points_min, self.edit_penalty);
-        self.scheme.fields().map_or(1.0, expected)
-    }
-}
-
 impl RecordQuery {
+    pub(crate) fn expected_recall(&self, analyser: &Analyser) -> f64 {
+        let Self { fields, points_min } = self;
+        let expected =
+            |scheme: &Fields| scheme.expected_recall(fields, *points_min, analyser.edit_penalty);
+        analyser.scheme.fields().map_or(1.0, expected)
+    }
+
     /// `None` if the content does not reach the points.
     fn score(&self, analyser: &Analyser, content: &Content) -> Option<Points> {
         let fields = analyser.shingler.fields(content).ok()?;

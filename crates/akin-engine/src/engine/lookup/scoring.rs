@@ -5,11 +5,11 @@ use std::cmp::Ordering;
 use super::charging::{self, charge};
 use super::{Query, SHINGLES_AT_ONCE_MAX, SHINGLES_INLINE_MAX, Scored};
 use crate::backend::Candidate;
-use crate::engine::analysis::Similarity;
 use crate::engine::{Engine, EngineError, Match, Mode, compute_if};
 use akin_core::measure::Overlap;
 use akin_core::scheme::Threshold;
 use akin_core::text::ShingleSet;
+use akin_model::analysis::Similarity;
 
 /// The result of verifying candidates.
 pub(super) struct ScoredCandidates {

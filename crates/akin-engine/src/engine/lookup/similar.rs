@@ -3,7 +3,7 @@
 use crate::backend::Sketched;
 use crate::budget::Reservation;
 use crate::document::{Content, DocumentId};
-use crate::engine::analysis::CONTENT_INLINE_BYTES_MAX;
+use crate::engine::CONTENT_INLINE_BYTES_MAX;
 use crate::engine::lookup::charging::{self, charge};
 use crate::engine::lookup::records::{MinimumScore, RecordQuery};
 use crate::engine::lookup::{PageRange, Query};
@@ -92,10 +92,10 @@ impl Engine {
     /// Analyses a large content off the runtime's thread.
     pub(crate) async fn analyse_content(&self, content: &Content) -> Result<Analysis, EngineError> {
         if content.weight() <= CONTENT_INLINE_BYTES_MAX {
-            return self.analyser.analyse(content);
+            return Ok(self.analyser.analyse(content)?);
         }
         let (analyser, content) = (self.analyser.clone(), content.clone());
-        compute_if(true, move || analyser.analyse(&content)).await?
+        Ok(compute_if(true, move || analyser.analyse(&content)).await??)
     }
 
     /// The probe's analysis and, of a record, its fields, which the scores of other records need.

@@ -19,11 +19,12 @@ use std::sync::Arc;
 
 use akin_core::passages::{PassageLimits, PassageSettings};
 use akin_core::text::{ShingleError, WordSequence};
+use akin_model::analysis::ContentError;
 
 use crate::backend::{PassageFilter, PassageRequest, PassageSearch};
 use crate::budget::Reservation;
 use crate::document::{Content, DocumentId};
-use crate::engine::analysis::CONTENT_INLINE_BYTES_MAX;
+use crate::engine::CONTENT_INLINE_BYTES_MAX;
 use crate::engine::lookup::charging::{charge, of_content};
 use crate::engine::{Engine, EngineError, Probe, compute_if};
 use crate::stored::Detail;
@@ -137,7 +138,7 @@ impl Engine {
         let Content::Text(text) = content else { return Err(no_text()) };
         let (text, words) = self.cut_words(text).await?;
         if words.is_empty() {
-            return Err(EngineError::EmptyDocument);
+            return Err(ContentError::Empty.into());
         }
         Ok(ProbeText { text, words: Arc::new(words), own_id })
     }
@@ -154,7 +155,8 @@ impl Engine {
 }
 
 fn no_text() -> EngineError {
-    EngineError::WrongContent { wanted: "only texts have passages: these are tokens".to_owned() }
+    let wanted = "only texts have passages: these are tokens".to_owned();
+    ContentError::Wrong { wanted }.into()
 }
 
 /// A reservation of the same request, for a search.

@@ -110,7 +110,7 @@ async fn located_matches(
     located: Vec<LocatedPassages>,
 ) -> Result<Vec<(Version, PassageMatch)>, EngineError> {
     let (text, words) = (Arc::clone(&probe.text), Arc::clone(&probe.words));
-    let is_long = text.len() > crate::engine::analysis::CONTENT_INLINE_BYTES_MAX;
+    let is_long = text.len() > crate::engine::CONTENT_INLINE_BYTES_MAX;
     compute_if(is_long, move || {
         let chars = CharOffsets::new(&text);
         let place = |range: &std::ops::Range<usize>| {

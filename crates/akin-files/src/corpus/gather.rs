@@ -1,0 +1,288 @@
+//! From files to a corpus in which near-duplicates are found.
+
+use std::io::{self, Read};
+use std::path::Path;
+use std::sync::atomic::AtomicU64;
+
+use indicatif::{HumanBytes, HumanCount};
+
+use super::keep::{Keep, NO_RANK};
+use super::memory::{Memory, PairListing};
+use super::names::{CorpusFiles, DocumentNames, Repeated};
+use super::pipeline::{Analysed, How, analyse};
+use super::uncompared::Uncompared;
+use super::{CorpusOptions, DuplicateIds};
+use crate::failure::Failure;
+use crate::input::{
+    Cancelled, Emit, Event, OnInvalid, Screening, Selection, WordCounter, read_documents,
+    read_inputs,
+};
+use crate::meter::{Meter, Quantity};
+use crate::offline::{OfflineCorpus, OfflineGathering, OfflineState, Room};
+use akin_model::analysis::Analyser;
+use akin_model::document::DocumentId;
+use akin_model::settings::CollectionSettings;
+
+/// A corpus that was read.
+pub struct GatheredCorpus {
+    pub corpus: OfflineCorpus,
+    /// The outcome of each record, in the order of the input.
+    pub outcomes: Vec<RecordOutcome>,
+    pub files: CorpusFiles,
+    /// The documents that are left out because of their ids, and for each the first document with
+    /// this id.
+    pub repeated: Vec<(u32, u32)>,
+    pub uncompared: Uncompared,
+}
+
+/// The outcome of a record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RecordOutcome {
+    /// The record is a document of the corpus, also if it is left out because of its id. The
+    /// documents have ascending numbers from [`OfflineCorpus::first_new`].
+    Numbered,
+    /// The record is not a document, and is copied unchanged.
+    Copied,
+    LeftOut,
+}
+
+/// The settings and collaborators of gathering a corpus.
+pub struct Gathering<'g> {
+    pub settings: &'g CollectionSettings,
+    pub options: &'g CorpusOptions,
+    /// Ranks the documents of a cluster.
+    pub keep: &'g Keep,
+    /// The file of the output, if there is one: temporary files go to its directory.
+    pub output: Option<&'g Path>,
+    /// Has old documents.
+    pub state: Option<&'g OfflineState>,
+    /// How pairs are listed; `None` if they are not listed.
+    pub listing: Option<PairListing>,
+}
+
+impl Gathering<'_> {
+    /// # Errors
+    /// Two documents have the same id; or the temporary files cannot be written. Records that are
+    /// not documents are reported and counted.
+    pub fn gather(
+        &self,
+        old: Option<&Selection>,
+        selection: &Selection,
+    ) -> Result<GatheredCorpus, Failure> {
+        let sizes =
+            [old, Some(selection)].into_iter().flatten().map(|s| s.bytes(|| true).unwrap_or(0));
+        let total = sizes.sum();
+        let meter = Meter::new(self.options.analysis.quiet, "reading", Quantity::Bytes, total);
+        let screening = self.options.analysis.screening();
+        let mut gatherer = self.gatherer(&meter, screening, old.is_some(), total)?;
+        if let Some(old) = old {
+            self.analyse(read(old), &mut gatherer, Ok)?;
+            gatherer.end_old()?;
+        }
+        self.analyse(read(selection), &mut gatherer, Ok)?;
+        gatherer.finish()
+    }
+
+    /// Gathers an export, in which damaged documents are reported and counted. `failed`: makes a
+    /// failure of the line of a damaged document.
+    ///
+    /// # Errors
+    /// As [`Self::gather`]; and the export broke off.
+    pub fn gather_export(
+        &self,
+        export: impl Read + Send,
+        failed: fn(Event) -> Event,
+    ) -> Result<GatheredCorpus, Failure> {
+        let meter = Meter::new(self.options.analysis.quiet, "reading", Quantity::Bytes, 0);
+        let screening = Screening { on_invalid: OnInvalid::Skip, ..Screening::default() };
+        let mut gatherer = self.gatherer(&meter, screening, false, 0)?;
+        gatherer.may_be_empty = true;
+        let read = |bytes_read: &AtomicU64, emit: &mut Emit<'_>| {
+            read_documents("the export", export, bytes_read, &mut |event| emit(failed(event)))
+        };
+        self.analyse(read, &mut gatherer, |analysed| match analysed {
+            Analysed::Unread { reason, .. } => Err(broke_off(&reason)),
+            analysed => Ok(analysed),
+        })?;
+        gatherer.finish()
+    }
+
+    fn gatherer<'m>(
+        &'m self,
+        meter: &'m Meter,
+        screening: Screening,
+        has_old: bool,
+        input_bytes: u64,
+    ) -> Result<Gatherer<'m>, Failure> {
+        let room = self.options.room(self.output);
+        check_disk(&room, input_bytes)?;
+        let mut memory = Memory::new(&room, self.listing);
+        memory.take_saved(self.state.map_or(0, OfflineState::documents))?;
+        let names = DocumentNames::new(&room, has_old);
+        let gathering = match self.state {
+            Some(state) => OfflineGathering::continuing(self.settings, room, state),
+            None => OfflineGathering::within(self.settings, room),
+        };
+        Ok(Gatherer {
+            gathering: gathering.map_err(|error| disk_failed(&error))?,
+            names,
+            memory,
+            meter,
+            duplicate_ids: self.options.duplicate_ids,
+            outcomes: Vec::new(),
+            uncompared: Uncompared::default(),
+            screening,
+            keep: self.keep,
+            is_ranked: false,
+            may_be_empty: false,
+        })
+    }
+
+    fn analyse(
+        &self,
+        read: impl FnOnce(&AtomicU64, &mut Emit<'_>) -> Result<(), Cancelled> + Send,
+        gatherer: &mut Gatherer<'_>,
+        check: impl Fn(Analysed) -> Result<Analysed, Failure>,
+    ) -> Result<(), Failure> {
+        let words = WordCounter::new(gatherer.screening.min_words);
+        let analyser = Analyser::new(self.settings);
+        let threads = self.options.analysis.threads();
+        let how = How { analyser: &analyser, keep: self.keep, words: &words, threads };
+        analyse(read, how, gatherer.meter, |analysed| gatherer.take(check(analysed)?))
+    }
+}
+
+fn broke_off(reason: &str) -> Failure {
+    Failure::with_hint(format!("the export broke off: {reason}"), "the server's log may say why")
+}
+
+/// Reads every input of a selection.
+pub fn read(
+    selection: &Selection,
+) -> impl FnOnce(&AtomicU64, &mut Emit<'_>) -> Result<(), Cancelled> + Send {
+    |bytes_read, emit| read_inputs(selection, bytes_read, emit)
+}
+
+/// Sets take about as much as the texts that they are made of.
+fn check_disk(room: &Room, input_bytes: u64) -> Result<(), Failure> {
+    let free = room.disk_free().map_err(|error| disk_failed(&error))?;
+    if free >= input_bytes {
+        return Ok(());
+    }
+    let directory = room.directory.display();
+    let (free, wanted) = (HumanBytes(free), HumanBytes(input_bytes));
+    Err(Failure::with_hint(
+        format!("{directory} has {free} left for temporary files, and the input has {wanted}"),
+        "set TMPDIR to a directory with more room",
+    ))
+}
+
+struct Gatherer<'a> {
+    gathering: OfflineGathering,
+    meter: &'a Meter,
+    names: DocumentNames,
+    duplicate_ids: DuplicateIds,
+    outcomes: Vec<RecordOutcome>,
+    uncompared: Uncompared,
+    screening: Screening,
+    keep: &'a Keep,
+    /// A document has the member that `--keep` names.
+    is_ranked: bool,
+    memory: Memory,
+    /// A corpus without documents is no mistake.
+    may_be_empty: bool,
+}
+
+impl Gatherer<'_> {
+    /// An id may occur among the old documents and among the new documents.
+    fn end_old(&mut self) -> Result<(), Failure> {
+        self.gathering.end_old();
+        self.names.end_old();
+        self.outcomes = Vec::new();
+        // An old document with nothing to compare is no loss, but an old record that cannot be read
+        // is.
+        self.uncompared.check(self.screening, self.meter)?;
+        self.uncompared = Uncompared::default();
+        Ok(())
+    }
+
+    fn take(&mut self, analysed: Analysed) -> Result<(), Failure> {
+        let copies = self.screening.on_invalid == OnInvalid::Keep;
+        match analysed {
+            Analysed::Invalid { .. } if copies => self.outcomes.push(RecordOutcome::Copied),
+            Analysed::Invalid { .. } | Analysed::Short => {
+                self.outcomes.push(RecordOutcome::LeftOut);
+            }
+            Analysed::Document { analysis: None, .. } if self.screening.drop_empty => {
+                self.outcomes.push(RecordOutcome::LeftOut);
+            }
+            Analysed::Document { id, origin, analysis, record, rank } => {
+                let shingles = analysis.as_ref().map_or(0, |analysis| analysis.set.count());
+                self.memory.take(&id, shingles)?;
+                self.is_ranked |= rank != NO_RANK;
+                let is_first = *self.keep == Keep::First;
+                let rank = if is_first { self.outcomes.len() as u64 } else { rank };
+                let is_empty = analysis.is_none();
+                let number = match analysis {
+                    Some(analysis) => self.gathering.push(&id, &analysis, record, rank),
+                    None => self.gathering.push_empty(&id),
+                };
+                let number = number.map_err(|error| disk_failed(&error))?;
+                let named = self.names.push(&id, number, &origin);
+                named.map_err(|error| disk_failed(&error))?;
+                self.outcomes.push(RecordOutcome::Numbered);
+                self.uncompared.counts.empty += u64::from(is_empty);
+                return Ok(());
+            }
+            Analysed::Unread { .. } | Analysed::Skipped { .. } => {}
+        }
+        self.uncompared.take(analysed, self.meter);
+        Ok(())
+    }
+
+    fn finish(self) -> Result<GatheredCorpus, Failure> {
+        let Self { mut gathering, meter, names, duplicate_ids, outcomes, uncompared, .. } = self;
+        let (keep, is_ranked) = (self.keep, self.is_ranked);
+        if !self.may_be_empty && !outcomes.iter().any(|outcome| *outcome != RecordOutcome::LeftOut)
+        {
+            return Err(uncompared.nothing_else());
+        }
+        if !is_ranked
+            && outcomes.contains(&RecordOutcome::Numbered)
+            && let Some(members) = keep.members()
+        {
+            return Err(Failure::with_hint(
+                format!("no document has a number or a date as its {members}"),
+                "--keep takes id, first, longest, newest, or a member with numbers or dates",
+            ));
+        }
+        let (repeated, files) = names.finish().map_err(|error| disk_failed(&error))?;
+        if let (Some(first), DuplicateIds::Refuse) = (repeated.first(), duplicate_ids) {
+            let id = gathering.id(first.number).map_err(|error| disk_failed(&error))?;
+            return Err(repeated_id(&id, first));
+        }
+        uncompared.check(self.screening, meter)?;
+        let left_out: Vec<u32> = repeated.iter().map(|repeated| repeated.number).collect();
+        let corpus = gathering.finish(&left_out).map_err(|error| disk_failed(&error))?;
+        if !left_out.is_empty() {
+            let repeated = HumanCount(left_out.len() as u64);
+            meter.print(&format!("left out, with the id of an earlier document: {repeated}"));
+        }
+        let repeated = repeated.iter().map(|it| (it.number, it.first_number)).collect();
+        Ok(GatheredCorpus { corpus, outcomes, files, repeated, uncompared })
+    }
+}
+
+fn repeated_id(id: &DocumentId, Repeated { first, again, .. }: &Repeated) -> Failure {
+    Failure::with_hint(
+        format!("the id '{id}' stands twice: {first} and {again}"),
+        "--duplicate-ids keep-first leaves out the later documents",
+    )
+}
+
+pub fn disk_failed(error: &io::Error) -> Failure {
+    Failure::with_hint(
+        format!("the corpus cannot be kept in temporary files: {error}"),
+        "set TMPDIR to a directory with more room",
+    )
+}

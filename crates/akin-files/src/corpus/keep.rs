@@ -1,0 +1,150 @@
+//! Which document of a cluster is kept.
+
+use std::convert::Infallible;
+use std::str::FromStr;
+
+use jiff::Timestamp;
+use jiff::civil::{Date, DateTime};
+use jiff::tz::TimeZone;
+use serde_json::Value;
+
+use crate::input::Item;
+use akin_model::document::Content;
+
+/// Which document of a cluster is kept; of equal documents, the document with the lowest id.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Keep {
+    LowestId,
+    /// In the order of the input.
+    First,
+    Longest,
+    Newest,
+    /// The highest number or date.
+    Highest(String),
+}
+
+/// The members with the time of a document, by precedence.
+const TIMES: [&str; 6] = ["date", "timestamp", "updated_at", "created_at", "published", "time"];
+/// The rank of a document without a value.
+pub const NO_RANK: u64 = u64::MAX;
+
+impl FromStr for Keep {
+    type Err = Infallible;
+
+    fn from_str(text: &str) -> Result<Self, Infallible> {
+        Ok(match text {
+            "id" => Self::LowestId,
+            "first" => Self::First,
+            "longest" => Self::Longest,
+            "newest" => Self::Newest,
+            field => Self::Highest(field.to_owned()),
+        })
+    }
+}
+
+impl Keep {
+    /// As `--keep` has it.
+    pub fn name(&self) -> &str {
+        match self {
+            Self::LowestId => "id",
+            Self::First => "first",
+            Self::Longest => "longest",
+            Self::Newest => "newest",
+            Self::Highest(field) => field,
+        }
+    }
+
+    /// Whether the choice depends on members other than the text.
+    pub fn needs_members(&self) -> bool {
+        self.members().is_some()
+    }
+
+    /// The names of the members that decide.
+    pub fn members(&self) -> Option<String> {
+        match self {
+            Self::Newest => Some(TIMES.join(", ")),
+            Self::Highest(member) => Some(member.clone()),
+            _ => None,
+        }
+    }
+
+    /// The document with the lowest rank is kept. For `First` the caller takes the order of the
+    /// input.
+    pub fn rank(&self, item: &Item, content: &Content) -> u64 {
+        match self {
+            Self::LowestId | Self::First => 0,
+            Self::Longest => match content {
+                Content::Text(text) => !(text.len() as u64),
+                _ => !(item.json.len() as u64),
+            },
+            Self::Newest => of_member(item, &TIMES),
+            Self::Highest(field) => of_member(item, &[field.as_str()]),
+        }
+    }
+}
+
+/// By the first of these members, also within the metadata.
+fn of_member(item: &Item, names: &[&str]) -> u64 {
+    let Ok(document) = serde_json::from_slice::<Value>(item.line()) else { return NO_RANK };
+    let member =
+        |name: &&str| within(&document, name).or_else(|| within(document.get("metadata")?, name));
+    names.iter().find_map(member).and_then(number).map_or(NO_RANK, |number| !ascending(number))
+}
+
+/// The member of this name; or, by a name with dots, a nested member.
+fn within<'v>(object: &'v Value, name: &str) -> Option<&'v Value> {
+    let inner = || {
+        let (outer, inner) = name.split_once('.')?;
+        within(object.get(outer)?, inner)
+    };
+    object.get(name).or_else(inner)
+}
+
+/// A number, or the seconds since 1970 of a date.
+fn number(value: &Value) -> Option<f64> {
+    let Value::String(text) = value else { return value.as_f64() };
+    let text = text.trim();
+    let date = || text.parse::<DateTime>().or_else(|_| text.parse::<Date>().map(DateTime::from));
+    let time = || match text.parse::<Timestamp>() {
+        Ok(time) => Some(time),
+        Err(_) => date().ok()?.to_zoned(TimeZone::UTC).ok().map(|zoned| zoned.timestamp()),
+    };
+    text.parse::<f64>().ok().or_else(|| time().map(|time| time.as_nanosecond() as f64 / 1e9))
+}
+
+/// Maps a number to bits, so that their order is the order of the numbers.
+fn ascending(number: f64) -> u64 {
+    let bits = number.to_bits();
+    if bits >> 63 == 1 { !bits } else { bits | 1 << 63 }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cmp::Ordering;
+
+    use serde_json::json;
+
+    use super::*;
+    use crate::input::Origin;
+
+    fn rank(keep: &str, document: &Value) -> u64 {
+        let origin = Origin { file: "f".into(), line: None };
+        let item = Item { json: document.to_string().into_bytes(), line: None, origin };
+        let text = document["text"].as_str().unwrap_or_default();
+        keep.parse::<Keep>().unwrap().rank(&item, &Content::Text(text.into()))
+    }
+
+    #[test]
+    fn the_longest_newest_and_highest_come_first() {
+        let before = |keep: &str, a: Value, b: Value| {
+            assert_eq!(rank(keep, &a).cmp(&rank(keep, &b)), Ordering::Less, "{keep} {a} {b}");
+        };
+        before("longest", json!({"text": "longer"}), json!({"text": "long"}));
+        before("newest", json!({"date": "2024-01-02"}), json!({"date": "2024-01-01T23:59:59Z"}));
+        before("newest", json!({"metadata": {"timestamp": 2}}), json!({"timestamp": 1.5}));
+        before("score", json!({"score": -1}), json!({"score": -2.5}));
+        before("score", json!({"score": "0.5"}), json!({"score": -0.5}));
+        before("m.score", json!({"m": {"score": 2}}), json!({"m.score": 1}));
+        before("score", json!({"score": -1e300}), json!({"score": "none", "x": 1}));
+    }
+}

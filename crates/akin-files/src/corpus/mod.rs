@@ -1,0 +1,317 @@
+//! A corpus in files, for the commands that work without a server.
+
+mod gather;
+mod keep;
+mod memory;
+mod names;
+mod pipeline;
+mod texts;
+mod uncompared;
+
+pub use gather::{GatheredCorpus, Gathering, RecordOutcome, disk_failed, read};
+pub use keep::Keep;
+pub use memory::PairListing;
+pub use names::CorpusFiles;
+pub use pipeline::{Analysed, How, analyse, work_in_order};
+pub use texts::{NoText, TextCutter, WordedText, each_text, text_of};
+pub use uncompared::{Uncompared, UncomparedCounts};
+
+use std::io;
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::thread;
+use std::time::Duration;
+
+use clap::{Args, ValueEnum};
+use indicatif::HumanCount;
+use serde::de::IntoDeserializer;
+use serde::de::value::Error as DeserializeError;
+use serde::{Deserialize, Serialize};
+
+use super::failure::Failure;
+use super::input::{self, InputOptions, Screening, Selection};
+use super::meter::{self, Meter};
+use super::output::Inputs;
+use crate::memory::available_memory;
+use crate::offline::Room;
+use akin_core::join::{JoinError, Progress, Stage};
+use akin_core::scheme::{Kind, Threshold};
+use akin_core::sketch::Method;
+use akin_core::text::Unit;
+use akin_model::clusters::Incomplete;
+use akin_model::settings::CollectionSettings;
+
+const PROGRESS_EVERY: Duration = Duration::from_millis(200);
+
+/// Reads the settings of collections from a configuration file, or from where it usually is.
+pub type Configured = fn(Option<PathBuf>) -> Result<CollectionSettings, Failure>;
+
+/// How documents are read and turned into sets.
+#[derive(Args)]
+pub struct AnalysisOptions {
+    /// The unit that texts are cut into: word, character, token or stopword [default: the
+    /// configuration's]
+    #[arg(long, value_name = "UNIT", value_parser = unit)]
+    unit: Option<Unit>,
+    /// The number of units in a shingle [default: the configuration's]
+    #[arg(long, value_name = "N")]
+    size: Option<u32>,
+    /// Use a collection's settings, as `akin export --settings` writes them, instead of the
+    /// configuration's
+    #[arg(long, value_name = "FILE")]
+    settings: Option<PathBuf>,
+    /// Configuration file, TOML (see `akin check-config`)
+    #[arg(long, value_name = "FILE", env = "AKIN_CONFIG")]
+    config: Option<PathBuf>,
+    #[command(flatten)]
+    input: InputOptions,
+    /// Threads that cut texts into shingles [default: one for each core]
+    #[arg(long, value_name = "N")]
+    threads: Option<NonZeroUsize>,
+    /// Show no progress
+    #[arg(long, short)]
+    pub quiet: bool,
+}
+
+/// Options of reading a corpus and comparing its documents with each other.
+#[derive(Args)]
+pub struct CorpusOptions {
+    #[command(flatten)]
+    pub analysis: AnalysisOptions,
+    /// Whether several documents may have the same id
+    #[arg(long, value_name = "WHAT", default_value = "refuse")]
+    duplicate_ids: DuplicateIds,
+    /// The most memory to use, in MiB; the rest is in temporary files, in the directory of the
+    /// output or in TMPDIR [default: half of the available memory]
+    #[arg(long, value_name = "MIB")]
+    memory_max_mib: Option<u64>,
+}
+
+impl CorpusOptions {
+    pub fn room(&self, output: Option<&Path>) -> Room {
+        let memory = memory_max(self.memory_max_mib);
+        let beside = output.filter(|_| std::env::var_os("TMPDIR").is_none());
+        let beside = beside.map(|output| match output.parent() {
+            Some(parent) if !parent.as_os_str().is_empty() => parent.to_owned(),
+            _ => PathBuf::from("."),
+        });
+        Room { directory: beside.unwrap_or_else(std::env::temp_dir), memory }
+    }
+}
+
+/// Bytes: what `--memory-max-mib` has, or half of the available memory.
+pub fn memory_max(mib: Option<u64>) -> usize {
+    let chosen = mib.map(|mib| (mib as usize).saturating_mul(1 << 20));
+    chosen.unwrap_or_else(|| available_memory() / 2)
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum DuplicateIds {
+    /// Fail, and name the places of both documents
+    Refuse,
+    /// Keep only the first document
+    KeepFirst,
+}
+
+fn unit(text: &str) -> Result<Unit, String> {
+    Unit::deserialize(text.into_deserializer()).map_err(|error: DeserializeError| error.to_string())
+}
+
+impl AnalysisOptions {
+    /// The settings, with keys chosen for the threshold, if it is given. For records the threshold
+    /// is a share of the most points that a pair can have.
+    ///
+    /// # Errors
+    /// The settings are invalid.
+    pub fn collection(
+        &self,
+        configured: Configured,
+        threshold: Option<Threshold>,
+    ) -> Result<CollectionSettings, Failure> {
+        let mut settings = match &self.settings {
+            Some(path) => read_settings(path)?,
+            None => configured(self.config.clone())?,
+        };
+        if settings.sketch.method == Method::Foreign {
+            return Err(Failure::with_hint(
+                "signatures (sketch.method = foreign) are compared by a server only",
+                "`akin import --settings` makes such a collection, and `akin clusters` lists its \
+                 clusters",
+            ));
+        }
+        settings.shingles.unit = self.unit.unwrap_or(settings.shingles.unit);
+        settings.shingles.size = self.size.unwrap_or(settings.shingles.size);
+        settings.scheme.take_threshold(threshold.unwrap_or(settings.scheme.threshold));
+        if let Some((part, fault)) = settings.faults().first() {
+            return Err(Failure::new(format!("{part}.{fault}")));
+        }
+        share_of_points(&mut settings, threshold)?;
+        Ok(settings)
+    }
+
+    /// The documents of the files at these paths and of the files in `--files-from`.
+    ///
+    /// # Errors
+    /// A file does not exist, or the list of files cannot be read.
+    pub fn selection(&self, paths: Vec<PathBuf>) -> Result<Selection, Failure> {
+        self.only(self.input.files(paths)?)
+    }
+
+    /// The documents of the files at these paths.
+    ///
+    /// # Errors
+    /// One of the files does not exist.
+    pub fn only(&self, paths: Vec<PathBuf>) -> Result<Selection, Failure> {
+        self.input.texts_of(paths)
+    }
+
+    /// The files that the command reads: the documents, and the configuration.
+    pub fn inputs<'a>(&'a self, documents: impl IntoIterator<Item = &'a Selection>) -> Inputs {
+        let documents = documents.into_iter().flat_map(|selection| selection.paths.clone());
+        let further = [self.settings.as_deref(), self.config.as_deref(), self.input.list()];
+        documents.chain(further.into_iter().flatten().map(Path::to_owned)).collect()
+    }
+
+    /// The file of `--files-from`.
+    pub fn list(&self) -> Option<&Path> {
+        self.input.list()
+    }
+
+    /// The rules for records that are not documents, and for empty and short documents.
+    pub fn screening(&self) -> Screening {
+        self.input.screening()
+    }
+
+    /// # Errors
+    /// Invalid records are to be kept, where none are written.
+    pub fn refuse_keeping(&self) -> Result<(), Failure> {
+        self.input.refuse_keeping()
+    }
+
+    pub fn threads(&self) -> usize {
+        self.threads.map_or_else(cores, NonZeroUsize::get)
+    }
+}
+
+/// Without a threshold, the threshold of records is their points as a share of the most points that
+/// a pair can have.
+///
+/// # Errors
+/// The settings of the points make no share.
+pub fn share_of_points(
+    settings: &mut CollectionSettings,
+    threshold: Option<Threshold>,
+) -> Result<(), Failure> {
+    let scheme = &mut settings.scheme;
+    if scheme.kind == Kind::Fields && threshold.is_none() {
+        let share = f64::from(scheme.points_min()) / f64::from(scheme.points_max());
+        let share = Threshold::new(share).map_err(|error| error.to_string());
+        scheme.threshold = share.map_err(Failure::new)?;
+    }
+    Ok(())
+}
+
+/// The similarity of two documents.
+#[derive(Clone, Copy, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Score {
+    Resemblance(f64),
+    /// The points of two records.
+    Points(u32),
+}
+
+impl Score {
+    /// `points_max`: of two records.
+    pub fn new(resemblance: f64, points_max: Option<u32>) -> Self {
+        match points_max {
+            None => Self::Resemblance(resemblance),
+            Some(max) => Self::Points((resemblance * f64::from(max)).round() as u32),
+        }
+    }
+}
+
+/// A sentence about pairs that may be missing.
+pub fn incomplete_line(Incomplete { documents, example, .. }: &Incomplete) -> String {
+    let example = example.as_ref().map_or_else(String::new, |[a, b]| {
+        format!(", so '{a}' with '{b}': many documents share the shingles that these two share")
+    });
+    format!(
+        "documents that were not compared with all candidates: {}{example}; --mode exact compares \
+         all, however long it takes",
+        HumanCount(*documents)
+    )
+}
+
+/// A sentence with the share of the pairs that is found.
+pub fn recall_line(threshold: f64, recall: f64) -> String {
+    let percent = recall * 100.0;
+    format!(
+        "a pair with a Jaccard similarity of {threshold} is found with a chance of {percent:.1} %"
+    )
+}
+
+/// The number of threads that can run in parallel.
+pub fn cores() -> usize {
+    thread::available_parallelism().map_or(1, NonZeroUsize::get)
+}
+
+fn read_settings(path: &Path) -> Result<CollectionSettings, Failure> {
+    serde_json::from_str(&input::read_text_file(path)?)
+        .map_err(|error| Failure::new(format!("{}: {error}", path.display())))
+}
+
+/// Shows the progress of `work`, a meter for each stage.
+///
+/// # Errors
+/// A set could not be read back.
+pub fn with_progress<T>(
+    quiet: bool,
+    work: impl FnOnce(&Progress) -> Result<T, JoinError<io::Error>>,
+) -> Result<T, Failure> {
+    let progress = Progress::default();
+    let result = thread::scope(|scope| {
+        let (ended, end) = channel::<()>();
+        scope.spawn(|| {
+            // The receiver moves into the thread; the thread borrows everything else.
+            let end = end;
+            let mut shown = None;
+            while end.recv_timeout(PROGRESS_EVERY) == Err(RecvTimeoutError::Timeout) {
+                show(&progress, quiet, &mut shown);
+            }
+        });
+        let result = work(&progress);
+        drop(ended);
+        result
+    });
+    result.map_err(|error| Failure::new(format!("the sets cannot be read back: {error}")))
+}
+
+fn show(progress: &Progress, quiet: bool, shown: &mut Option<(Stage, Meter)>) {
+    let (stage, (done, total)) = (progress.stage(), progress.get());
+    if shown.as_ref().is_none_or(|(known, _)| *known != stage) {
+        let (doing, unit) = match stage {
+            Stage::Reading => ("reading", "documents"),
+            Stage::Counting => ("counting shingles", "sets"),
+            Stage::Filing => ("filing", "keys"),
+            Stage::Joining => ("comparing", "sets"),
+            Stage::Giving => ("writing", "documents"),
+        };
+        *shown = Some((stage, Meter::new(quiet, doing, meter::Quantity::Things(unit), total)));
+    }
+    if let Some((_, meter)) = shown {
+        meter.set(done);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn units_are_named_as_in_the_settings() {
+        assert_eq!(unit("character"), Ok(Unit::Character));
+        let refused = unit("letter").unwrap_err();
+        assert!(refused.contains("letter") && refused.contains("word"), "{refused}");
+    }
+}

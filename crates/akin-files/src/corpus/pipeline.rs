@@ -1,0 +1,192 @@
+//! One thread reads chunks of documents, several analyse each chunk, and the results come in the
+//! order of the input.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{SyncSender, sync_channel};
+use std::thread;
+
+use super::keep::Keep;
+use crate::document::corpus_document;
+use crate::input::{Cancelled, Emit, Event, Item, Origin, Skip, WordCounter};
+use crate::meter::Meter;
+use akin_core::text::NormalisedFields;
+use akin_model::analysis::ContentError;
+use akin_model::analysis::{Analyser, Analysis};
+use akin_model::document::DocumentId;
+
+/// A chunk is full once it has this many documents or bytes for each thread.
+const CHUNK_ITEMS: usize = 1 << 10;
+const CHUNK_BYTES: usize = 1 << 20;
+
+/// An event of reading, after analysis.
+pub enum Analysed {
+    /// The analysis is `None` if the document has nothing to make a set of.
+    Document {
+        id: DocumentId,
+        origin: Origin,
+        analysis: Option<Box<Analysis>>,
+        /// The fields of a record.
+        record: Option<NormalisedFields>,
+        rank: u64,
+    },
+    /// The record is not a document.
+    Invalid { origin: Origin, reason: String },
+    /// The document has too few words.
+    Short,
+    /// The file, the rest of the file, or a record without known boundaries cannot be read.
+    Unread { origin: Origin, reason: String },
+    /// The file has an unknown format.
+    Skipped { file: Arc<str>, reason: String },
+}
+
+/// How documents are analysed.
+#[derive(Clone, Copy)]
+pub struct How<'h> {
+    pub analyser: &'h Analyser,
+    /// Ranks the documents of a cluster.
+    pub keep: &'h Keep,
+    /// Documents with fewer words are short.
+    pub words: &'h WordCounter,
+    pub threads: usize,
+}
+
+impl Analysed {
+    /// An event without a document; `None` if the event needs no report.
+    pub fn without_document(event: Event) -> Option<Self> {
+        match event {
+            Event::Failed { origin, reason, line: Some(_) } => {
+                Some(Self::Invalid { origin, reason })
+            }
+            Event::Failed { origin, reason, line: None } => Some(Self::Unread { origin, reason }),
+            Event::Skipped { file, why: Skip::NotRead(reason) } => {
+                Some(Self::Skipped { file, reason })
+            }
+            Event::Skipped { why: Skip::Empty, .. } | Event::FileRead | Event::Item(_) => None,
+        }
+    }
+}
+
+/// Visits everything that `read` emits, in its order, until the first error of `visit`. `read`
+/// counts the bytes that it has read.
+pub fn analyse<E>(
+    read: impl FnOnce(&AtomicU64, &mut Emit<'_>) -> Result<(), Cancelled> + Send,
+    how: How<'_>,
+    meter: &Meter,
+    mut visit: impl FnMut(Analysed) -> Result<(), E>,
+) -> Result<(), E> {
+    let work = |item: &Item| analyse_one(how, item);
+    work_in_order(read, how.threads, meter, work, |event, analysed| {
+        let analysed = analysed.or_else(|| Analysed::without_document(event));
+        analysed.map_or(Ok(()), &mut visit)
+    })
+}
+
+/// Visits every event of `read`, in its order, until the first error of `visit`: a document with
+/// the result of `work`, which runs in several threads.
+pub fn work_in_order<T: Send, E>(
+    read: impl FnOnce(&AtomicU64, &mut Emit<'_>) -> Result<(), Cancelled> + Send,
+    threads: usize,
+    meter: &Meter,
+    work: impl Fn(&Item) -> T + Sync,
+    mut visit: impl FnMut(Event, Option<T>) -> Result<(), E>,
+) -> Result<(), E> {
+    let bytes_read = AtomicU64::new(0);
+    let (full, chunks) = sync_channel(1);
+    let reader = Reader { chunk: Vec::new(), bytes: 0, threads, full };
+    thread::scope(|scope| {
+        // Fails only if `chunks` is dropped because of an error.
+        scope.spawn(|| reader.read_all(read, &bytes_read));
+        for chunk in chunks {
+            meter.set(bytes_read.load(Ordering::Relaxed));
+            let results = work_on_chunk(threads, &chunk, &work);
+            chunk.into_iter().zip(results).try_for_each(|(event, result)| visit(event, result))?;
+        }
+        Ok(())
+    })
+}
+
+struct Reader {
+    chunk: Vec<Event>,
+    bytes: usize,
+    threads: usize,
+    full: SyncSender<Vec<Event>>,
+}
+
+impl Reader {
+    fn read_all(
+        mut self,
+        read: impl FnOnce(&AtomicU64, &mut Emit<'_>) -> Result<(), Cancelled>,
+        bytes_read: &AtomicU64,
+    ) -> Result<(), Cancelled> {
+        read(bytes_read, &mut |event| self.take(event))?;
+        self.send()
+    }
+
+    fn take(&mut self, event: Event) -> Result<(), Cancelled> {
+        self.bytes += match &event {
+            Event::Item(item) => item.json.len(),
+            Event::Failed { line, .. } => line.as_ref().map_or(0, Vec::len),
+            Event::Skipped { .. } | Event::FileRead => 0,
+        };
+        self.chunk.push(event);
+        let is_full = self.bytes >= CHUNK_BYTES * self.threads
+            || self.chunk.len() >= CHUNK_ITEMS * self.threads;
+        if is_full { self.send() } else { Ok(()) }
+    }
+
+    fn send(&mut self) -> Result<(), Cancelled> {
+        self.bytes = 0;
+        self.full.send(std::mem::take(&mut self.chunk)).map_err(|_| Cancelled)
+    }
+}
+
+/// Thread t of n works on the elements t, t + n, t + 2n, ….
+fn work_on_chunk<T: Send>(
+    threads: usize,
+    chunk: &[Event],
+    work: &(impl Fn(&Item) -> T + Sync),
+) -> Vec<Option<T>> {
+    let work_on = |event: &Event| match event {
+        Event::Item(item) => Some(work(item)),
+        _ => None,
+    };
+    let every_nth = |thread| -> Vec<Option<T>> {
+        chunk.iter().skip(thread).step_by(threads).map(work_on).collect()
+    };
+    let mut shares: Vec<_> = thread::scope(|scope| {
+        let workers: Vec<_> =
+            (0..threads).map(|thread| scope.spawn(move || every_nth(thread))).collect();
+        let finish = |worker: thread::ScopedJoinHandle<'_, Vec<_>>| match worker.join() {
+            Ok(share) => share.into_iter(),
+            Err(panic) => std::panic::resume_unwind(panic),
+        };
+        workers.into_iter().map(finish).collect()
+    });
+    let in_order = (0..chunk.len()).map(|at| shares[at % threads].next());
+    in_order.map(|result| result.expect("each thread has a result for each event")).collect()
+}
+
+fn analyse_one(How { analyser, keep, words, .. }: How<'_>, item: &Item) -> Analysed {
+    let origin = item.origin.clone();
+    let analysed = corpus_document(&item.json).and_then(|(id, content)| {
+        if words.is_short(&content) {
+            return Ok(None);
+        }
+        let analysis = match analyser.analyse(&content) {
+            Ok(analysis) => Some(Box::new(analysis)),
+            Err(ContentError::Empty) => None,
+            Err(error) => return Err(error.to_string()),
+        };
+        let named = || DocumentId::new(origin.to_string()).map_err(|error| error.to_string());
+        let rank = keep.rank(item, &content);
+        Ok(Some((id.map_or_else(named, Ok)?, analysis, analyser.record(&content), rank)))
+    });
+    match analysed {
+        Ok(Some((id, analysis, record, rank))) => {
+            Analysed::Document { id, origin, analysis, record, rank }
+        }
+        Ok(None) => Analysed::Short,
+        Err(reason) => Analysed::Invalid { origin, reason },
+    }
+}

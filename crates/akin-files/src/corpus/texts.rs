@@ -1,0 +1,98 @@
+//! The texts of a corpus, for the commands that compare words.
+
+use super::gather::read;
+use super::pipeline::{Analysed, work_in_order};
+use super::uncompared::Uncompared;
+use crate::document::corpus_document;
+use crate::failure::Failure;
+use crate::input::{Event, Item, Origin, Selection};
+use crate::meter::Meter;
+use akin_core::text::{ShingleSettings, Shingler, WordSequence};
+use akin_model::document::{Content, DocumentId};
+
+/// A document with a text, cut into words.
+pub struct WordedText {
+    pub id: DocumentId,
+    pub text: String,
+    pub words: WordSequence,
+}
+
+/// Why a record is not compared.
+pub enum NoText {
+    /// The text has too few words.
+    Short,
+    /// The record is not a document with a text: the reason.
+    Invalid(String),
+}
+
+impl NoText {
+    /// The record for the count of those that are not compared.
+    pub fn of(self, origin: Origin) -> Analysed {
+        match self {
+            Self::Short => Analysed::Short,
+            Self::Invalid(reason) => Analysed::Invalid { origin, reason },
+        }
+    }
+}
+
+/// Cuts texts into words.
+pub struct TextCutter {
+    shingler: Shingler,
+    /// Texts with fewer words, but some, are short.
+    min_words: usize,
+}
+
+impl TextCutter {
+    /// Words are normalised by these settings, with any unit and size of shingles.
+    pub fn new(settings: ShingleSettings, min_words: usize) -> Self {
+        Self { shingler: Shingler::new(settings, 0, usize::MAX), min_words }
+    }
+
+    /// # Errors
+    /// The record has no text, or too short a text.
+    pub fn cut(&self, item: &Item) -> Result<WordedText, NoText> {
+        let (id, text) = text_of(item).map_err(NoText::Invalid)?;
+        let words = self.shingler.words(&text);
+        let words = words.map_err(|error| NoText::Invalid(error.to_string()))?;
+        match (1..self.min_words).contains(&words.len()) {
+            true => Err(NoText::Short),
+            false => Ok(WordedText { id, text, words }),
+        }
+    }
+}
+
+/// The id and the text of a document. A document without an id is named by its place.
+pub fn text_of(item: &Item) -> Result<(DocumentId, String), String> {
+    let (id, content) = corpus_document(&item.json)?;
+    let Content::Text(text) = content else {
+        return Err("the document has no text: only texts are compared".to_owned());
+    };
+    let named = || DocumentId::new(item.origin.to_string()).map_err(|error| error.to_string());
+    Ok((id.map_or_else(named, Ok)?, text))
+}
+
+/// Visits the texts of a selection in their order, each with the result of `work`, which runs in
+/// several threads. All other records are counted and reported.
+///
+/// # Errors
+/// The first error of `visit`.
+pub fn each_text<T: Send>(
+    selection: &Selection,
+    threads: usize,
+    meter: &Meter,
+    uncompared: &mut Uncompared,
+    work: impl Fn(&Item) -> Result<T, NoText> + Sync,
+    mut visit: impl FnMut(Item, T) -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    work_in_order(read(selection), threads, meter, work, |event, worked| {
+        let analysed = match (event, worked) {
+            (Event::Item(item), Some(Ok(text))) => return visit(item, text),
+            (Event::Item(item), Some(Err(reason))) => Some(reason.of(item.origin)),
+            (event, _) => Analysed::without_document(event),
+        };
+        if let Some(analysed) = analysed {
+            uncompared.take(analysed, meter);
+        }
+        Ok(())
+    })
+}

@@ -1,0 +1,128 @@
+//! Counts the records and files that are not compared.
+
+use std::sync::Arc;
+
+use indicatif::HumanCount;
+use serde::Serialize;
+
+use super::pipeline::Analysed;
+use crate::failure::Failure;
+use crate::failures::Failures;
+use crate::input::{OnInvalid, Origin, Screening};
+use crate::meter::Meter;
+
+#[derive(Default)]
+pub struct Uncompared {
+    pub counts: UncomparedCounts,
+    failures: Failures,
+    /// Failures of files, or of records without a boundary that could be recognised.
+    unread: u64,
+    /// The first skipped file, with the reason.
+    skipped: Option<(Arc<str>, String)>,
+}
+
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+pub struct UncomparedCounts {
+    /// Documents with nothing to make a set of.
+    pub empty: u64,
+    /// Documents that were left out because of `--min-words`.
+    pub short: u64,
+    /// Records and files that could not be read as documents.
+    pub failed: u64,
+    /// Files in directories that have an unknown format.
+    pub files_skipped: u64,
+}
+
+impl Uncompared {
+    /// Counts a record or file that is not compared, and reports failures.
+    pub fn take(&mut self, analysed: Analysed, meter: &Meter) {
+        match analysed {
+            Analysed::Unread { origin, reason } => self.unread(&origin, &reason, meter),
+            Analysed::Invalid { origin, reason } => self.invalid(&origin, &reason, meter),
+            Analysed::Skipped { file, reason } => self.skip(file, reason),
+            Analysed::Short => self.counts.short += 1,
+            Analysed::Document { analysis: None, .. } => self.counts.empty += 1,
+            Analysed::Document { .. } => {}
+        }
+    }
+
+    /// Counts a record that is not a document.
+    fn invalid(&mut self, origin: &Origin, reason: &str, meter: &Meter) {
+        self.counts.failed += 1;
+        if self.failures.add(reason) {
+            meter.print(&format!("failed: {origin}: {reason}"));
+        }
+    }
+
+    fn unread(&mut self, origin: &Origin, reason: &str, meter: &Meter) {
+        self.unread += 1;
+        self.invalid(origin, reason, meter);
+    }
+
+    fn skip(&mut self, file: Arc<str>, reason: String) {
+        self.counts.files_skipped += 1;
+        self.skipped.get_or_insert((file, reason));
+    }
+
+    /// # Errors
+    /// There were invalid records with `--on-invalid fail`, or with `keep` uncopied records.
+    pub fn check(&self, screening: Screening, meter: &Meter) -> Result<(), Failure> {
+        if self.failures.more() > 0 {
+            meter.print(&format!("failed: {} more", HumanCount(self.failures.more())));
+        }
+        let (failed, keep) = match screening.on_invalid {
+            OnInvalid::Fail => {
+                (self.counts.failed, ", and with dedup --on-invalid keep copies them")
+            }
+            OnInvalid::Skip => (0, ""),
+            OnInvalid::Keep => (self.unread, ""),
+        };
+        if failed == 0 {
+            return Ok(());
+        }
+        let failed = HumanCount(failed);
+        Err(Failure::with_hint(
+            format!("records or files that cannot be read as documents: {failed}"),
+            format!("--on-invalid skip leaves them out{keep}"),
+        ))
+    }
+
+    /// The error of a corpus without any document.
+    pub fn nothing_else(&self) -> Failure {
+        const WHAT: &str = "there is no document in the inputs";
+        let UncomparedCounts { empty, short, failed, .. } = self.counts;
+        match &self.skipped {
+            _ if failed > 0 => {
+                let failed = HumanCount(failed);
+                Failure::new(format!("no record could be read as a document, of {failed}"))
+            }
+            _ if empty + short > 0 => Failure::with_hint(
+                format!("{WHAT}, but {} that are left out", HumanCount(empty + short)),
+                "--drop-empty and --min-words leave documents out",
+            ),
+            Some((file, reason)) => Failure::with_hint(
+                format!("{WHAT}: no file is in a format that is read"),
+                format!("the first is {file}: {reason}"),
+            ),
+            None => Failure::with_hint(WHAT, "the files have no byte, or there is none"),
+        }
+    }
+
+    /// Prints the counts on stderr. `kept`: the fate of empty documents.
+    pub fn print(&self, counts: UncomparedCounts, kept: &str) {
+        let UncomparedCounts { empty, short, failed, .. } = counts;
+        for (count, what) in [
+            (empty, format!("documents with nothing to compare, {kept}")),
+            (short, "texts with too few words, left out".to_owned()),
+            (failed, "records or files that cannot be read as documents".to_owned()),
+        ] {
+            if count > 0 {
+                eprintln!("{what}: {}", HumanCount(count));
+            }
+        }
+        if let Some((file, reason)) = &self.skipped {
+            let files = HumanCount(self.counts.files_skipped);
+            eprintln!("files in an unknown format: {files}; the first is {file}: {reason}");
+        }
+    }
+}

@@ -1,0 +1,206 @@
+//! The options of the command, and their checks.
+
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+
+use clap::{Args, ValueEnum};
+use serde::Serialize;
+
+use crate::corpus::cores;
+use crate::dedup::{KeptWriter, OutputPlace, refuse_mixing};
+use crate::failure::Failure;
+use crate::input::{InputOptions, Screening, Selection, refuse_stdin_twice, refuse_url};
+use crate::output::{Destination, Inputs, Output};
+
+/// Remove an evaluation set from training texts (decontamination); needs no server
+///
+/// The command finds all runs of 13 words (--words) of the training texts that a text of the
+/// evaluation set has, too: word for word, without regard to case, punctuation, line breaks and the
+/// words around them. It leaves out the contaminated documents, or cuts the found words out of
+/// their texts, or only reports them; all other documents are written unchanged, in the order of
+/// the input, as `akin dedup` writes them. The evaluation set is kept in memory, the training texts
+/// are not. Evaluation documents of fewer words are not compared: the summary has their number.
+///
+/// Exit code 0: success, also if documents are contaminated; 1: failure; 2: wrong arguments; 130:
+/// interrupted.
+#[derive(Args)]
+pub struct Arguments {
+    /// Files or directories of training documents, as `akin import` takes them, or - for stdin
+    #[arg(required_unless_present = "files_from", value_name = "TRAIN")]
+    paths: Vec<PathBuf>,
+    /// Files or directories of evaluation documents, in the same formats
+    #[arg(long, required = true, num_args = 1.., value_name = "EVALS")]
+    against: Vec<PathBuf>,
+    /// The column with the texts of the evaluation documents [default: that of the training
+    /// documents]
+    #[arg(long, value_name = "NAME")]
+    against_text_column: Option<String>,
+    /// The column with the ids of the evaluation documents [default: that of the training
+    /// documents]
+    #[arg(long, value_name = "NAME")]
+    against_id_column: Option<String>,
+    /// The number of words in a row that have to be equal
+    #[arg(long, value_name = "N", default_value = "13",
+          value_parser = clap::value_parser!(u8).range(1..=100))]
+    words: u8,
+    /// What to do with contaminated documents
+    #[arg(long, value_name = "WHAT", default_value = "drop")]
+    action: ContaminationAction,
+    /// A document is contaminated if at least this share of its words is in the evaluation set
+    /// [default: any]
+    #[arg(long, value_name = "0..1", value_parser = share)]
+    threshold: Option<f64>,
+    /// A document is contaminated if at least this many of its words in a row are in the evaluation
+    /// set [default: any]; with --threshold either suffices
+    #[arg(long, value_name = "N")]
+    longest: Option<NonZeroUsize>,
+    /// Ignore runs of --words words that more than this many training documents have: boilerplate.
+    /// The training files are read twice
+    #[arg(long, value_name = "N")]
+    frequent: Option<u32>,
+    #[command(flatten)]
+    destination: Destination,
+    /// Write a file for each input, under its name, into this directory
+    #[arg(long, value_name = "DIRECTORY", conflicts_with = "output")]
+    output_dir: Option<PathBuf>,
+    /// Write a line of JSON for each contaminated document, and at the end for each evaluation
+    /// document that was seen, to this file; - is stdout
+    #[arg(long, value_name = "FILE")]
+    report: Option<PathBuf>,
+    /// Write a summary as JSON
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    input: InputOptions,
+    /// Threads that cut texts into words [default: one for each core]
+    #[arg(long, value_name = "N")]
+    threads: Option<NonZeroUsize>,
+    /// Show no progress
+    #[arg(long, short)]
+    quiet: bool,
+}
+
+/// What to do with contaminated documents.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ContaminationAction {
+    /// Leave them out
+    Drop,
+    /// Cut the words that are in the evaluation set out of their texts
+    Cut,
+    /// Report them, and write no documents
+    Report,
+}
+
+fn share(text: &str) -> Result<f64, String> {
+    let value: f64 = text.parse().map_err(|_| format!("'{text}' is not a number"))?;
+    let is_share = value > 0.0 && value <= 1.0;
+    is_share.then_some(value).ok_or_else(|| format!("{text} is not above 0 and at most 1"))
+}
+
+/// The checked options.
+pub struct DecontaminationPlan {
+    pub training: Selection,
+    pub against: Selection,
+    pub words: usize,
+    pub action: ContaminationAction,
+    pub threshold: Option<f64>,
+    pub longest: Option<usize>,
+    pub frequent: Option<u32>,
+    pub screening: Screening,
+    pub threads: usize,
+    pub json: bool,
+    pub quiet: bool,
+    /// Where the documents are written.
+    place: Option<OutputPlace>,
+    report: Option<PathBuf>,
+    force: bool,
+}
+
+impl Arguments {
+    /// # Errors
+    /// An input does not exist, or would be read twice; an output is an input, exists, or would be
+    /// written twice.
+    pub fn plan(self) -> Result<DecontaminationPlan, Failure> {
+        let mut training = self.input.texts_of(self.input.files(self.paths.clone())?)?;
+        self.against.iter().try_for_each(|path| refuse_url(path))?;
+        let mut against = self.input.texts_of(self.against.clone())?;
+        let (text, id) = (self.against_text_column.clone(), self.against_id_column.clone());
+        against.reading.columns.rename(text, id);
+        self.check_pipes(&training, &against)?;
+        // Rows are copied whole, so further columns need not be read; lines are made of the columns
+        // read.
+        let is_copied = self.output_dir.is_none() && self.destination.is_parquet();
+        training.reading.columns.prunes = is_copied || self.action == ContaminationAction::Report;
+        let paths = training.paths.iter().chain(&against.paths).cloned();
+        let inputs = paths.chain(self.input.list().map(Path::to_owned)).collect();
+        let mut plan = DecontaminationPlan {
+            training,
+            against,
+            words: self.words.into(),
+            action: self.action,
+            threshold: self.threshold,
+            longest: self.longest.map(NonZeroUsize::get),
+            frequent: self.frequent,
+            screening: self.input.screening(),
+            threads: self.threads.map_or_else(cores, NonZeroUsize::get),
+            json: self.json,
+            quiet: self.quiet,
+            force: self.destination.force,
+            place: None,
+            report: self.report.clone(),
+        };
+        plan.place = self.place(&plan.training, &inputs)?;
+        Ok(plan)
+    }
+
+    fn check_pipes(&self, training: &Selection, against: &Selection) -> Result<(), Failure> {
+        let what = "stdin has either evaluation documents or training documents, or their list";
+        refuse_stdin_twice(training, against, self.input.list(), what)?;
+        match training.pipe() {
+            Some(pipe) if self.frequent.is_some() => Err(Failure::with_hint(
+                format!(
+                    "--frequent reads the training documents twice, and {} is a pipe",
+                    name(pipe)
+                ),
+                "write the pipe to a file first, and name the file",
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    /// Where the documents are written; `None` if they are only reported.
+    fn place(self, training: &Selection, inputs: &Inputs) -> Result<Option<OutputPlace>, Failure> {
+        let Self { action, destination, output_dir, json, .. } = self;
+        let report = self.report.as_deref();
+        if action != ContaminationAction::Report {
+            return OutputPlace::new(destination, output_dir, report, json, training, inputs)
+                .map(Some);
+        }
+        refuse_mixing(report, json)?;
+        if output_dir.is_some() || !destination.is_stdout() {
+            return Err(Failure::with_hint(
+                "--action report writes no documents",
+                "--report names the file of the report",
+            ));
+        }
+        destination.check_beside(report, inputs)?;
+        Ok(None)
+    }
+}
+
+fn name(pipe: &Path) -> String {
+    if pipe == Path::new("-") { "stdin".to_owned() } else { pipe.display().to_string() }
+}
+
+impl DecontaminationPlan {
+    /// The writer of the documents, and the file of the report, if they are wanted.
+    ///
+    /// # Errors
+    /// A file cannot be created.
+    pub fn outputs(&mut self) -> Result<(Option<KeptWriter>, Option<Output>), Failure> {
+        let writer = self.place.take().map(|place| KeptWriter::new(place, &self.training, false));
+        let report = self.report.as_deref().map(|path| Output::create(path, self.force));
+        Ok((writer.transpose()?, report.transpose()?))
+    }
+}

@@ -1,0 +1,120 @@
+//! Scans a training document.
+
+use std::ops::Range;
+
+use crate::corpus::{NoText, TextCutter, WordedText};
+use crate::dedup::without;
+use crate::input::{Item, TextColumns};
+use akin_core::passages::contamination::{
+    Contamination, DocumentCounts, EvaluationSet, FrequentGrams,
+};
+use akin_core::text::CharOffsets;
+use akin_model::document::DocumentId;
+
+/// When a document is contaminated, and whether its words are cut out.
+pub struct Rule {
+    /// At least this share of its words is in the evaluation set.
+    pub share: Option<f64>,
+    /// Or at least this many of its words in a row are.
+    pub longest: Option<usize>,
+    pub cuts: bool,
+}
+
+impl Rule {
+    fn holds(&self, found: &Contamination) -> bool {
+        let by_share = self.share.map(|min| found.share() >= min);
+        let by_longest = self.longest.map(|min| found.longest >= min);
+        found.covered > 0
+            && match (by_share, by_longest) {
+                (None, None) => true,
+                (one, other) => one == Some(true) || other == Some(true),
+            }
+    }
+}
+
+/// Scans training documents, from any number of threads.
+pub struct Scanner<'s> {
+    pub cutter: &'s TextCutter,
+    pub set: &'s EvaluationSet,
+    pub columns: &'s TextColumns,
+    /// Counts the grams of the documents; `None` if they were counted before.
+    pub counts: Option<&'s DocumentCounts<'s>>,
+    /// Grams that are ignored.
+    pub frequent: Option<&'s FrequentGrams>,
+    pub rule: Rule,
+}
+
+/// A scanned document.
+pub enum ScannedDocument {
+    Clean { words: usize },
+    Contaminated(Box<Contaminated>),
+}
+
+/// A contaminated document.
+pub struct Contaminated {
+    pub id: DocumentId,
+    pub found: Contamination,
+    /// The code points of each span.
+    pub chars: Vec<Range<usize>>,
+    /// The bytes of each span.
+    pub bytes: Vec<Range<usize>>,
+    /// The line without the spans, if they are cut out.
+    pub line: Option<Vec<u8>>,
+}
+
+impl Scanner<'_> {
+    /// # Errors
+    /// The record has no text, or too short a text.
+    pub fn scan(&self, item: &Item) -> Result<ScannedDocument, NoText> {
+        let text = self.cutter.cut(item)?;
+        let words = text.words.hashes();
+        let found = match self.frequent {
+            Some(frequent) => self.set.scan_ignoring(words, frequent),
+            None => self.set.scan(words),
+        };
+        if let (Some(counts), 1..) = (self.counts, found.covered) {
+            counts.add(words);
+        }
+        if !self.rule.holds(&found) {
+            return Ok(ScannedDocument::Clean { words: words.len() });
+        }
+        let contaminated = self.contaminated(item, text, found).map_err(NoText::Invalid)?;
+        Ok(ScannedDocument::Contaminated(Box::new(contaminated)))
+    }
+
+    fn contaminated(
+        &self,
+        item: &Item,
+        WordedText { id, text, words }: WordedText,
+        found: Contamination,
+    ) -> Result<Contaminated, String> {
+        let bytes: Vec<_> = found.spans.iter().map(|span| words.bytes(span.clone())).collect();
+        let offsets = CharOffsets::new(&text);
+        let chars = bytes.iter().map(|bytes| offsets.range(bytes.clone())).collect();
+        let line = || {
+            let left = without(&text, &bytes)?;
+            self.columns.with_text(item, &left)
+        };
+        let line = self.rule.cuts.then(|| line().ok_or("its text cannot be replaced"));
+        Ok(Contaminated { id, found, chars, line: line.transpose()?, bytes })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn either_criterion_makes_a_document_contaminated() {
+        let found =
+            Contamination { covered: 13, words: 130, longest: 13, ..Contamination::default() };
+        let holds = |share, longest, found: &Contamination| {
+            Rule { share, longest, cuts: false }.holds(found)
+        };
+        assert!(holds(None, None, &found) && !holds(None, None, &Contamination::default()));
+        assert!(holds(Some(0.1), None, &found) && !holds(Some(0.11), None, &found));
+        assert!(holds(None, Some(13), &found) && !holds(None, Some(14), &found));
+        assert!(holds(Some(0.5), Some(13), &found) && holds(Some(0.1), Some(50), &found));
+        assert!(!holds(Some(0.5), Some(50), &found));
+    }
+}

@@ -1,0 +1,139 @@
+//! Takes scanned documents in the order of the input, and writes them.
+
+use super::options::{ContaminationAction, DecontaminationPlan};
+use super::report::{ContaminationCounts, ContaminationReport};
+use super::training::ScannedDocument;
+use crate::corpus::{Analysed, NoText, Uncompared};
+use crate::dedup::KeptWriter;
+use crate::failure::Failure;
+use crate::input::{Event, Item, OnInvalid, Origin};
+use crate::meter::Meter;
+use akin_core::passages::contamination::GramShare;
+
+/// The pass over the training documents that writes documents and the report.
+pub struct Pass<'p> {
+    plan: &'p DecontaminationPlan,
+    meter: &'p Meter,
+    /// `None` if documents are only reported, or once a record is invalid and nothing is to be
+    /// written.
+    writer: Option<KeptWriter>,
+    report: ContaminationReport<'p>,
+    found: ContaminationCounts,
+    uncompared: Uncompared,
+}
+
+impl<'p> Pass<'p> {
+    pub fn new(
+        plan: &'p DecontaminationPlan,
+        meter: &'p Meter,
+        writer: Option<KeptWriter>,
+        report: ContaminationReport<'p>,
+    ) -> Self {
+        let (found, uncompared) = (ContaminationCounts::default(), Uncompared::default());
+        Self { plan, meter, writer, report, found, uncompared }
+    }
+
+    /// # Errors
+    /// An output cannot be written.
+    pub fn take(
+        &mut self,
+        event: Event,
+        scanned: Option<Result<ScannedDocument, NoText>>,
+    ) -> Result<(), Failure> {
+        match (event, scanned) {
+            (Event::Item(item), Some(scanned)) => self.document(&item, scanned),
+            (Event::Failed { origin, reason, line: Some(line) }, _) => {
+                self.invalid(origin, reason, &line)
+            }
+            (event, _) => {
+                if let Some(analysed) = Analysed::without_document(event) {
+                    self.left_out(analysed);
+                }
+                Ok(())
+            }
+        }
+    }
+
+    fn document(
+        &mut self,
+        item: &Item,
+        scanned: Result<ScannedDocument, NoText>,
+    ) -> Result<(), Failure> {
+        if let Some(writer) = &mut self.writer {
+            // A shard is written even if none of its documents is.
+            writer.begin(&item.origin.file)?;
+        }
+        match scanned {
+            Err(NoText::Invalid(reason)) => self.invalid(item.origin.clone(), reason, item.line()),
+            Err(NoText::Short) => {
+                self.left_out(Analysed::Short);
+                Ok(())
+            }
+            Ok(ScannedDocument::Clean { words }) => {
+                self.found.documents += 1;
+                self.found.words += words as u64;
+                self.uncompared.counts.empty += u64::from(words == 0);
+                if words == 0 && self.plan.screening.drop_empty {
+                    return Ok(());
+                }
+                self.found.written += u64::from(self.writer.is_some());
+                let writer = self.writer.as_mut();
+                writer.map_or(Ok(()), |writer| writer.copy(&item.origin, item.line()))
+            }
+            Ok(ScannedDocument::Contaminated(contaminated)) => {
+                self.found.add(&contaminated.found);
+                self.report.training(&contaminated)?;
+                let is_left = contaminated.found.covered < contaminated.found.words;
+                let keeps = is_left || !self.plan.screening.drop_empty;
+                if self.plan.action != ContaminationAction::Cut || !keeps {
+                    return Ok(());
+                }
+                let (Some(writer), Some(line)) = (&mut self.writer, contaminated.line) else {
+                    return Ok(());
+                };
+                self.found.written += 1;
+                writer.copy_cut(&item.origin, &line, contaminated.bytes)
+            }
+        }
+    }
+
+    fn invalid(&mut self, origin: Origin, reason: String, line: &[u8]) -> Result<(), Failure> {
+        let copied = match (&mut self.writer, self.plan.screening.on_invalid) {
+            (Some(writer), OnInvalid::Keep) => writer.copy(&origin, line),
+            _ => Ok(()),
+        };
+        self.left_out(Analysed::Invalid { origin, reason });
+        copied
+    }
+
+    /// Counts a record or file that is not scanned. Nothing more is written if that is a failure.
+    fn left_out(&mut self, analysed: Analysed) {
+        let fails = match (&analysed, self.plan.screening.on_invalid) {
+            (Analysed::Invalid { .. }, OnInvalid::Fail) => true,
+            (Analysed::Unread { .. }, on_invalid) => on_invalid != OnInvalid::Skip,
+            _ => false,
+        };
+        self.uncompared.take(analysed, self.meter);
+        if fails {
+            self.writer = None;
+        }
+    }
+
+    /// Finishes the outputs. `seen`: the share of each evaluation document in the training
+    /// documents.
+    ///
+    /// # Errors
+    /// A record is invalid, there is no document, or an output cannot be written.
+    pub fn finish(
+        mut self,
+        seen: &[GramShare],
+    ) -> Result<(ContaminationCounts, Uncompared), Failure> {
+        self.uncompared.check(self.plan.screening, self.meter)?;
+        if self.found.documents == 0 && self.uncompared.counts.failed == 0 {
+            return Err(self.uncompared.nothing_else());
+        }
+        self.found.seen = self.report.finish(seen)?;
+        self.writer.map_or(Ok(()), KeptWriter::finish)?;
+        Ok((self.found, self.uncompared))
+    }
+}

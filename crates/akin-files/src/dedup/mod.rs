@@ -1,0 +1,293 @@
+//! `akin dedup`: writes a corpus without its near-duplicates.
+
+mod clusters;
+mod removed;
+mod report;
+#[cfg_attr(not(feature = "parquet"), path = "no_rows.rs")]
+mod rows;
+mod spans;
+mod state;
+mod write;
+
+pub use self::report::{ReportedDocument, ReportedSpan};
+pub use self::write::{KeptWriter, OutputPlace, refuse_mixing, without};
+
+use std::iter;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::atomic::AtomicU64;
+
+use clap::Args;
+
+use self::clusters::{Representatives, Summary};
+use self::removed::{Places, write_removed};
+use self::state::{add_to_state, open_state, refuse_for_state};
+use super::corpus::{
+    Configured, CorpusOptions, GatheredCorpus, Gathering, Keep, RecordOutcome, disk_failed,
+    with_progress,
+};
+use super::failure::Failure;
+use super::input::{self, Cancelled, Event, Selection, read_inputs, refuse_stdin_twice};
+use super::meter::{Meter, Quantity};
+use super::output::{Destination, Output, print_json};
+use akin_core::join::Linkage;
+use akin_core::scheme::Threshold;
+use akin_model::analysis::Mode;
+use akin_model::settings::CollectionSettings;
+
+/// Write a corpus without its near-duplicates (deduplication); needs no server
+///
+/// The command keeps one document of each cluster of near-duplicates, by default the first, and
+/// writes its line unchanged, in the order of the input. Documents of other formats become lines of
+/// JSON; rows of Parquet stay Parquet if the output is called .parquet. Equal documents, also equal
+/// records, are near-duplicates at every threshold. Documents with nothing to compare are kept. If
+/// a record is not a document, nothing is written, unless --on-invalid says otherwise. Files are
+/// read twice; pipes and unpacked files are copied to temporary files. A corpus may be much larger
+/// than memory.
+///
+/// With --spans the command instead cuts long spans of words out of the texts that occur earlier,
+/// in another document or in the same (exact-substring deduplication). It finds all of them, and
+/// leaves out documents of which no word is left.
+#[derive(Args)]
+pub struct Arguments {
+    /// Files or directories of documents, as `akin import` takes them, or - for stdin
+    #[arg(required_unless_present = "files_from", value_name = "IN")]
+    paths: Vec<PathBuf>,
+    #[command(flatten)]
+    destination: Destination,
+    /// Write a file for each input, under its name, into this directory
+    #[arg(long, value_name = "DIRECTORY", conflicts_with = "output")]
+    output_dir: Option<PathBuf>,
+    /// Which document of a cluster is kept: the `first` in the order of the input, that with the
+    /// lowest `id`, the `longest`, the `newest` (by its date or timestamp), or that with the
+    /// highest number or date in this field
+    #[arg(long, value_name = "WHICH", default_value = "first")]
+    keep: Keep,
+    /// Also leave out near-duplicates of the documents in these files, or cut spans that are in
+    /// them; these documents are not written; may be given several times
+    #[arg(long, value_name = "OLD")]
+    against: Vec<PathBuf>,
+    /// Also leave out near-duplicates of the documents that earlier runs with this directory kept,
+    /// and add the documents that this run keeps; the first run makes the directory
+    #[arg(long, value_name = "DIRECTORY", conflicts_with = "against")]
+    state: Option<PathBuf>,
+    /// Keep near-duplicates, and cut spans of at least this many words that occur earlier out of
+    /// the texts: 10 to 1,000, usually 50
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(10..=1_000),
+          conflicts_with_all = ["keep", "annotate", "threshold", "linkage", "mode", "unit", "size",
+                                "duplicate_ids", "state"])]
+    spans: Option<u16>,
+    /// Write a line of JSON to this file for each document that is left out, with the document kept
+    /// in its place and their similarity; with --spans for each document with cuts; - is stdout
+    #[arg(long, value_name = "FILE")]
+    report: Option<PathBuf>,
+    /// Write every document, each with its "cluster" and the id of its "representative"
+    #[arg(long)]
+    annotate: bool,
+    /// Jaccard similarity from which documents are near-duplicates [default: the configuration's];
+    /// for records the share of the points that all fields could have
+    #[arg(long, value_name = "0..1", value_parser = input::threshold)]
+    threshold: Option<Threshold>,
+    /// How near-duplicates are linked to clusters
+    #[arg(long, value_name = "LINKAGE", default_value = "representative")]
+    linkage: Linkage,
+    /// How near-duplicates are found
+    #[arg(long, value_name = "MODE", default_value = "verified")]
+    mode: Mode,
+    /// Write a summary as JSON
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    corpus: CorpusOptions,
+}
+
+pub fn run(arguments: Arguments, configured: Configured) -> Result<ExitCode, Failure> {
+    let spans = arguments.spans;
+    let plan = DedupPlan::new(arguments, configured)?;
+    match spans {
+        None => leave_out_near_duplicates(plan),
+        Some(words) => spans::run(plan, words.into()),
+    }
+}
+
+/// Inputs are unpacked to temporary files, to be read again, if the disk has room for so many times
+/// the inputs: texts, sets and sketches together are some ten times as large as compressed texts.
+const UNPACKED_TIMES: u64 = 16;
+
+/// The checked options.
+struct DedupPlan {
+    selection: Selection,
+    old: Option<Selection>,
+    state: Option<PathBuf>,
+    place: OutputPlace,
+    report: Option<PathBuf>,
+    force: bool,
+    keep: Keep,
+    annotate: bool,
+    linkage: Linkage,
+    mode: Mode,
+    json: bool,
+    settings: CollectionSettings,
+    options: CorpusOptions,
+}
+
+impl DedupPlan {
+    /// # Errors
+    /// An input does not exist; an output is an input, exists, or would be written twice; the
+    /// settings are invalid.
+    fn new(arguments: Arguments, configured: Configured) -> Result<Self, Failure> {
+        let Arguments { paths, destination, output_dir, report, json, keep, .. } = arguments;
+        let options = arguments.corpus;
+        let mut selection = options.analysis.selection(paths)?;
+        // Rows are copied whole, so further columns need not be read; lines are made of the columns
+        // read.
+        let is_copied = output_dir.is_none() && destination.is_parquet();
+        selection.reading.columns.prunes = is_copied && !keep.needs_members();
+        let against = !arguments.against.is_empty();
+        let old = against.then(|| options.analysis.only(arguments.against)).transpose()?;
+        if let Some(old) = &old {
+            let what = "stdin has either new documents, or old documents, or a list of files";
+            refuse_stdin_twice(&selection, old, options.analysis.list(), what)?;
+        }
+        let inputs = options.analysis.inputs(old.iter().chain([&selection]));
+        let force = destination.force;
+        let settings = options.analysis.collection(configured, arguments.threshold)?;
+        if let Some(state) = &arguments.state {
+            inputs.protect(iter::once(state.as_path()))?;
+            refuse_for_state(&settings, arguments.linkage)?;
+        }
+        Ok(Self {
+            place: OutputPlace::new(
+                destination,
+                output_dir,
+                report.as_deref(),
+                json,
+                &selection,
+                &inputs,
+            )?,
+            settings,
+            state: arguments.state,
+            annotate: arguments.annotate,
+            linkage: arguments.linkage,
+            mode: arguments.mode,
+            selection,
+            old,
+            report,
+            force,
+            keep,
+            json,
+            options,
+        })
+    }
+}
+
+fn leave_out_near_duplicates(plan: DedupPlan) -> Result<ExitCode, Failure> {
+    let DedupPlan { mut selection, old, place, keep, mode, settings, options, .. } = plan;
+    let (threshold, quiet) = (settings.scheme.threshold, options.analysis.quiet);
+    let output = place.path();
+    let room = options.room(output.as_deref());
+    selection.copy_pipes(|| room.file())?;
+    let free = room.disk_free().map_err(|error| disk_failed(&error))?;
+    if selection.bytes(|| true).is_some_and(|bytes| free / UNPACKED_TIMES >= bytes) {
+        selection.keep_unpacked(room.file().map_err(|error| disk_failed(&error))?);
+    }
+    let mut state = plan.state.map(|path| open_state(&path, &settings, mode, &keep)).transpose()?;
+    let gathering = Gathering {
+        settings: &settings,
+        options: &options,
+        keep: &keep,
+        output: output.as_deref(),
+        state: state.as_ref(),
+        listing: None,
+    };
+    let gathered = gathering.gather(old.as_ref(), &selection)?;
+    let GatheredCorpus { mut corpus, outcomes, files, repeated, uncompared } = gathered;
+    let (representatives, left_out) =
+        with_progress(quiet, |progress| corpus.clusters(mode, threshold, plan.linkage, progress))?;
+    let mut clusters = Representatives::new(&mut corpus, representatives);
+    let mut report = None;
+    if let Some(path) = &plan.report {
+        let (documents, total) = (Quantity::Things("documents"), clusters.new_documents().len());
+        let meter = Meter::new(quiet, "reporting", documents, total as u64);
+        let output = report.insert(Output::create(path, plan.force)?);
+        let places = Places { files: &files, repeated: &repeated, state: state.as_ref() };
+        write_removed(output, &mut clusters, &places, &meter)?;
+    }
+    let total = outcomes.len() as u64;
+    let meter = Meter::new(quiet, "writing", Quantity::Things("documents"), total);
+    let mut writer = KeptWriter::new(place, &selection, plan.annotate)?;
+    let outcomes = numbered(&outcomes, clusters.new_documents().start);
+    rewrite(&selection, outcomes, &clusters, &meter, &mut writer)?;
+    drop(meter);
+    // A run that is killed after this step can be repeated: the state knows its batch.
+    let batch = state.as_mut().map(|state| add_to_state(state, &mut clusters)).transpose()?;
+    writer.finish()?;
+    report.map_or(Ok(()), Output::finish)?;
+    let summary = clusters.summary();
+    let recall = || corpus.expected_recall(mode, threshold);
+    let summary = Summary {
+        expected_recall: corpus.points_max().is_none().then(recall),
+        threshold: threshold.get(),
+        uncompared: uncompared.counts,
+        incomplete: corpus.incomplete(&left_out).map_err(|error| disk_failed(&error))?,
+        batch,
+        ..summary
+    };
+    match plan.json {
+        true => print_json(&summary)?,
+        false => {
+            summary.print();
+            let is_dropped = options.analysis.screening().drop_empty;
+            uncompared.print(uncompared.counts, if is_dropped { "left out" } else { "kept" });
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The outcome of each record of the input, and its number if it is a document of the corpus.
+fn numbered(outcomes: &[RecordOutcome], first: u32) -> impl Iterator<Item = (RecordOutcome, u32)> {
+    let mut next = first;
+    outcomes.iter().map(move |outcome| {
+        let number = next;
+        next += u32::from(*outcome == RecordOutcome::Numbered);
+        (*outcome, number)
+    })
+}
+
+/// Writes documents while the input is read for the second time.
+fn rewrite(
+    selection: &Selection,
+    mut outcomes: impl Iterator<Item = (RecordOutcome, u32)>,
+    clusters: &Representatives<'_>,
+    meter: &Meter,
+    writer: &mut KeptWriter,
+) -> Result<(), Failure> {
+    let mut written = Ok(());
+    let read = read_inputs(selection, &AtomicU64::new(0), &mut |event| {
+        let (origin, line, is_item) = match &event {
+            Event::Item(item) => (&item.origin, item.line(), true),
+            Event::Failed { origin, line: Some(line), .. } => (origin, line.as_slice(), false),
+            _ => return Ok(()),
+        };
+        meter.add(1);
+        let outcome = outcomes.next().ok_or_else(changed);
+        written = outcome.and_then(|outcome| match outcome {
+            (RecordOutcome::Numbered, number) if is_item => {
+                writer.take(origin, line, number, clusters)
+            }
+            (RecordOutcome::Numbered, _) => Err(changed()),
+            (RecordOutcome::Copied, _) => writer.copy(origin, line),
+            (RecordOutcome::LeftOut, _) => Ok(()),
+        });
+        if written.is_ok() { Ok(()) } else { Err(Cancelled) }
+    });
+    written?;
+    if read.is_err() || outcomes.next().is_some() {
+        return Err(changed());
+    }
+    Ok(())
+}
+
+fn changed() -> Failure {
+    Failure::new("the input changed while it was read: the output is not complete")
+}

@@ -1,0 +1,333 @@
+//! `akin dedup --spans`: cuts spans that occur earlier out of the texts.
+
+use std::ops::Range;
+use std::process::ExitCode;
+
+use indicatif::{HumanBytes, HumanCount};
+use serde::Serialize;
+
+use super::report::CutReport;
+use super::write::{KeptWriter, without};
+use super::{DedupPlan, changed};
+use crate::corpus::{
+    NoText, TextCutter, Uncompared, UncomparedCounts, WordedText, each_text, read, work_in_order,
+};
+use crate::failure::Failure;
+use crate::input::{Event, Item, OnInvalid};
+use crate::meter::{Meter, Quantity};
+use crate::output::{Output, print_json};
+use akin_core::passages::repeats::{RepeatedGrams, Repeats};
+
+/// Cuts spans of at least `span_words` words.
+///
+/// # Errors
+/// A file cannot be read or written, a record is invalid, or the memory does not suffice.
+pub fn run(mut plan: DedupPlan, span_words: usize) -> Result<ExitCode, Failure> {
+    let room = plan.options.room(plan.place.path().as_deref());
+    for selection in plan.old.iter_mut().chain([&mut plan.selection]) {
+        selection.copy_pipes(|| room.file())?;
+    }
+    let screening = plan.options.analysis.screening();
+    let passes = SpanPasses {
+        cutter: TextCutter::new(plan.settings.shingles.clone(), screening.min_words),
+        memory_max: room.memory,
+        plan: &plan,
+    };
+    let grams = RepeatedGrams::new(span_words);
+    let grams = grams.map_err(|error| Failure::new(error.to_string()))?;
+    let (grams, size, mut uncompared) = passes.first(grams)?;
+    let counts = passes.second(grams, size)?;
+    uncompared.counts.short += counts.short;
+    match plan.json {
+        true => print_json(&SpansSummary { counts, span_words, uncompared: uncompared.counts })?,
+        false => {
+            counts.print(span_words);
+            let is_dropped = screening.drop_empty;
+            uncompared.print(uncompared.counts, if is_dropped { "left out" } else { "kept" });
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The two passes over the corpus.
+struct SpanPasses<'p> {
+    plan: &'p DedupPlan,
+    cutter: TextCutter,
+    memory_max: usize,
+}
+
+impl SpanPasses<'_> {
+    /// Reads every text, and reports records that cannot be compared.
+    fn first(
+        &self,
+        mut grams: RepeatedGrams,
+    ) -> Result<(RepeatedGrams, PassSize, Uncompared), Failure> {
+        let DedupPlan { selection, old, options, .. } = self.plan;
+        let (meter, screening) = (self.meter("reading"), options.analysis.screening());
+        let cut = |item: &Item| self.cutter.cut(item).map(|text| text.words);
+        let mut read = |selection| {
+            let (mut size, mut empty, mut uncompared) =
+                (PassSize::default(), 0, Uncompared::default());
+            let threads = options.analysis.threads();
+            each_text(selection, threads, &meter, &mut uncompared, cut, |_, words| {
+                size.add(words.len());
+                empty += u64::from(words.is_empty());
+                grams.add(words.hashes());
+                self.check_memory(grams.bytes())
+            })?;
+            uncompared.counts.empty = empty;
+            Ok::<_, Failure>((size, uncompared))
+        };
+        if let Some(old) = old {
+            let (_, uncompared) = read(old)?;
+            uncompared.check(screening, &meter)?;
+        }
+        let (size, uncompared) = read(selection)?;
+        let UncomparedCounts { empty, failed, .. } = uncompared.counts;
+        let dropped = if screening.drop_empty { empty } else { 0 };
+        let is_copied = screening.on_invalid == OnInvalid::Keep && failed > 0;
+        if size.documents == dropped && !is_copied {
+            return Err(uncompared.nothing_else());
+        }
+        uncompared.check(screening, &meter)?;
+        Ok((grams, size, uncompared))
+    }
+
+    /// Reads every text again, and writes what is left of the texts. `size`: of the first pass.
+    fn second(&self, grams: RepeatedGrams, size: PassSize) -> Result<CutCounts, Failure> {
+        let DedupPlan { selection, old, place, report, options, force, .. } = self.plan;
+        let report = report.as_ref().map(|path| Output::create(path, *force)).transpose()?;
+        let (meter, threads) = (self.meter("writing"), options.analysis.threads());
+        let cut = |item: &Item| self.cutter.cut(item);
+        let mut writing = SpanWriting {
+            passes: self,
+            finder: Finder::new(grams, report),
+            writer: KeptWriter::new(place.clone(), selection, false)?,
+            counts: CutCounts::default(),
+        };
+        if let Some(old) = old {
+            work_in_order(read(old), threads, &meter, cut, |event, text| match (event, text) {
+                (Event::Item(item), Some(Ok(text))) => writing.find(&item, &text, true).map(drop),
+                _ => Ok(()),
+            })?;
+        }
+        work_in_order(read(selection), threads, &meter, cut, |event, text| {
+            writing.take(event, text)
+        })?;
+        if writing.counts.size != size {
+            return Err(changed());
+        }
+        writing.finder.finish()?;
+        writing.writer.finish()?;
+        Ok(writing.counts)
+    }
+
+    fn meter(&self, doing: &'static str) -> Meter {
+        let selections = self.plan.old.iter().chain([&self.plan.selection]);
+        let total = selections.map(|it| it.bytes(|| true).unwrap_or(0)).sum();
+        Meter::new(self.plan.options.analysis.quiet, doing, Quantity::Bytes, total)
+    }
+
+    fn check_memory(&self, bytes: usize) -> Result<(), Failure> {
+        if bytes <= self.memory_max {
+            return Ok(());
+        }
+        let allowed = HumanBytes(self.memory_max as u64);
+        Err(Failure::with_hint(
+            format!("finding the spans takes more than the {allowed} of memory that are allowed"),
+            "allow more by --memory-max-mib; a higher --spans takes less",
+        ))
+    }
+}
+
+/// Finds the spans that occur earlier, and reports them if there is a report.
+enum Finder {
+    Plain(Repeats),
+    Reporting(Repeats<u32>, Box<CutReport>),
+}
+
+impl Finder {
+    fn new(grams: RepeatedGrams, report: Option<Output>) -> Self {
+        match report {
+            None => Self::Plain(grams.into_repeats()),
+            Some(report) => Self::Reporting(grams.into_repeats(), Box::new(CutReport::new(report))),
+        }
+    }
+
+    /// The ranges of words to cut out of the next text. Cuts of old documents are not reported.
+    fn find(
+        &mut self,
+        item: &Item,
+        text: &WordedText,
+        is_old: bool,
+    ) -> Result<Vec<Range<usize>>, Failure> {
+        let words = text.words.hashes();
+        match self {
+            Self::Plain(repeats) => {
+                Ok(repeats.find((), words).into_iter().map(|repeat| repeat.words).collect())
+            }
+            Self::Reporting(repeats, report) => {
+                let spans_before = repeats.spans();
+                let found = repeats.find(report.next(), words);
+                if repeats.spans() > spans_before {
+                    report.add(&text.id, &item.origin);
+                }
+                if !found.is_empty() && !is_old {
+                    report.write(text, &found)?;
+                }
+                Ok(found.into_iter().map(|repeat| repeat.words).collect())
+            }
+        }
+    }
+
+    fn bytes(&self) -> usize {
+        match self {
+            Self::Plain(repeats) => repeats.bytes(),
+            Self::Reporting(repeats, report) => repeats.bytes() + report.bytes,
+        }
+    }
+
+    fn finish(self) -> Result<(), Failure> {
+        match self {
+            Self::Plain(_) => Ok(()),
+            Self::Reporting(_, report) => report.finish(),
+        }
+    }
+}
+
+/// Writes documents while the input is read for the second time.
+struct SpanWriting<'w> {
+    passes: &'w SpanPasses<'w>,
+    finder: Finder,
+    writer: KeptWriter,
+    counts: CutCounts,
+}
+
+impl SpanWriting<'_> {
+    fn take(
+        &mut self,
+        event: Event,
+        text: Option<Result<WordedText, NoText>>,
+    ) -> Result<(), Failure> {
+        let screening = self.passes.plan.options.analysis.screening();
+        let copies = screening.on_invalid == OnInvalid::Keep;
+        match (event, text) {
+            (Event::Item(item), Some(text)) => {
+                // A shard is written even if none of its documents is.
+                self.writer.begin(&item.origin.file)?;
+                match text {
+                    Ok(text) => self.document(&item, &text),
+                    Err(NoText::Invalid(_)) if copies => {
+                        self.writer.copy(&item.origin, item.line())
+                    }
+                    Err(_) => Ok(()),
+                }
+            }
+            (Event::Failed { origin, line: Some(line), .. }, _) if copies => {
+                self.writer.copy(&origin, &line)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn find(
+        &mut self,
+        item: &Item,
+        text: &WordedText,
+        is_old: bool,
+    ) -> Result<Vec<Range<usize>>, Failure> {
+        let found = self.finder.find(item, text, is_old)?;
+        self.passes.check_memory(self.finder.bytes())?;
+        Ok(found)
+    }
+
+    fn document(&mut self, item: &Item, text: &WordedText) -> Result<(), Failure> {
+        let cuts = self.find(item, text, false)?;
+        let screening = self.passes.plan.options.analysis.screening();
+        let words_cut: usize = cuts.iter().map(Range::len).sum();
+        let words_left = text.words.len() - words_cut;
+        let is_cut = !cuts.is_empty();
+        self.counts.add(text.words.len(), words_cut, cuts.len());
+        let is_emptied = is_cut && words_left == 0;
+        let is_short = is_cut && (1..screening.min_words).contains(&words_left);
+        self.counts.emptied += u64::from(is_emptied);
+        self.counts.short += u64::from(is_short);
+        if is_emptied || is_short || text.words.is_empty() && screening.drop_empty {
+            return Ok(());
+        }
+        self.counts.written += 1;
+        if !is_cut {
+            return self.writer.copy(&item.origin, item.line());
+        }
+        let bytes: Vec<_> = cuts.into_iter().map(|cut| text.words.bytes(cut)).collect();
+        let columns = &self.passes.plan.selection.reading.columns;
+        let line = without(&text.text, &bytes).and_then(|left| columns.with_text(item, &left));
+        let line = line.ok_or_else(|| {
+            Failure::new(format!("{}: the text of this document cannot be replaced", item.origin))
+        })?;
+        self.writer.copy_cut(&item.origin, &line, bytes)
+    }
+}
+
+/// The documents and words of a pass.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Serialize)]
+struct PassSize {
+    documents: u64,
+    words: u64,
+}
+
+impl PassSize {
+    fn add(&mut self, words: usize) {
+        self.documents += 1;
+        self.words += words as u64;
+    }
+}
+
+#[derive(Clone, Copy, Default, Serialize)]
+struct CutCounts {
+    #[serde(flatten)]
+    size: PassSize,
+    /// Documents that were written, also without a part of their text.
+    written: u64,
+    /// Documents with a cut.
+    cut: u64,
+    /// Documents that were left out because all their words were cut.
+    emptied: u64,
+    /// Documents that were left out because too few words are left.
+    #[serde(skip)]
+    short: u64,
+    spans_cut: u64,
+    words_cut: u64,
+}
+
+impl CutCounts {
+    fn add(&mut self, words: usize, words_cut: usize, spans_cut: usize) {
+        self.size.add(words);
+        self.cut += u64::from(spans_cut > 0);
+        self.spans_cut += spans_cut as u64;
+        self.words_cut += words_cut as u64;
+    }
+
+    fn print(&self, span_words: usize) {
+        let Self { size: PassSize { documents, words }, written, cut, emptied, .. } = *self;
+        let [documents, cut, written] = [documents, cut, written].map(HumanCount);
+        eprintln!("documents: {documents}; with cuts: {cut}; written: {written}");
+        let [words, words_cut, spans_cut] = [words, self.words_cut, self.spans_cut].map(HumanCount);
+        eprintln!(
+            "words: {words}; cut: {words_cut}, in {spans_cut} spans of at least {span_words} words"
+        );
+        if emptied > 0 {
+            eprintln!("documents without a word left, left out: {}", HumanCount(emptied));
+        }
+    }
+}
+
+/// The summary of the command.
+#[derive(Serialize)]
+struct SpansSummary {
+    #[serde(flatten)]
+    counts: CutCounts,
+    span_words: usize,
+    #[serde(flatten)]
+    uncompared: UncomparedCounts,
+}

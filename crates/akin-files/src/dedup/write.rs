@@ -1,0 +1,384 @@
+//! Writes the documents that are kept: to one file or to a file for each input, as lines or rows.
+
+use std::io::Write;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::clusters::Representatives;
+use super::rows::RowsWriter;
+use crate::corpus::disk_failed;
+use crate::failure::Failure;
+use crate::feature::PARQUET;
+use crate::input::{Origin, Selection, is_parquet};
+use crate::output::{Destination, Inputs, Output, refuse_overwriting};
+use akin_core::join::cluster_name;
+
+/// The requested output.
+#[derive(Clone)]
+pub enum OutputPlace {
+    One(Destination),
+    Shards { directory: PathBuf, force: bool },
+}
+
+impl OutputPlace {
+    /// `report`: a further file that the command writes; `json`: whether stdout is for a summary.
+    ///
+    /// # Errors
+    /// An output is an input or lies in one, would be written twice, exists and must not be
+    /// overwritten, or cannot be made.
+    pub fn new(
+        destination: Destination,
+        output_dir: Option<PathBuf>,
+        report: Option<&Path>,
+        json: bool,
+        selection: &Selection,
+        inputs: &Inputs,
+    ) -> Result<Self, Failure> {
+        let is_stdout = output_dir.is_none() && destination.is_stdout();
+        refuse_mixing(report, is_stdout || json)?;
+        if let Some(directory) = output_dir {
+            if let Some(report) = report {
+                refuse_overwriting(report, destination.force)?;
+            }
+            return Self::shards(directory, selection, inputs, report, destination.force);
+        }
+        if destination.is_parquet() {
+            PARQUET.require()?;
+        }
+        destination.check_beside(report, inputs)?;
+        destination.check_summary(json)?;
+        Ok(Self::One(destination))
+    }
+
+    fn shards(
+        directory: PathBuf,
+        selection: &Selection,
+        inputs: &Inputs,
+        report: Option<&Path>,
+        force: bool,
+    ) -> Result<Self, Failure> {
+        let mut shards = Vec::new();
+        for input in selection.inputs().flatten() {
+            // An unreadable input has no shard; reading reports it.
+            let Ok(shard) = shard_of(&input.name, &selection.paths) else { continue };
+            let shard = directory.join(shard);
+            refuse_overwriting(&shard, force)?;
+            shards.push(shard);
+        }
+        inputs.protect(shards.iter().map(PathBuf::as_path).chain(report))?;
+        if directory.is_file() {
+            return Err(Failure::with_hint(
+                format!("{} is a file", directory.display()),
+                "--output-dir names a directory; -o names a file",
+            ));
+        }
+        std::fs::create_dir_all(&directory).map_err(|error| {
+            Failure::new(format!("cannot make {}: {error}", directory.display()))
+        })?;
+        Ok(Self::Shards { directory, force })
+    }
+
+    /// A path in the directory of the output; `None` for stdout.
+    pub fn path(&self) -> Option<PathBuf> {
+        match self {
+            Self::One(destination) => destination.file().map(Path::to_owned),
+            Self::Shards { directory, .. } => Some(directory.join("shard")),
+        }
+    }
+}
+
+/// # Errors
+/// The report would go to stdout, and something else, too.
+pub fn refuse_mixing(report: Option<&Path>, is_stdout_taken: bool) -> Result<(), Failure> {
+    match report == Some(Path::new("-")) && is_stdout_taken {
+        true => Err(Failure::with_hint(
+            "the report would be mixed with other output on stdout",
+            "name a file by --report",
+        )),
+        false => Ok(()),
+    }
+}
+
+/// Writes the kept documents of each input, in the order of the inputs.
+pub struct KeptWriter {
+    place: OutputPlace,
+    annotate: bool,
+    roots: Vec<PathBuf>,
+    /// The name of the column, or member, with the texts.
+    text: String,
+    out: Out,
+    /// The input that is being read.
+    current: Option<Current>,
+}
+
+enum Out {
+    /// The next shard is not open yet.
+    None,
+    Lines(Output),
+    Rows(Option<RowsWriter>),
+}
+
+struct Current {
+    file: Arc<str>,
+    /// The numbers of the rows that are kept, if rows are written.
+    rows: Vec<u64>,
+    cuts: Cuts,
+}
+
+/// The parts that are cut out of the texts of a file's rows.
+#[cfg_attr(not(feature = "parquet"), allow(dead_code, reason = "no rows are copied"))]
+pub struct Cuts {
+    /// The name of the column with the texts.
+    pub column: String,
+    /// Rows with cuts, ascending, and ranges of bytes.
+    pub of_rows: Vec<(u64, Vec<Range<usize>>)>,
+}
+
+impl Cuts {
+    /// The cuts of the row with this number.
+    #[cfg_attr(not(feature = "parquet"), allow(dead_code, reason = "no rows are copied"))]
+    pub fn of(&self, row: u64) -> &[Range<usize>] {
+        let at = self.of_rows.binary_search_by_key(&row, |(row, _)| *row);
+        at.map_or(&[], |at| &self.of_rows[at].1)
+    }
+}
+
+/// A text without these ranges of bytes, which are in their order and may overlap. Of the white
+/// space before and after a range the longer stays. `None` if the text has no such ranges.
+pub fn without(text: &str, ranges: &[Range<usize>]) -> Option<String> {
+    let mut left = String::with_capacity(text.len());
+    let mut end = 0;
+    for range in ranges {
+        join(&mut left, text.get(end..range.start.max(end))?);
+        end = range.end.max(end);
+    }
+    join(&mut left, text.get(end..)?);
+    Some(left)
+}
+
+fn join(left: &mut String, part: &str) {
+    let before = left.trim_end();
+    let after = part.trim_start();
+    match left.len() - before.len() < part.len() - after.len() {
+        true => {
+            left.truncate(before.len());
+            left.push_str(part);
+        }
+        false => left.push_str(after),
+    }
+}
+
+impl KeptWriter {
+    /// # Errors
+    /// The output cannot be created, or cannot be Parquet.
+    pub fn new(place: OutputPlace, selection: &Selection, annotate: bool) -> Result<Self, Failure> {
+        let out = match &place {
+            OutputPlace::Shards { .. } => Out::None,
+            OutputPlace::One(destination) if destination.is_parquet() => Out::Rows(None),
+            OutputPlace::One(destination) => Out::Lines(destination.create()?),
+        };
+        if annotate && matches!(out, Out::Rows(_)) {
+            return Err(no_annotations());
+        }
+        let text = selection.reading.columns.text_name().to_owned();
+        Ok(Self { place, annotate, roots: selection.paths.clone(), text, out, current: None })
+    }
+
+    /// Writes the line, or row, of the document with this number, if it is kept.
+    pub fn take(
+        &mut self,
+        origin: &Origin,
+        line: &[u8],
+        number: u32,
+        of: &Representatives<'_>,
+    ) -> Result<(), Failure> {
+        self.begin(&origin.file)?;
+        match &mut self.out {
+            Out::Lines(out) if self.annotate => annotate(line, number, of, out),
+            _ if of.is_kept(number) => self.copy(origin, line),
+            _ => Ok(()),
+        }
+    }
+
+    /// Writes a line, or row, unchanged.
+    pub fn copy(&mut self, origin: &Origin, line: &[u8]) -> Result<(), Failure> {
+        self.begin(&origin.file)?;
+        match &mut self.out {
+            Out::Lines(out) => {
+                out.write_all(line)?;
+                out.write_all(b"\n")?;
+            }
+            Out::Rows(_) | Out::None => {
+                let current = self.current.as_mut().expect("a file has begun");
+                current.rows.extend(origin.line);
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes a line without parts of its text, which were cut out of it, or a row without these
+    /// parts, which are ranges of bytes of its text.
+    pub fn copy_cut(
+        &mut self,
+        origin: &Origin,
+        line: &[u8],
+        parts: Vec<Range<usize>>,
+    ) -> Result<(), Failure> {
+        self.copy(origin, line)?;
+        if let (Some(current), Some(row)) = (&mut self.current, origin.line)
+            && matches!(self.out, Out::Rows(_))
+        {
+            current.cuts.of_rows.push((row, parts));
+        }
+        Ok(())
+    }
+
+    /// Makes `file` the current input: ends the previous input, if it is another file.
+    pub fn begin(&mut self, file: &Arc<str>) -> Result<(), Failure> {
+        if self.current.as_ref().is_some_and(|current| current.file == *file) {
+            return Ok(());
+        }
+        self.end()?;
+        let cuts = Cuts { column: self.text.clone(), of_rows: Vec::new() };
+        self.current = Some(Current { file: Arc::clone(file), rows: Vec::new(), cuts });
+        let OutputPlace::Shards { directory, force } = &self.place else { return Ok(()) };
+        let is_parquet = is_parquet_file(Path::new(&**file))?;
+        if is_parquet && self.annotate {
+            return Err(no_annotations());
+        }
+        let path = directory.join(shard_of(file, &self.roots)?);
+        if let Some(parent) = path.parent() {
+            std::fs::create_dir_all(parent)?;
+        }
+        let output = Output::create(&path, *force)?;
+        self.out = match is_parquet {
+            false => Out::Lines(output),
+            true => Out::Rows(Some(RowsWriter::new(output, Path::new(&**file))?)),
+        };
+        Ok(())
+    }
+
+    fn end(&mut self) -> Result<(), Failure> {
+        let Some(Current { file, rows, cuts }) = self.current.take() else { return Ok(()) };
+        if let Out::Rows(writer) = &mut self.out {
+            let path = Path::new(&*file);
+            if let (None, OutputPlace::One(destination)) = (&writer, &self.place) {
+                *writer = Some(RowsWriter::new(destination.create()?, path)?);
+            }
+            writer.as_mut().expect("it was just made").copy(path, &rows, &cuts)?;
+        }
+        match self.place {
+            OutputPlace::Shards { .. } => self.close(),
+            OutputPlace::One(_) => Ok(()),
+        }
+    }
+
+    fn close(&mut self) -> Result<(), Failure> {
+        match std::mem::replace(&mut self.out, Out::None) {
+            Out::Lines(out) => out.finish(),
+            Out::Rows(Some(rows)) => rows.finish(),
+            Out::Rows(None) | Out::None => Ok(()),
+        }
+    }
+
+    pub fn finish(mut self) -> Result<(), Failure> {
+        self.end()?;
+        self.close()
+    }
+}
+
+fn no_annotations() -> Failure {
+    Failure::with_hint("--annotate does not write Parquet", "name an output that ends in .jsonl")
+}
+
+/// The name of the shard of an input. Of a pipe only lines are copied.
+fn shard_of(file: &str, roots: &[PathBuf]) -> Result<PathBuf, Failure> {
+    let file = Path::new(file);
+    Ok(shard(file, roots, is_parquet_file(file)?))
+}
+
+fn is_parquet_file(file: &Path) -> Result<bool, Failure> {
+    if file.is_file() { is_parquet(file) } else { Ok(false) }
+}
+
+/// The name of a file's shard: the path below the input, or the file's own name. A shard of
+/// lines has the extension `.jsonl`.
+fn shard(file: &Path, roots: &[PathBuf], is_parquet: bool) -> PathBuf {
+    let name = || file.file_name().unwrap_or_default();
+    let root = |root: &PathBuf| root.strip_prefix("./").unwrap_or(root).to_owned();
+    let below = roots.iter().find_map(|path| file.strip_prefix(root(path)).ok());
+    let below = below.filter(|below| !below.as_os_str().is_empty());
+    let shard = below.map_or_else(|| PathBuf::from(name()), Path::to_owned);
+    let text = shard.display().to_string();
+    let (plain, packed) = match text.strip_suffix(".gz").map(|plain| (plain, ".gz")) {
+        Some(parts) => parts,
+        None => text.strip_suffix(".zst").map_or((text.as_str(), ""), |plain| (plain, ".zst")),
+    };
+    let is_lines = [".jsonl", ".ndjson", ".json"].iter().any(|end| plain.ends_with(end));
+    match (is_parquet, is_lines) {
+        (true, _) => PathBuf::from(plain),
+        (false, true) => shard,
+        (false, false) => PathBuf::from(format!("{plain}.jsonl{packed}")),
+    }
+}
+
+fn annotate(
+    line: &[u8],
+    number: u32,
+    clusters: &Representatives<'_>,
+    out: &mut Output,
+) -> Result<(), Failure> {
+    let representative = clusters.representative_id(number);
+    let Some(representative) = representative.map_err(|error| disk_failed(&error))? else {
+        return Ok(());
+    };
+    // The line with two more members at its end.
+    let line = line.trim_ascii_end();
+    out.write_all(line.strip_suffix(b"}").unwrap_or(line))?;
+    let name = cluster_name(&representative);
+    let representative = Value::String(representative.to_string());
+    Ok(writeln!(out, ",\"cluster\":\"{name}\",\"representative\":{representative}}}")?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_longer_white_space_beside_a_cut_stays() {
+        for (text, expected) in [
+            ("a CUT b", "a b"),
+            ("One.\n\nCUT two", "One.\n\ntwo"),
+            ("one CUT\n\nTwo.", "one\n\nTwo."),
+            ("a CUT CUT b", "a b"),
+            ("a (CUT) b", "a () b"),
+            (" CUT b", " b"),
+            ("a CUT ", "a "),
+            ("\u{3000}CUT\u{3000}b", "\u{3000}b"),
+            ("CUTCUT", ""),
+        ] {
+            let cuts = text.match_indices("CUT").map(|(at, _)| at..at + 3);
+            let cuts: Vec<Range<usize>> = cuts.collect();
+            assert_eq!(without(text, &cuts).as_deref(), Some(expected), "{text:?}");
+        }
+        assert_eq!(without("abcd", &[0..2, 1..3]).as_deref(), Some("d"));
+        assert_eq!(without("é", &[0..1, 1..3]), None);
+    }
+
+    #[test]
+    fn shards_are_called_like_their_inputs() {
+        let roots = ["in", "one.csv.gz"].map(PathBuf::from);
+        for (file, is_parquet, expected) in [
+            ("in/a/b.jsonl.gz", false, "a/b.jsonl.gz"),
+            ("in/c.json", false, "c.json"),
+            ("in/d.parquet", true, "d.parquet"),
+            ("in/d.parquet.zst", true, "d.parquet"),
+            ("one.csv.gz", false, "one.csv.jsonl.gz"),
+        ] {
+            assert_eq!(shard(Path::new(file), &roots, is_parquet), Path::new(expected));
+        }
+    }
+}

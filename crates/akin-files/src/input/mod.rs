@@ -1,0 +1,61 @@
+//! From paths on the command line to documents.
+//!
+//! `selection` finds files, `open` decompresses them, `detect` finds the format of each, and the
+//! reader of the format puts its records into a `sink`, where `columns` make documents of them.
+
+mod columns;
+mod detect;
+mod encoding;
+mod event;
+mod html;
+mod lines;
+mod list;
+mod members;
+mod open;
+mod options;
+#[cfg_attr(not(feature = "html"), path = "no_page.rs")]
+mod page;
+#[cfg(feature = "parquet")]
+mod pages;
+#[cfg(feature = "parquet")]
+mod parquet;
+mod read;
+mod screening;
+mod selection;
+mod sink;
+mod table;
+mod text;
+#[cfg(feature = "html")]
+mod tree;
+mod unpacked;
+mod values;
+mod warc;
+
+pub use columns::TextColumns;
+#[cfg(any(test, fuzzing, feature = "fuzzing"))]
+pub use detect::Format;
+pub use event::{Cancelled, Emit, Event, Item, Origin, Skip};
+pub use open::{is_parquet, open_file, read_text_file};
+pub use options::InputOptions;
+#[cfg(any(test, fuzzing, feature = "fuzzing"))]
+pub use options::{Extract, Reading};
+#[cfg(feature = "parquet")]
+pub use parquet::{guarded, open_parquet};
+pub use read::{read_documents, read_inputs};
+pub use screening::{OnInvalid, Screening, WordCounter};
+pub use selection::{Selection, refuse_stdin_twice, refuse_url};
+
+use clap::ValueEnum;
+
+use akin_core::scheme::Threshold;
+
+/// The name of a choice, on the command line as in the API.
+pub fn name_of(choice: &impl ValueEnum) -> String {
+    choice.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
+}
+
+/// Parses `--threshold`.
+pub fn threshold(text: &str) -> Result<Threshold, String> {
+    let value: f64 = text.parse().map_err(|_| format!("'{text}' is not a number"))?;
+    Threshold::new(value).map_err(|error| error.to_string())
+}

@@ -1,0 +1,154 @@
+//! Options of reading inputs.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use clap::{Args, ValueEnum};
+use encoding_rs::Encoding;
+
+use super::columns::TextColumns;
+use super::detect::Format;
+use super::encoding::encoding;
+use super::list::read_list;
+use super::screening::{OnInvalid, Screening};
+use super::selection::{Selection, refuse_url};
+use super::unpacked::UnpackedCopies;
+use crate::failure::Failure;
+use crate::feature::HTML;
+
+/// Options of reading inputs.
+#[derive(Args, Clone, Debug)]
+pub struct InputOptions {
+    /// Also read the files that this file lists, a path on each line; - is stdin
+    #[arg(long, value_name = "FILE")]
+    files_from: Option<PathBuf>,
+    /// The names in --files-from end with NUL, as `find -print0` writes them
+    #[arg(long, short = '0', requires = "files_from")]
+    null: bool,
+    /// The format of all inputs, instead of the format detected from their first bytes
+    #[arg(long, value_name = "FORMAT")]
+    format: Option<Format>,
+    /// The encoding of texts without a byte order mark: such as latin1 or gbk [default: UTF-8]
+    #[arg(long, value_name = "ENCODING", value_parser = encoding)]
+    encoding: Option<&'static Encoding>,
+    /// Which text of HTML pages is read
+    #[arg(long, value_name = "WHAT", default_value = "html")]
+    extract: Extract,
+    /// The column, or member of JSON, with the ids [default: id, or else file:number]
+    #[arg(long, value_name = "NAME")]
+    id_column: Option<String>,
+    /// The column, or member of JSON, with the texts [default: text]
+    #[arg(long, value_name = "NAME")]
+    text_column: Option<String>,
+    /// The columns, or members of JSON, that become metadata [default: all further columns]
+    #[arg(long, value_name = "NAME,NAME", value_delimiter = ',')]
+    metadata_columns: Option<Vec<String>>,
+    /// The member of a JSON object that has the documents in an array, such as data; or, with dots,
+    /// a nested member
+    #[arg(long, value_name = "NAME")]
+    records: Option<String>,
+    #[command(flatten)]
+    screening: Screening,
+    /// Read only the files with this extension in directories; may be given several times
+    #[arg(long, value_name = "EXTENSION")]
+    include: Vec<String>,
+}
+
+/// Which text of a page is read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum Extract {
+    /// The visible text, without navigation
+    #[default]
+    Html,
+    /// The main content, as in a browser's reader view
+    Main,
+}
+
+/// How files are read, for all inputs of a command.
+#[derive(Clone, Debug, Default)]
+pub struct Reading {
+    pub format: Option<Format>,
+    pub encoding: Option<&'static Encoding>,
+    pub extract: Extract,
+    pub columns: TextColumns,
+    /// The member of JSON objects with the array of documents.
+    pub records: Option<String>,
+    /// Copies of pipes, which can be read only once.
+    pub copies: HashMap<PathBuf, Arc<File>>,
+    /// Copies of compressed inputs, if the command reads them twice and the disk has room.
+    pub unpacked: Option<Arc<UnpackedCopies>>,
+}
+
+impl InputOptions {
+    /// The files at these paths and the files of the list.
+    ///
+    /// # Errors
+    /// The list cannot be read.
+    pub fn files(&self, mut paths: Vec<PathBuf>) -> Result<Vec<PathBuf>, Failure> {
+        paths.iter().try_for_each(|path| refuse_url(path))?;
+        if self.extract == Extract::Main {
+            HTML.require()?;
+        }
+        let Some(list) = &self.files_from else { return Ok(paths) };
+        if list.as_os_str() == "-" && paths.contains(list) {
+            return Err(Failure::new("stdin has either documents or a list of files, not both"));
+        }
+        paths.extend(read_list(list, self.null)?);
+        Ok(paths)
+    }
+
+    /// The rules for records that are not documents, and for empty and short documents.
+    pub fn screening(&self) -> Screening {
+        self.screening
+    }
+
+    /// # Errors
+    /// `--on-invalid keep`, which only dedup and decontaminate support.
+    pub fn refuse_keeping(&self) -> Result<(), Failure> {
+        if self.screening.on_invalid != OnInvalid::Keep {
+            return Ok(());
+        }
+        Err(Failure::with_hint(
+            "--on-invalid keep is only for dedup and decontaminate, which copy records",
+            "skip leaves out invalid records, and fail stops at them",
+        ))
+    }
+
+    /// The file of `--files-from`.
+    pub fn list(&self) -> Option<&Path> {
+        self.files_from.as_deref()
+    }
+
+    /// The selection of these files, of which only texts and ids are read.
+    ///
+    /// # Errors
+    /// A file does not exist.
+    pub fn texts_of(&self, paths: Vec<PathBuf>) -> Result<Selection, Failure> {
+        let mut selection = self.selection(paths);
+        selection.check_exists()?;
+        selection.reading.columns.further_are_ignored = true;
+        selection.reading.columns.prunes = true;
+        Ok(selection)
+    }
+
+    /// The selection of these files, which need not exist.
+    pub fn selection(&self, paths: Vec<PathBuf>) -> Selection {
+        let named = |name: &String| !name.is_empty();
+        let wanted = |names: &Vec<String>| names.iter().filter(|n| named(n)).cloned().collect();
+        let columns = TextColumns {
+            id: self.id_column.clone(),
+            text: self.text_column.clone(),
+            metadata: self.metadata_columns.as_ref().map(wanted),
+            further_are_ignored: false,
+            prunes: false,
+        };
+        let (format, encoding, extract) = (self.format, self.encoding, self.extract);
+        let records = self.records.clone();
+        let copies = HashMap::new();
+        let reading =
+            Reading { columns, copies, encoding, extract, format, records, unpacked: None };
+        Selection { paths, reading, extensions: self.include.clone() }
+    }
+}

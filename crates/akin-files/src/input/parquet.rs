@@ -1,0 +1,263 @@
+//! Reads the rows of Parquet files, with the needed columns only.
+
+use std::cell::Cell;
+use std::fs::File;
+use std::io::{self, BufRead, Read};
+use std::panic::{self, AssertUnwindSafe};
+use std::path::Path;
+use std::sync::Once;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use jiff::civil::Date;
+use jiff::{Span, Timestamp};
+use parquet::basic::ConvertedType;
+use parquet::errors::ParquetError;
+use parquet::file::reader::{FileReader, SerializedFileReader};
+use parquet::record::reader::TreeBuilder;
+use parquet::record::{Field, Row};
+use parquet::schema::types::{Type, TypePtr};
+use serde_json::value::to_raw_value;
+use serde_json::{Map, Value};
+
+use super::columns::{TextColumns, no_column};
+use super::event::{ITEM_BYTES_MAX, Stop};
+use super::members::{Member, below, text_member};
+use super::open::{PARQUET_MAGIC, RATIO_MAX, open_file, peeked};
+use super::pages::{PAGE_BYTES_MAX, largest_page};
+use super::sink::Sink;
+use crate::failure::Failure;
+
+/// The number of rows that are decoded at a time.
+const ROWS: usize = 64;
+/// The rows of every file may have this size.
+const ROWS_FREE_BYTES: u64 = 1 << 30;
+
+/// A file that can be read at any position: the file itself, or an unnamed copy of its decompressed
+/// content.
+pub fn seekable(path: Option<&Path>, mut unpacked: impl BufRead) -> io::Result<File> {
+    // A pipe cannot be opened twice.
+    if let Some(path) = path.filter(|path| path.is_file()) {
+        let mut file = File::open(path)?;
+        let mut start = [0; PARQUET_MAGIC.len()];
+        if file.read_exact(&mut start).is_ok() && start == *PARQUET_MAGIC {
+            return Ok(file);
+        }
+    }
+    let mut copy = tempfile::tempfile()?;
+    io::copy(&mut unpacked, &mut copy)?;
+    Ok(copy)
+}
+
+/// The file, unpacked; `None` if it is not Parquet.
+///
+/// # Errors
+/// It cannot be read.
+pub fn open_parquet(path: &Path) -> Result<Option<File>, Failure> {
+    let open = || {
+        let (start, reader) = peeked(open_file(path)?, PARQUET_MAGIC.len())?;
+        (start == PARQUET_MAGIC).then(|| seekable(Some(path), reader)).transpose()
+    };
+    open().map_err(|error| Failure::unreadable(path, error))
+}
+
+pub fn read(file: File, bytes_read: &AtomicU64, sink: &mut Sink<'_, '_>) -> Result<(), Stop> {
+    let pages = file.try_clone()?;
+    let mut size = RowsSize { of_file: file.metadata()?.len(), of_rows: 0 };
+    let reader = guarded(|| SerializedFileReader::new(file)).map_err(|e| failed(&e, None))?;
+    let schema = reader.metadata().file_metadata().schema();
+    check(sink.columns, schema)?;
+    let wanted = schema.get_fields().iter().filter(|field| sink.columns.wants(field.name()));
+    let projection = Type::group_type_builder(schema.name()).with_fields(wanted.cloned().collect());
+    let projection = projection.build().map_err(|error| failed(&error, None))?;
+    let descriptor = parquet::schema::types::SchemaDescriptor::new(projection.into());
+    let mut number = 0;
+    for group in 0..reader.num_row_groups() {
+        let at = |error: &ParquetError, number: u64| failed(error, Some(number + 1));
+        let rows = guarded(|| reader.get_row_group(group)).map_err(|e| at(&e, number))?;
+        let largest = largest_page(&pages, rows.metadata(), |name| sink.columns.wants(name));
+        let largest = largest.map_err(|reason| Stop::Failed { line: None, reason })?;
+        let tree = TreeBuilder::new().with_batch_size(rows_at_once(largest));
+        let iter = guarded(|| tree.as_iter(descriptor.clone().into(), &*rows));
+        let mut iter = iter.map_err(|error| at(&error, number))?;
+        while let Some(row) = guarded(|| iter.next().transpose()).map_err(|e| at(&e, number))? {
+            number += 1;
+            let bytes = put(&row, number, sink)?;
+            size.add(bytes, number)?;
+        }
+        bytes_read.fetch_add(rows.metadata().compressed_size() as u64, Ordering::Relaxed);
+    }
+    Ok(())
+}
+
+/// A value may be as long as its page, so fewer are decoded where pages are large.
+fn rows_at_once(largest_page: u64) -> usize {
+    let fitting = PAGE_BYTES_MAX.checked_div(largest_page).unwrap_or(u64::MAX);
+    usize::try_from(fitting).unwrap_or(usize::MAX).clamp(1, ROWS)
+}
+
+/// The size of a file and of its rows: a few bits can repeat a value many times.
+struct RowsSize {
+    of_file: u64,
+    of_rows: u64,
+}
+
+impl RowsSize {
+    fn add(&mut self, bytes: usize, number: u64) -> Result<(), Stop> {
+        self.of_rows += bytes as u64;
+        if self.of_rows <= ROWS_FREE_BYTES.max(self.of_file.saturating_mul(RATIO_MAX)) {
+            return Ok(());
+        }
+        Err(Stop::at(number, format!("its rows are more than {RATIO_MAX} times its size")))
+    }
+}
+
+thread_local! {
+    /// Whether the library is reading a file, which may be damaged.
+    static READS: Cell<bool> = const { Cell::new(false) };
+}
+
+/// The library panics over some kinds of damage. The panic becomes an error, and is not reported.
+pub fn guarded<T>(read: impl FnOnce() -> Result<T, ParquetError>) -> Result<T, ParquetError> {
+    static SILENCED: Once = Once::new();
+    SILENCED.call_once(|| {
+        let report = panic::take_hook();
+        panic::set_hook(Box::new(move |panic| {
+            if !READS.get() {
+                report(panic);
+            }
+        }));
+    });
+    let outer = READS.replace(true);
+    let read = panic::catch_unwind(AssertUnwindSafe(read));
+    READS.set(outer);
+    read.unwrap_or_else(|_| Err(ParquetError::General("the file is damaged".into())))
+}
+
+/// Returns the size of the row.
+fn put(row: &Row, number: u64, sink: &mut Sink<'_, '_>) -> Result<usize, Stop> {
+    let too_large = |sink: &mut Sink<'_, '_>, bytes| {
+        let reason = format!("the row is larger than {ITEM_BYTES_MAX} bytes");
+        sink.failed(Some(number), reason)?;
+        Ok(bytes)
+    };
+    // Checked before anything is copied.
+    let texts = row.get_column_iter().map(|(_, field)| match field {
+        Field::Str(text) => text.len(),
+        Field::Bytes(bytes) => bytes.len(),
+        _ => 0,
+    });
+    let bytes = texts.sum();
+    if bytes > ITEM_BYTES_MAX {
+        return too_large(sink, bytes);
+    }
+    let members = || row.get_column_iter().map(|(name, field)| member(name, field)).collect();
+    let members: Vec<Member<'_>> =
+        guarded(|| Ok(members())).map_err(|error| failed(&error, Some(number)))?;
+    let bytes = members.iter().map(|(name, value)| name.len() + value.get().len()).sum();
+    if bytes > ITEM_BYTES_MAX {
+        return too_large(sink, bytes);
+    }
+    sink.record(Some(number), &members)?;
+    Ok(bytes)
+}
+
+/// A file without the columns has no documents: a single error instead of an error for each row.
+fn check(columns: &TextColumns, schema: &Type) -> Result<(), Stop> {
+    if !schema.is_group() {
+        return Err(Stop::Failed { line: None, reason: "the file has no columns".into() });
+    }
+    let fields = schema.get_fields();
+    let names = fields.iter().map(|field| field.name());
+    let id = columns.id.as_deref().map(|id| (id, "--id-column"));
+    let metadata = columns.metadata.iter().flatten();
+    let wanted = [(columns.text_name(), "--text-column")].into_iter().chain(id);
+    let mut wanted = wanted.chain(metadata.map(|name| (name.as_str(), "--metadata-columns")));
+    match wanted.find(|(name, _)| !has_column(fields, name)) {
+        None => Ok(()),
+        Some((name, option)) => {
+            Err(Stop::Failed { line: None, reason: no_column(name, option, names) })
+        }
+    }
+}
+
+/// Whether a column has this name; or, for a name with dots, whether a nested column has it.
+fn has_column(fields: &[TypePtr], name: &str) -> bool {
+    let has = |field: &TypePtr| {
+        let inner = below(name, field.name()).filter(|_| field.is_group());
+        field.name() == name || inner.is_some_and(|inner| has_member(field, inner))
+    };
+    fields.iter().any(has)
+}
+
+/// A row of a list is an array, and arrays have no members. Which keys a map has differs from row
+/// to row.
+fn has_member(group: &Type, name: &str) -> bool {
+    match group.get_basic_info().converted_type() {
+        ConvertedType::LIST => false,
+        ConvertedType::MAP | ConvertedType::MAP_KEY_VALUE => true,
+        _ => has_column(group.get_fields(), name),
+    }
+}
+
+fn failed(error: &ParquetError, line: Option<u64>) -> Stop {
+    Stop::Failed { line, reason: error.to_string() }
+}
+
+fn member<'a>(name: &'a str, field: &Field) -> Member<'a> {
+    match field {
+        Field::Str(text) => text_member(name, text),
+        field => {
+            let json = to_raw_value(&json(field)).expect("a value always makes JSON");
+            (name.into(), std::borrow::Cow::Owned(json))
+        }
+    }
+}
+
+fn json(field: &Field) -> Value {
+    match field {
+        Field::Null => Value::Null,
+        Field::Bool(value) => (*value).into(),
+        Field::Byte(value) => (*value).into(),
+        Field::Short(value) => (*value).into(),
+        Field::Int(value) | Field::TimeMillis(value) => (*value).into(),
+        Field::Long(value) | Field::TimeMicros(value) => (*value).into(),
+        Field::UByte(value) => (*value).into(),
+        Field::UShort(value) => (*value).into(),
+        Field::UInt(value) => (*value).into(),
+        Field::ULong(value) => (*value).into(),
+        Field::Float16(value) => f32::from(*value).into(),
+        // The shortest digits of the float: 0.1 and not 0.10000000149011612.
+        Field::Float(value) => value.to_string().parse::<f64>().map_or(Value::Null, Value::from),
+        Field::Double(value) => (*value).into(),
+        Field::Str(text) => text.as_str().into(),
+        Field::Bytes(bytes) => String::from_utf8_lossy(bytes.data()).into(),
+        Field::Date(days) => Span::new()
+            .try_days(*days)
+            .and_then(|days| Date::constant(1970, 1, 1).checked_add(days))
+            .map_or(Value::Null, |date| date.to_string().into()),
+        Field::TimestampMillis(time) => time_text(Timestamp::from_millisecond(*time)),
+        Field::TimestampMicros(time) => time_text(Timestamp::from_microsecond(*time)),
+        Field::Group(row) => row
+            .get_column_iter()
+            .map(|(name, field)| (name.clone(), json(field)))
+            .collect::<Map<_, _>>()
+            .into(),
+        Field::ListInternal(list) => list.elements().iter().map(json).collect(),
+        Field::MapInternal(map) => {
+            let name = |field: &Field| match field {
+                Field::Str(text) => text.clone(),
+                field => field.to_string(),
+            };
+            map.entries()
+                .iter()
+                .map(|(key, value)| (name(key), json(value)))
+                .collect::<Map<_, _>>()
+                .into()
+        }
+        field @ Field::Decimal(_) => field.to_string().into(),
+    }
+}
+
+fn time_text(time: Result<Timestamp, jiff::Error>) -> Value {
+    time.map_or(Value::Null, |time| time.to_string().into())
+}

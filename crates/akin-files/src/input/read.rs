@@ -1,0 +1,194 @@
+//! From files to documents, in bounded memory.
+
+use std::fs::File;
+use std::io::{self, BufReader, Read};
+use std::ops::Range;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::columns::TextColumns;
+use super::detect::{Detected, Format, START_BYTES, chosen, detect};
+use super::encoding::decoded;
+use super::event::{Cancelled, Emit, Event, Origin, Skip, Stop};
+use super::open::{decompressed, peeked, source};
+use super::options::Reading;
+#[cfg(feature = "parquet")]
+use super::parquet;
+use super::selection::{Input, Selection};
+use super::sink::Sink;
+use super::warc::Pages;
+use super::{html, lines, table, text, values, warc};
+use crate::feature::HTML;
+#[cfg(not(feature = "parquet"))]
+use crate::feature::PARQUET;
+
+/// Reads every input of the selection. `bytes_read` counts the bytes before decompression.
+///
+/// # Errors
+/// `emit` failed.
+pub fn read_inputs(
+    selection: &Selection,
+    bytes_read: &AtomicU64,
+    emit: &mut Emit<'_>,
+) -> Result<(), Cancelled> {
+    for input in selection.inputs() {
+        match input {
+            Ok(input) => read_input(&input, &selection.reading, bytes_read, emit)?,
+            Err(unreadable) => {
+                let origin = Origin { file: unreadable.name.into(), line: None };
+                emit(Event::Failed { origin, reason: unreadable.reason, line: None })?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Reads documents as the API writes them, a line of JSON each.
+///
+/// # Errors
+/// `emit` failed.
+pub fn read_documents(
+    name: &str,
+    documents: impl Read,
+    bytes_read: &AtomicU64,
+    emit: &mut Emit<'_>,
+) -> Result<(), Cancelled> {
+    let columns = TextColumns { further_are_ignored: true, ..TextColumns::default() };
+    let file: Arc<str> = name.into();
+    let mut sink =
+        Sink { file: Arc::clone(&file), names_places: false, columns: &columns, emit: &mut *emit };
+    let reader = BufReader::new(CountingReader { inner: documents, bytes: bytes_read });
+    match lines::read(reader, &mut sink) {
+        Ok(()) => emit(Event::FileRead),
+        Err(stop) => stopped(stop, file, emit),
+    }
+}
+
+fn read_input(
+    input: &Input,
+    reading: &Reading,
+    bytes_read: &AtomicU64,
+    emit: &mut Emit<'_>,
+) -> Result<(), Cancelled> {
+    let file = Arc::clone(&input.name);
+    let mut sink = Sink {
+        file: Arc::clone(&file),
+        names_places: input.path.is_some(),
+        columns: &reading.columns,
+        emit: &mut *emit,
+    };
+    match read_file(input, reading, bytes_read, &mut sink) {
+        Ok(()) => emit(Event::FileRead),
+        Err(Stop::NotRead(reason)) if !input.is_named => {
+            emit(Event::Skipped { file, why: Skip::NotRead(reason) })
+        }
+        Err(stop) => stopped(stop, file, emit),
+    }
+}
+
+fn stopped(stop: Stop, file: Arc<str>, emit: &mut Emit<'_>) -> Result<(), Cancelled> {
+    let failed = |number, reason| {
+        let origin = Origin { file: file.clone(), line: number };
+        Event::Failed { origin, reason, line: None }
+    };
+    match stop {
+        Stop::Cancelled => Err(Cancelled),
+        Stop::Empty => emit(Event::Skipped { file, why: Skip::Empty }),
+        Stop::NotRead(reason) => emit(failed(None, reason)),
+        Stop::Failed { line, reason } => emit(failed(line, reason)),
+    }
+}
+
+fn read_file(
+    input: &Input,
+    reading: &Reading,
+    bytes_read: &AtomicU64,
+    sink: &mut Sink<'_, '_>,
+) -> Result<(), Stop> {
+    let path = input.path.as_deref().unwrap_or(Path::new("-"));
+    let unpacked = reading.unpacked.as_deref();
+    let from_copy = |file: &Arc<File>, bytes| FromCopy { file: Arc::clone(file), bytes };
+    let inner: Box<dyn Read> =
+        match (unpacked.and_then(|all| Some((all, all.range(path)?))), reading.copies.get(path)) {
+            (Some((all, bytes)), _) => Box::new(from_copy(&all.file, bytes)),
+            (None, Some(copy)) => Box::new(from_copy(copy, 0..u64::MAX)),
+            (None, None) => source(path)?,
+        };
+    let copy = unpacked.map(|all| (all, path));
+    let reader = decompressed(CountingReader { inner, bytes: bytes_read }, copy)?;
+    let (start, reader) = peeked(reader, START_BYTES)?;
+    if start.is_empty() {
+        return Err(Stop::Empty);
+    }
+    let encoding = reading.encoding;
+    let detected = match (reading.format, &reading.records) {
+        (Some(format), _) => chosen(format, &start),
+        (None, Some(_)) => Detected::As(Format::Json),
+        (None, None) => {
+            detect(&start, &input.name, &reading.columns, encoding).map_err(Stop::NotRead)?
+        }
+    };
+    let decoded = |reader| decoded(&start, reader, encoding);
+    match detected {
+        Detected::Table(separator) => table::read(decoded(reader), separator, sink),
+        Detected::As(Format::Text) if is_unmarked_stdin(input, reading) => {
+            Err(Stop::NotRead(NOT_A_FORMAT.into()))
+        }
+        Detected::As(Format::Text) => text::read(decoded(reader), sink),
+        Detected::As(Format::Json) => {
+            values::read(decoded(reader), reading.records.as_deref(), sink)
+        }
+        Detected::As(Format::Jsonl) => lines::read(decoded(reader), sink),
+        Detected::As(Format::Html) if !HTML.is_built_in => Err(Stop::NotRead(HTML.absent())),
+        Detected::As(Format::Html) => html::read(reader, encoding, reading.extract, sink),
+        Detected::As(Format::Warc) => {
+            warc::read(reader, Pages { encoding, extract: reading.extract }, sink)
+        }
+        #[cfg(not(feature = "parquet"))]
+        Detected::As(Format::Parquet) => Err(Stop::NotRead(PARQUET.absent())),
+        #[cfg(feature = "parquet")]
+        Detected::As(Format::Parquet) => {
+            parquet::read(parquet::seekable(input.path.as_deref(), reader)?, bytes_read, sink)
+        }
+        Detected::As(Format::Csv) => table::read(decoded(reader), b',', sink),
+        Detected::As(Format::Tsv) => table::read(decoded(reader), b'\t', sink),
+    }
+}
+
+const NOT_A_FORMAT: &str = "it is neither JSON nor a table with a column of texts; --text-column \
+                            names the column, and --format text reads it as a single text";
+
+fn is_unmarked_stdin(input: &Input, reading: &Reading) -> bool {
+    input.path.is_none() && reading.format.is_none()
+}
+
+/// Reads a part of a file, also while other readers read the file.
+struct FromCopy {
+    file: Arc<File>,
+    bytes: Range<u64>,
+}
+
+impl Read for FromCopy {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let most = (self.bytes.end - self.bytes.start).min(buffer.len() as u64) as usize;
+        let read = self.file.read_at(&mut buffer[..most], self.bytes.start)?;
+        self.bytes.start += read as u64;
+        Ok(read)
+    }
+}
+
+/// Counts the bytes that are read through it.
+struct CountingReader<'a, R> {
+    inner: R,
+    bytes: &'a AtomicU64,
+}
+
+impl<R: Read> Read for CountingReader<'_, R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.inner.read(buffer)?;
+        self.bytes.fetch_add(read as u64, Ordering::Relaxed);
+        Ok(read)
+    }
+}

@@ -1,0 +1,283 @@
+//! The documents that earlier runs kept, in a directory, so that later runs are compared with them.
+//!
+//! `rows`, `ids` and `elements` are files as [`RowWriter`] writes them, which only grow.
+//! `state.json` has the settings, and for each batch the lengths of the files at its end. A batch
+//! is in the state once its `state.json` was renamed into place; bytes beyond the last length are
+//! of a run that did not end.
+
+use std::fs::{self, File, TryLockError};
+use std::io::{self, BufReader, BufWriter, Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::documents::SortKey;
+use super::rows::{Ends, NAMES, RowEnd, RowFiles, RowWriter};
+use super::{Analyser, CollectionSettings, OfflineCorpus};
+use akin_core::join::Sets;
+use akin_core::scheme::Scheme;
+
+/// The version of the files.
+const FORMAT: u32 = 1;
+const DESCRIPTION: &str = "state.json";
+const PARTIAL: &str = "state.json.partial";
+const LOCK: &str = "lock";
+/// The files that a first run may leave if it does not end.
+const OWN_FILES: [&str; 5] = [NAMES[0], NAMES[1], NAMES[2], PARTIAL, LOCK];
+/// A batch takes some 130 bytes of it.
+const DESCRIPTION_BYTES_MAX: u64 = 1 << 28;
+const BUFFER_BYTES: usize = 1 << 20;
+
+/// Why a state cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum StateError {
+    #[error("another process uses the state {0}")]
+    InUse(PathBuf),
+    #[error("{0} is not empty, and has no state")]
+    NotAState(PathBuf),
+    #[error("the state {path} is damaged: {reason}")]
+    Damaged { path: PathBuf, reason: String },
+    /// The name of a setting, its value in the state, and the value of this run.
+    #[error("the state was made with {name} = {stored}, and this run has {given}")]
+    OtherSettings { name: String, stored: Value, given: Value },
+    #[error("the state {path}: {source}")]
+    Io { path: PathBuf, source: io::Error },
+}
+
+/// A state, locked against other processes.
+pub struct OfflineState {
+    directory: PathBuf,
+    _lock: File,
+    description: Description,
+    sketch_bytes: usize,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Description {
+    format: u32,
+    settings: Value,
+    batches: Vec<SavedBatch>,
+}
+
+/// The documents of a run, and the lengths of the files after it.
+#[derive(Clone, Serialize, Deserialize)]
+pub(super) struct SavedBatch {
+    /// Equal for runs with the same documents in the same order.
+    pub digest: String,
+    #[serde(flatten)]
+    pub ends: Ends,
+}
+
+/// The documents of a state, which come before the documents of a run.
+#[derive(Default)]
+pub(super) struct Saved {
+    pub ends: Ends,
+    pub files: Option<RowFiles<File>>,
+    pub batches: Vec<SavedBatch>,
+}
+
+impl OfflineState {
+    /// Opens a state, or begins a state in a directory that does not exist or is empty. `options`:
+    /// the options of the command that decide, with the settings, the result of a run.
+    ///
+    /// # Errors
+    /// [`StateError`]
+    pub fn open(
+        directory: &Path,
+        settings: &CollectionSettings,
+        options: Map<String, Value>,
+    ) -> Result<Self, StateError> {
+        let io_failed = |source| StateError::Io { path: directory.to_owned(), source };
+        let path = directory.join(DESCRIPTION);
+        let is_other = |entry: io::Result<fs::DirEntry>| {
+            entry.map_or(true, |entry| OWN_FILES.iter().all(|own| entry.file_name() != *own))
+        };
+        if !path.exists() && fs::read_dir(directory).is_ok_and(|mut all| all.any(is_other)) {
+            return Err(StateError::NotAState(directory.to_owned()));
+        }
+        let lock = lock(directory).map_err(|error| match error {
+            TryLockError::WouldBlock => StateError::InUse(directory.to_owned()),
+            TryLockError::Error(error) => io_failed(error),
+        })?;
+        let identity = settings.identity(&Scheme::new(&settings.scheme, &settings.sketch));
+        let mut all: Map<String, Value> =
+            serde_json::from_str(&identity).expect("an identity is an object");
+        all.extend(options);
+        let description = match path.exists() {
+            false => Description { format: FORMAT, settings: all.into(), batches: Vec::new() },
+            true => Description::read(&path, &all.into())?,
+        };
+        let sketch_bytes = Analyser::new(settings).sketch_bytes();
+        let directory = directory.to_owned();
+        let state = Self { directory, _lock: lock, description, sketch_bytes };
+        state.check_lengths()?;
+        Ok(state)
+    }
+
+    fn check_lengths(&self) -> Result<(), StateError> {
+        let (ends, sketch_bytes) = (self.ends(), self.sketch_bytes);
+        let Some(files) = self.files().map_err(|source| self.failed(source))? else {
+            return Ok(());
+        };
+        for (name, file) in NAMES.iter().zip(files.each()) {
+            let len = file.metadata().map_err(|source| self.failed(source))?.len();
+            let least = ends.bytes_of(name, sketch_bytes);
+            if len < least {
+                let reason = format!("{name} has {len} bytes, and had {least}");
+                return Err(StateError::Damaged { path: self.directory.clone(), reason });
+            }
+        }
+        Ok(())
+    }
+
+    fn failed(&self, source: io::Error) -> StateError {
+        StateError::Io { path: self.directory.clone(), source }
+    }
+
+    /// The number of documents.
+    pub fn documents(&self) -> u32 {
+        self.ends().documents
+    }
+
+    /// The number of the batch that a document is of, from 1.
+    pub fn batch_of(&self, number: u32) -> usize {
+        self.description.batches.partition_point(|batch| batch.ends.documents <= number) + 1
+    }
+
+    pub(super) fn saved(&self) -> io::Result<Saved> {
+        let batches = self.description.batches.clone();
+        Ok(Saved { ends: self.ends(), files: self.files()?, batches })
+    }
+
+    fn ends(&self) -> Ends {
+        self.description.batches.last().map_or(Ends::default(), |batch| batch.ends)
+    }
+
+    /// The files, to be read; `None` if the state is empty.
+    fn files(&self) -> io::Result<Option<RowFiles<File>>> {
+        let open = |name: &str| File::open(self.directory.join(name));
+        (!self.description.batches.is_empty()).then(|| RowFiles::of(open)).transpose()
+    }
+
+    /// Visits the documents in their order: place, fingerprint and number.
+    pub(super) fn visit(
+        &self,
+        mut visit: impl FnMut(SortKey<'_>, u64, u32) -> io::Result<()>,
+    ) -> io::Result<()> {
+        let Some(RowFiles { rows, ids, .. }) = self.files()? else { return Ok(()) };
+        let [mut rows, mut ids] =
+            [rows, ids].map(|file| BufReader::with_capacity(BUFFER_BYTES, file));
+        let mut id = Vec::new();
+        for number in 0..self.documents() {
+            let row = RowEnd::read(&mut rows, self.sketch_bytes)?;
+            id.resize(row.id_len.into(), 0);
+            ids.read_exact(&mut id)?;
+            let id = str::from_utf8(&id).map_err(io::Error::other)?;
+            let place = SortKey { is_new: false, rank: number.into(), id };
+            visit(place, row.fingerprint, number)?;
+        }
+        Ok(())
+    }
+
+    /// Adds the new documents that are kept as a batch, and returns its number. A batch that is in
+    /// the state already is not added again.
+    ///
+    /// # Errors
+    /// The disk is full; the state is then as it was.
+    pub fn add(
+        &mut self,
+        corpus: &mut OfflineCorpus,
+        is_kept: impl Fn(&OfflineCorpus, u32) -> bool,
+    ) -> io::Result<usize> {
+        if let Some(batch) = corpus.repeats {
+            return Ok(batch);
+        }
+        let files = RowFiles::of(|name| self.open_end(name))?;
+        let mut writer = RowWriter::new(files, self.ends(), self.sketch_bytes);
+        for number in corpus.first_new..corpus.documents.numbers() {
+            let Some(set) = corpus.documents.set_of(number) else { continue };
+            if is_kept(corpus, number) {
+                let id = corpus.id(number)?;
+                let elements = corpus.sets.set(set)?;
+                let sketch = corpus.sets.sketch(set)?;
+                writer.push(&id, Some((sketch, &elements, elements.fingerprint())))?;
+            }
+        }
+        let (ends, files) = writer.into_files()?;
+        files.each().into_iter().try_for_each(File::sync_data)?;
+        self.description.batches.push(SavedBatch { digest: corpus.digest.clone(), ends });
+        if let Err(error) = self.write_description() {
+            self.description.batches.pop();
+            return Err(error);
+        }
+        Ok(self.description.batches.len())
+    }
+
+    /// A file without the bytes of runs that did not end, positioned at its end.
+    fn open_end(&self, name: &str) -> io::Result<File> {
+        let path = self.directory.join(name);
+        let mut file = File::options().create(true).truncate(false).write(true).open(path)?;
+        file.set_len(self.ends().bytes_of(name, self.sketch_bytes))?;
+        file.seek(SeekFrom::End(0))?;
+        Ok(file)
+    }
+
+    fn write_description(&self) -> io::Result<()> {
+        let partial = self.directory.join(PARTIAL);
+        let mut file = BufWriter::new(File::create(&partial)?);
+        serde_json::to_writer(&mut file, &self.description)?;
+        file.into_inner().map_err(io::IntoInnerError::into_error)?.sync_all()?;
+        fs::rename(partial, self.directory.join(DESCRIPTION))?;
+        File::open(&self.directory)?.sync_all()
+    }
+}
+
+/// Makes the directory of a state and keeps other processes out of it while the file is open.
+fn lock(directory: &Path) -> Result<File, TryLockError> {
+    fs::create_dir_all(directory).map_err(TryLockError::Error)?;
+    let file = File::options().create(true).truncate(false).write(true).open(directory.join(LOCK));
+    let file = file.map_err(TryLockError::Error)?;
+    file.try_lock()?;
+    Ok(file)
+}
+
+fn read_small(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    File::open(path)?.take(bytes_max + 1).read_to_end(&mut bytes)?;
+    match bytes.len() as u64 > bytes_max {
+        true => Err(io::Error::other(format!("it has more than {bytes_max} bytes"))),
+        false => Ok(bytes),
+    }
+}
+
+impl Description {
+    fn read(path: &Path, settings: &Value) -> Result<Self, StateError> {
+        let damaged = |reason: String| StateError::Damaged { path: path.to_owned(), reason };
+        let bytes = read_small(path, DESCRIPTION_BYTES_MAX)
+            .map_err(|source| StateError::Io { path: path.to_owned(), source })?;
+        let read: Self =
+            serde_json::from_slice(&bytes).map_err(|error| damaged(error.to_string()))?;
+        if read.format != FORMAT {
+            return Err(damaged(format!("its format is {}, not {FORMAT}", read.format)));
+        }
+        let ascending = read.batches.is_sorted_by_key(|batch| batch.ends.documents);
+        match first_difference("", &read.settings, settings) {
+            _ if !ascending => Err(damaged("its batches are not in their order".to_owned())),
+            Some((name, stored, given)) => Err(StateError::OtherSettings { name, stored, given }),
+            None => Ok(read),
+        }
+    }
+}
+
+/// The name of the first setting with another value, and both values.
+fn first_difference(name: &str, stored: &Value, given: &Value) -> Option<(String, Value, Value)> {
+    let (Value::Object(of_stored), Value::Object(of_given)) = (stored, given) else {
+        return (stored != given).then(|| (name.to_owned(), stored.clone(), given.clone()));
+    };
+    let dot = if name.is_empty() { "" } else { "." };
+    of_stored.keys().chain(of_given.keys()).find_map(|key| {
+        let value = |of: &Map<String, Value>| of.get(key).cloned().unwrap_or_default();
+        first_difference(&format!("{name}{dot}{key}"), &value(of_stored), &value(of_given))
+    })
+}

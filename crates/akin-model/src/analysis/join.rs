@@ -1,0 +1,61 @@
+//! Joins with the scheme of a collection's settings.
+
+use super::{Analyser, Mode};
+use akin_core::join::{Join, JoinError, Keys, Progress, Scoring, Sets};
+use akin_core::scheme::{Scheme, Threshold};
+
+/// More than the rounding error of a division, so that no pair at the threshold is lost.
+const ROUNDING: f64 = 1e-9;
+
+impl Analyser {
+    /// Joins sets by the keys of the scheme, or by their elements.
+    pub fn join<S: Sets>(
+        &self,
+        sets: &mut S,
+        (mode, threshold): (Mode, Threshold),
+        progress: &Progress,
+    ) -> Result<Join<'_>, JoinError<S::Error>> {
+        let judged = (self.estimator, threshold);
+        let scoring = match mode {
+            _ if self.joins_by_elements(mode) => {
+                return Join::exact(judged, sets, progress);
+            }
+            Mode::Estimated => Scoring::Estimated,
+            Mode::Exact | Mode::Verified => Scoring::Verified,
+        };
+        let plan = self.joining.plan(threshold);
+        let value = |sketch: &[u8], table| self.joining.value(sketch, table);
+        let keys = Keys {
+            tables: plan.bands,
+            value,
+            agreeing_min: plan.agreeing_min,
+            crowds_from: self.resemblance_from(threshold),
+        };
+        Join::by_keys(keys, judged, scoring, sets, progress)
+    }
+
+    /// The resemblance of sets at the threshold. Of foreign signatures it is not the share of equal
+    /// values m / k: their sets have an element for each value, so they share m of 2k − m.
+    fn resemblance_from(&self, threshold: Threshold) -> Threshold {
+        let share = threshold.get();
+        match self.takes_signatures() {
+            true => Threshold::new(share / (2.0 - share) * (1.0 - ROUNDING)).unwrap_or(threshold),
+            false => threshold,
+        }
+    }
+
+    /// The chance that a pair at just the threshold is found.
+    pub fn expected_recall(&self, mode: Mode, threshold: Threshold) -> f64 {
+        let plan = self.joining.plan(threshold);
+        match mode {
+            _ if self.joins_by_elements(mode) => 1.0,
+            Mode::Estimated => plan.expected_recall_estimated,
+            Mode::Exact | Mode::Verified => plan.expected_recall,
+        }
+    }
+
+    /// Prefix schemes have no keys of sketches, so every mode joins by elements.
+    fn joins_by_elements(&self, mode: Mode) -> bool {
+        mode == Mode::Exact || matches!(self.scheme, Scheme::Prefix(_))
+    }
+}
