@@ -30,6 +30,12 @@ use crate::config::Settings;
 use crate::engine::{Collection, Collections, EngineError, Sample};
 use crate::http::{self, ServerSettings};
 
+/// Expired documents are never returned, also before they are removed.
+const EXPIRED_REMOVED_EVERY: Duration = Duration::from_secs(60);
+
+/// Documents of a periodic measurement of recall.
+const RECALL_SAMPLE: usize = 200;
+
 /// The collections' directory within the data directory.
 const COLLECTIONS: &str = "collections";
 
@@ -121,16 +127,13 @@ async fn work(settings: Settings, state: http::AppState) -> Result<Infallible, A
     let metrics = state.metrics.clone();
     let every = Duration::from_secs(settings.storage.snapshot_interval_s);
     let operations = settings.storage.snapshot_operations;
-    let expiry_every = Duration::from_secs(settings.storage.expiry_interval_s);
     let measured_every = Duration::from_secs(settings.storage.recall_interval_s);
-    let sample = settings.storage.recall_sample;
-    let measure_recall = |collection| measure_recall(collection, sample);
     let collections = open(settings, &state).await?;
     let collections = state.collections.get_or_init(|| collections);
     tokio::select! {
         never = for_each(collections, every, snapshots::take) => match never {},
         never = snapshots::take_due(collections, operations) => match never {},
-        never = for_each(collections, expiry_every, expiry::remove_expired) => match never {},
+        never = for_each(collections, EXPIRED_REMOVED_EVERY, expiry::remove_expired) => match never {},
         never = for_each(collections, measured_every, measure_recall) => match never {},
         never = clusters::update(collections) => match never {},
         never = keep_metrics(metrics) => match never {},
@@ -180,9 +183,9 @@ async fn for_each<W: Future<Output = ()>>(
     }
 }
 
-async fn measure_recall(collection: Arc<Collection>, sample: usize) {
+async fn measure_recall(collection: Arc<Collection>) {
     let name = collection.name();
-    match collection.measure_recall(Sample::Exactly(sample), None, None).await {
+    match collection.measure_recall(Sample::Exactly(RECALL_SAMPLE), None, None).await {
         Ok(recall) => tracing::info!(
             collection = %name,
             recall = recall.all.recall(),
@@ -256,9 +259,8 @@ mod tests {
             }
         };
         let every = Duration::from_millis(1);
-        let measure = |collection| measure_recall(collection, 10);
         tokio::select! {
-            never = for_each(&collections, every, measure) => match never {},
+            never = for_each(&collections, every, measure_recall) => match never {},
             recall = measured => assert_eq!(recall.all.recall(), Some(1.0)),
             () = tokio::time::sleep(Duration::from_secs(60)) => panic!("nothing was measured"),
         }

@@ -105,7 +105,7 @@ async fn foreign_and_old_positions_are_gone() {
 
 #[tokio::test]
 async fn changes_are_kept_as_long_as_the_setting_says() {
-    let few = StorageSettings { changes_kept: 3, snapshots_kept: 1, ..StorageSettings::default() };
+    let few = StorageSettings { changes_kept: 3, ..StorageSettings::default() };
     for (settings, is_gone) in [(few, true), (StorageSettings::default(), false)] {
         let app = App::with_storage(settings).await;
         let (_, start) = changes(&app, "").await;

@@ -49,7 +49,7 @@ pub struct SnapshotReply {
 
 impl Bounded for StatusReply {}
 impl Bounded for ReadinessReply {}
-/// `snapshots_kept` bounds it.
+/// Two snapshots are kept, and one is being written.
 impl Bounded for SnapshotsReply {}
 /// `collections_max` bounds it.
 impl Bounded for CollectionsReply {}

@@ -29,7 +29,7 @@ fn read_snapshot(bytes: &[u8]) {
     let Ok(OpenedSnapshot::Sound(reader)) = SnapshotReader::open(file.path()) else { return };
     let Ok(records) = records(&reader) else { return };
     let dir = TempDir::new().expect("a temporary directory can be made");
-    let snapshots = Snapshots::open(dir.path().to_owned(), 1).expect("it can be opened");
+    let snapshots = Snapshots::open(dir.path().to_owned()).expect("it can be opened");
     let mut writer = snapshots.begin(reader.header()).expect("the header can be written");
     visit(&reader, |record| writer.write(&record).expect("what was read can be written"))
         .expect("it was read before");

@@ -161,7 +161,7 @@ pub use row::SketchRow;
 pub use schema::stored_identity;
 pub use sets::{SetRow, Visited};
 pub use settings::{StorageSettings, Sync};
-pub use snapshot::Snapshots;
+pub use snapshot::{SNAPSHOTS_KEPT, Snapshots};
 pub use snapshot_file::{SnapshotEntry, SnapshotHeader, SnapshotListing, SnapshotRecord};
 pub use snapshot_reader::SnapshotReader;
 pub use snapshot_writer::SnapshotWriter;

@@ -9,6 +9,9 @@ use super::snapshot_reader::{self, OpenedSnapshot, SnapshotReader};
 use super::{SnapshotWriter, StorageError, directory};
 use crate::stored::SnapshotInfo;
 
+/// The newest, and the snapshot before it, in case the newest cannot be read.
+pub const SNAPSHOTS_KEPT: usize = 2;
+
 const EXTENSION: &str = "snapshot";
 
 /// The extension of an unfinished file.
@@ -18,14 +21,13 @@ const PARTIAL: &str = "partial";
 #[derive(Clone, Debug)]
 pub struct Snapshots {
     dir: PathBuf,
-    kept: usize,
 }
 
 impl Snapshots {
     /// Creates the directory if it does not exist, and removes unfinished snapshots.
-    pub(super) fn open(dir: PathBuf, kept: usize) -> Result<Self, StorageError> {
+    pub(super) fn open(dir: PathBuf) -> Result<Self, StorageError> {
         directory::make(&dir)?;
-        let snapshots = Self { dir, kept };
+        let snapshots = Self { dir };
         for path in snapshots.partial_files() {
             fs::remove_file(&path).map_err(StorageError::io(&path))?;
         }
@@ -34,7 +36,7 @@ impl Snapshots {
 
     /// The snapshots of a directory that is only read, and may not exist.
     pub(super) fn unopened(dir: PathBuf) -> Self {
-        Self { dir, kept: 0 }
+        Self { dir }
     }
 
     pub(super) fn partial_files(&self) -> Vec<PathBuf> {
@@ -104,7 +106,7 @@ impl Snapshots {
     }
 
     pub(super) fn remove_old(&self) -> Result<(), StorageError> {
-        for sequence in self.sequences()?.into_iter().skip(self.kept) {
+        for sequence in self.sequences()?.into_iter().skip(SNAPSHOTS_KEPT) {
             let path = self.path(sequence);
             fs::remove_file(&path).map_err(StorageError::io(&path))?;
         }

@@ -43,7 +43,7 @@ impl PreparedStore {
         let connection = writer.open(&settings, identity)?;
         let dir = files.dir();
         directory::sync(dir)?;
-        let snapshots = Snapshots::open(dir.join("snapshots"), settings.snapshots_kept as usize)?;
+        let snapshots = Snapshots::open(dir.join("snapshots"))?;
         Store::start(lock, files, connection, snapshots, &settings, shingler)
     }
 }

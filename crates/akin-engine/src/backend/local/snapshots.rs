@@ -11,8 +11,8 @@ use super::memory_state::MemoryState;
 use crate::backend::{BackendError, SnapshotWriting};
 use crate::document::Ordinal;
 use crate::storage::{
-    SnapshotEntry, SnapshotHeader, SnapshotListing, SnapshotRecord, SnapshotWriter, Snapshots,
-    StorageError,
+    SNAPSHOTS_KEPT, SnapshotEntry, SnapshotHeader, SnapshotListing, SnapshotRecord, SnapshotWriter,
+    Snapshots, StorageError,
 };
 use crate::stored::SnapshotInfo;
 
@@ -81,7 +81,7 @@ impl Local {
     /// Trims the log up to the oldest snapshot, so that a start can skip a broken newer snapshot.
     /// Until there are as many snapshots as are kept, the whole log stays.
     async fn trim_log(&self, kept: &[SnapshotInfo]) -> Result<(), BackendError> {
-        if kept.len() >= self.settings.store.snapshots_kept as usize {
+        if kept.len() >= SNAPSHOTS_KEPT {
             let oldest = kept.iter().map(|snapshot| snapshot.sequence).min().unwrap_or(0);
             self.store.trim_log(self.trimmed_up_to(oldest)).await?;
         }

@@ -17,7 +17,7 @@ fn open_with_pages(home: &Home, pages: u32) -> Store {
 
 fn start(home: &Home, files: Files, connection: Connection) -> Store {
     let lock = directory::lock(home.path()).unwrap();
-    let snapshots = Snapshots::open(home.path().join("snapshots"), 2).unwrap();
+    let snapshots = Snapshots::open(home.path().join("snapshots")).unwrap();
     Store::start(lock, files, connection, snapshots, &home.settings, shingler()).unwrap()
 }
 
