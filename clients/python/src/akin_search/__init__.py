@@ -5,21 +5,31 @@
     client.query("The night bus will stop at the old fish market, not at the pier.", threshold=0.5)
 
 `Server` starts a server on a free port. `AsyncClient` is the same for asyncio, and
-`akin_search.datasketch` takes the place of datasketch's `MinHash` and `MinHashLSH`.
+`akin_search.datasketch` takes the place of datasketch's `MinHash` and `MinHashLSH`. `dedup` and
+`decontaminate` take tables, datasets and files, and need no server.
 """
 
 from . import types
 from ._bulk import BulkResult, FailedLine, Progress
 from .client import AsyncClient, Client
-from .errors import AkinError, ConnectionFailed, IncompleteWarning, ProblemError, ServerFailed
+from .errors import (
+    AkinError,
+    CommandFailed,
+    ConnectionFailed,
+    IncompleteWarning,
+    ProblemError,
+    ServerFailed,
+)
 from .rows import documents
 from .server import Server
+from .tables import decontaminate, dedup
 
 __all__ = [
     "AkinError",
     "AsyncClient",
     "BulkResult",
     "Client",
+    "CommandFailed",
     "ConnectionFailed",
     "FailedLine",
     "IncompleteWarning",
@@ -27,6 +37,8 @@ __all__ = [
     "Progress",
     "Server",
     "ServerFailed",
+    "decontaminate",
+    "dedup",
     "documents",
     "types",
 ]

@@ -20,6 +20,10 @@ class ServerFailed(AkinError):
     """`Server` did not start: the command is not installed, or it ended with an error."""
 
 
+class CommandFailed(AkinError):
+    """A command of akin ended with an error, or is not installed."""
+
+
 class IncompleteWarning(UserWarning):
     """Some documents were not compared with all candidates, so results may be missing.
 

@@ -5,13 +5,13 @@ import json
 import os
 import shutil
 import subprocess
-import sysconfig
 import tempfile
 import threading
 from collections import deque
 from pathlib import Path
 from typing import Any, Deque, Dict, Iterator, List, Mapping, Optional, Union
 
+from ._command import program
 from .client import Client
 from .errors import ServerFailed
 
@@ -46,7 +46,7 @@ class Server:
         self._log: Deque[str] = deque(maxlen=_LOG_LINES)
         self._process: Optional["subprocess.Popen[str]"] = None
         try:
-            arguments = [os.fspath(command) if command is not None else _installed(), "serve"]
+            arguments = [program(command, ServerFailed), "serve"]
             arguments += ["--listen", "127.0.0.1:0", "--data-dir", str(self.directory)]
             self._process = process = _start(arguments, settings or {})
             atexit.register(self.close)
@@ -95,17 +95,6 @@ class Server:
         for line in process.stderr:
             self._log.append(line)
             yield line
-
-
-def _installed() -> str:
-    beside = shutil.which("akin", path=sysconfig.get_path("scripts"))
-    command = beside or shutil.which("akin")
-    if command is None:
-        raise ServerFailed(
-            "the command akin is not installed: this platform's package has the client alone. "
-            "Install akin as docs/install.md says, or name the program: Server(command=…)"
-        )
-    return command
 
 
 def _start(arguments: List[str], settings: Mapping[str, object]) -> "subprocess.Popen[str]":

@@ -1,0 +1,174 @@
+"""`akin dedup` and `akin decontaminate` for tables and datasets in Python, without a server.
+
+A table is written as Parquet, with the columns that the command reads and a number for each row.
+The rows of the result are taken from the table itself, so their other columns stay as they are.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import tempfile
+from pathlib import Path
+from typing import Any, Dict, Iterator, List, Mapping, Optional, TypeVar, Union, cast
+
+from ._command import program
+from ._parquet import ROW, Table
+from .errors import CommandFailed
+
+T = TypeVar("T")
+AnyPath = Union[str, "os.PathLike[str]"]
+
+Columns = Dict[str, List[Any]]
+
+KEEP_RULES = frozenset({"first", "id", "longest", "newest"})
+KEEP_NEWEST = ("date", "timestamp", "updated_at", "created_at", "published", "time")
+
+
+def dedup(
+    source: T,
+    *,
+    text: str = "text",
+    id: Optional[str] = None,
+    annotate: bool = False,
+    output: Optional[AnyPath] = None,
+    command: Optional[AnyPath] = None,
+    **options: Any,
+) -> T:
+    """A table without its near-duplicates: the first row of each cluster is kept.
+
+    The source is a pandas or Polars `DataFrame`, a pyarrow `Table`, or a `Dataset` of `datasets`,
+    and so is the result; or it is the path of a file or directory, and the result is `output`.
+    `text` and `id` name columns; without `id`, rows are named by their numbers from 0. With
+    `annotate` all rows are kept, with the further columns of `akin dedup --annotate`.
+
+    `options` are those of `akin dedup`: `threshold=0.9`, `keep="longest"`, `mode="exact"`,
+    `drop_empty=True`, `spans=50`. `command` is the program, by default the `akin` that was
+    installed with this package, or else that of `PATH`. `CommandFailed` has its message.
+    """
+    akin = _Akin(command, "dedup", {"text_column": text, **options})
+    if isinstance(source, (str, os.PathLike)):
+        return akin.write(source, output, id_column=id, annotate=annotate)
+    table = Table(source)
+    keep = options.get("keep", "first")
+    dates = [name for name in KEEP_NEWEST if keep == "newest" and name in table.names]
+    columns = [text, *([id] if id else []), *dates, *([] if keep in KEEP_RULES else [keep])]
+    akin.options["id_column"] = id or ROW
+    with tempfile.TemporaryDirectory(prefix="akin-") as directory:
+        given = table.write(Path(directory, "given.parquet"), columns)
+        if annotate:
+            written = akin.write(given, Path(directory, "all.jsonl"), annotate=True)
+            return table.annotated(_clusters(_lines(written), has_ids=id is not None))
+        written = akin.write(given, Path(directory, "kept.parquet"))
+        return table.kept(written, text if "spans" in options else None)
+
+
+def decontaminate(
+    source: T,
+    against: Any,
+    *,
+    text: str = "text",
+    against_text: Optional[str] = None,
+    against_id: Optional[str] = None,
+    annotate: bool = False,
+    output: Optional[AnyPath] = None,
+    command: Optional[AnyPath] = None,
+    **options: Any,
+) -> T:
+    """A table of training texts without those that repeat words of an evaluation set.
+
+    The source and the result are those of `dedup`. `against` is a table, a path, or a list of
+    paths; its columns are `against_text`, by default that of `text`, and `against_id`, by default
+    `id` of files and the numbers of rows of tables. With `annotate` all rows are kept, with the
+    further columns `share`, `longest` and `evaluation` of the report.
+
+    `options` are those of `akin decontaminate`: `words=13`, `threshold=0.2`, `action="cut"`.
+    """
+    akin = _Akin(command, "decontaminate", {"text_column": text, **options})
+    akin.options["against_text_column"] = against_text = against_text or text
+    with tempfile.TemporaryDirectory(prefix="akin-") as directory:
+        if not isinstance(against, (str, os.PathLike, list)):
+            columns = [against_text, *([against_id] if against_id else [])]
+            against = Table(against).write(Path(directory, "against.parquet"), columns)
+            against_id = against_id or ROW
+        akin.options.update(against=against, against_id_column=against_id or "id")
+        if isinstance(source, (str, os.PathLike)):
+            return akin.write(source, output)
+        table = Table(source)
+        akin.options["id_column"] = ROW
+        given = table.write(Path(directory, "given.parquet"), [text])
+        if annotate:
+            report = Path(directory, "report.jsonl")
+            akin.run(given, action="report", report=report)
+            return table.annotated(_contamination(_lines(report), table.rows))
+        written = akin.write(given, Path(directory, "kept.parquet"))
+        return table.kept(written, text if options.get("action") == "cut" else None)
+
+
+class _Akin:
+    """A command of akin, by default the program of this package."""
+
+    def __init__(self, command: Optional[AnyPath], name: str, options: Dict[str, Any]) -> None:
+        self._start = [program(command, CommandFailed), name, "--quiet"]
+        self.options = options
+
+    def run(self, source: AnyPath, **more: Any) -> None:
+        arguments = [*self._start, *_flags({**self.options, **more}), os.fspath(source)]
+        try:
+            done = subprocess.run(
+                arguments, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, encoding="utf-8"
+            )
+        except OSError as error:
+            raise CommandFailed(f"cannot run {arguments[0]}: {error}") from error
+        if done.returncode != 0:
+            raise CommandFailed(_message(done.stderr))
+
+    def write(self, source: T, output: Optional[AnyPath], **more: Any) -> T:
+        """Writes the result of a file to another file, and returns its path."""
+        if output is None:
+            raise TypeError("a path as the source needs `output`, the path of the result")
+        self.run(cast(AnyPath, source), output=output, **more)
+        return type(source)(output)  # type: ignore[call-arg]
+
+
+def _flags(options: Mapping[str, Any]) -> Iterator[str]:
+    for name, value in options.items():
+        flag = "--" + name.replace("_", "-")
+        for one in value if isinstance(value, (list, tuple)) else [value]:
+            if one is True:
+                yield flag
+            elif one is not None and one is not False:
+                yield f"{flag}={one}"
+
+
+def _message(log: str) -> str:
+    hint = "; the wheel of a release reads Parquet (docs/install.md)"
+    return log.strip() + (hint if "built without Parquet" in log else "")
+
+
+def _lines(path: Path) -> List[Any]:
+    with path.open("rb") as lines:
+        return [json.loads(line) for line in lines]
+
+
+def _clusters(lines: List[Any], has_ids: bool) -> Columns:
+    """Of lines of `akin dedup --annotate`."""
+    kept = [line["representative"] for line in lines]
+    return {
+        ROW: [line["metadata"][ROW] if has_ids else int(line["id"]) for line in lines],
+        "cluster": [line["cluster"] for line in lines],
+        "representative": kept if has_ids else [int(id) for id in kept],
+    }
+
+
+def _contamination(lines: List[Any], rows: int) -> Columns:
+    """Of lines of the report of `akin decontaminate`."""
+    found = {int(line["id"]): line for line in lines if "id" in line}
+    lines = [found.get(row, {"share": 0.0, "longest": 0, "evaluation": []}) for row in range(rows)]
+    return {
+        ROW: list(range(rows)),
+        "share": [line["share"] for line in lines],
+        "longest": [line["longest"] for line in lines],
+        "evaluation": [[other["id"] for other in line["evaluation"]] for line in lines],
+    }
