@@ -24,7 +24,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use akin::backend::SetCache;
+use akin::backend::{LocalCollection, SetCache};
 use akin::document::{Content, Document, DocumentId};
 use akin::engine::{AddOptions, CollectionSettings, Engine, Lookup, Mode, Opening, Probe};
 use akin::storage::{StorageSettings, Sync};
@@ -167,8 +167,10 @@ impl Times {
 async fn measure(name: &str, texts: Vec<String>) -> Figures {
     let dir = tempfile::tempdir().expect("a directory");
     let storage = StorageSettings { sync: Sync::Interval, ..StorageSettings::default() };
-    let opening = Opening { storage, sets: SetCache::new(256 << 20), ..Opening::default() };
-    let engine = Engine::open(dir.path(), CollectionSettings::default(), opening);
+    let opening = Opening { sets: SetCache::new(256 << 20), ..Opening::default() };
+    let settings = CollectionSettings::default();
+    let stored = LocalCollection::new(dir.path().to_owned(), settings, storage);
+    let engine = Engine::open(&stored, &opening);
     let engine = engine.expect("a collection");
     let documents = texts.len();
     let insert = Times::of(add_all(&engine, texts).await);

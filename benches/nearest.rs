@@ -12,6 +12,7 @@ mod numbers;
 use std::collections::HashSet;
 use std::time::Instant;
 
+use akin::backend::LocalCollection;
 use akin::document::{Content, Document, DocumentId};
 use akin::engine::{
     AddOptions, Analyser, CollectionSettings, Engine, FoundBy, Lookup, Mode, Opening, Probe,
@@ -42,7 +43,9 @@ fn main() {
     let mut settings = CollectionSettings::default();
     settings.sketch.seed = Some(0);
     let analyser = Analyser::new(&settings);
-    let engine = Engine::open(dir.path(), settings, Opening::default()).expect("an engine");
+    let storage = akin::storage::StorageSettings::default();
+    let stored = LocalCollection::new(dir.path().to_owned(), settings, storage);
+    let engine = Engine::open(&stored, &Opening::default()).expect("an engine");
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
     let mut texts = Texts { numbers: Numbers(1), original: Vec::new(), edits: Vec::new() };
     let mut sets = Vec::with_capacity(documents);

@@ -25,9 +25,10 @@ use tokio::sync::oneshot;
 use tokio::task::spawn_blocking;
 use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at};
 
+use crate::backend::{CollectionStore, LocalCollections};
 use crate::background;
 use crate::config::Settings;
-use crate::engine::{Collection, Collections, EngineError, Sample};
+use crate::engine::{Collection, Collections, EngineError, Progress, Sample};
 use crate::http::{self, ServerSettings};
 
 /// Expired documents are never returned, also before they are removed.
@@ -137,18 +138,17 @@ async fn work(settings: Settings, state: http::AppState) -> Result<Infallible, A
         never = for_each(collections, measured_every, measure_recall) => match never {},
         never = clusters::update(collections) => match never {},
         never = keep_metrics(metrics) => match never {},
+        never = collections.follow() => match never {},
         reason = collections.failed() => Err(AppError::OutOfService { reason }),
     }
 }
 
 async fn open(settings: Settings, state: &http::AppState) -> Result<Arc<Collections>, AppError> {
-    let progress = Arc::clone(&state.progress);
+    let of_all = settings.of_collections(Progress::clone(&state.progress));
     let dir = settings.storage.data_dir.clone();
     tracing::info!(data_dir = %dir.display(), "opening");
     let opened = spawn_blocking(move || {
-        let root = collections_dir(&settings.storage.data_dir);
-        let of_all = settings.of_collections();
-        Collections::open(&root, settings.collection, of_all, &progress)
+        Collections::open(collection_store(&settings), &settings.collection, of_all)
     });
     let opened = opened.await.unwrap_or_else(|_| {
         Err(EngineError::Store { reason: "opening it panicked, see the log".into() })
@@ -156,6 +156,12 @@ async fn open(settings: Settings, state: &http::AppState) -> Result<Arc<Collecti
     let collections = opened.map_err(|source| AppError::Open { dir, source })?;
     tracing::info!(collections = collections.list().len(), "ready");
     Ok(Arc::new(collections))
+}
+
+/// Where the collections are kept.
+fn collection_store(settings: &Settings) -> Arc<dyn CollectionStore> {
+    let storage = &settings.storage;
+    Arc::new(LocalCollections::new(collections_dir(&storage.data_dir), storage.store.clone()))
 }
 
 /// Ticks of a period. Never returns for a period of zero.
@@ -219,20 +225,18 @@ mod tests {
     use super::*;
     use crate::document::{Content, Document, DocumentId};
     use crate::engine::{
-        AddOptions, Clock, CollectionSettings, CollectionsSettings, LimitSettings, Progress,
+        AddOptions, CollectionSettings, CollectionsSettings, LimitSettings, Opening,
     };
     use crate::storage::StorageSettings;
 
     pub(super) fn open(dir: &Path) -> Collections {
         let of_all = CollectionsSettings {
-            store: StorageSettings::default(),
-            sets_cache_bytes: 1 << 20,
             collections_max: 1,
             limits_max: LimitSettings::default(),
-            clock: Clock::system(),
+            opening: Opening::default(),
         };
-        let default = CollectionSettings::default();
-        Collections::open(dir, default, of_all, &Progress::default()).unwrap()
+        let store = LocalCollections::new(dir.to_owned(), StorageSettings::default());
+        Collections::open(Arc::new(store), &CollectionSettings::default(), of_all).unwrap()
     }
 
     pub(super) async fn add(collection: &Collection, id: &str) {

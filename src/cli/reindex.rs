@@ -94,9 +94,9 @@ fn by_server(
 fn offline(arguments: Arguments) -> Result<u64, Failure> {
     let settings = arguments.config.settings(flags(None, arguments.data_dir))?;
     let meter = Meter::new(arguments.quiet, "reindexing", Quantity::Things("documents"), 0);
-    let of_all = settings.of_collections();
     let root = app::collections_dir(&settings.storage.data_dir);
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_time().build()?;
-    let rebuilt = rebuild_default(&root, settings.collection, &of_all, |more| meter.add(more));
+    let storage = settings.storage.store;
+    let rebuilt = rebuild_default(&root, settings.collection, &storage, |more| meter.add(more));
     runtime.block_on(rebuilt).map_err(of_engine)
 }

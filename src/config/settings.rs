@@ -5,7 +5,8 @@ use tracing_subscriber::filter::Targets;
 use utoipa::ToSchema;
 
 use super::DEFAULT_TOML;
-use crate::engine::{Clock, CollectionSettings, CollectionsSettings};
+use crate::backend::SetCache;
+use crate::engine::{Clock, CollectionSettings, CollectionsSettings, Opening, Progress};
 use crate::http::{LoggedRequests, ServerSettings, key_file};
 use crate::storage::StorageSettings;
 
@@ -79,15 +80,14 @@ impl Settings {
         self.server.keys_file.clone().unwrap_or_else(default)
     }
 
-    /// The settings for all collections, as if they were in the data directory.
+    /// The settings for all collections, which count the progress of their opening.
     #[must_use]
-    pub fn of_collections(&self) -> CollectionsSettings {
+    pub fn of_collections(&self, progress: Progress) -> CollectionsSettings {
+        let sets = SetCache::new(self.storage.sets_cache_bytes);
         CollectionsSettings {
-            store: self.storage.store.clone(),
-            sets_cache_bytes: self.storage.sets_cache_bytes,
             collections_max: self.storage.collections_max,
             limits_max: self.collection.limits.times(self.storage.limits_factor_max),
-            clock: Clock::system(),
+            opening: Opening { sets, progress, clock: Clock::system() },
         }
     }
 

@@ -31,7 +31,7 @@ mod shingles;
 
 use std::path::Path;
 
-use akin::backend::SetCache;
+use akin::backend::{LocalCollection, SetCache};
 use akin::document::{Content, Document, DocumentId};
 use akin::engine::{
     AddOptions, Added, Clock, CollectionSettings, Engine, EngineError, Lookup, Mode, Opening, Probe,
@@ -67,9 +67,8 @@ fn open_with(
     cache_bytes: u64,
     clock: Clock,
 ) -> Result<Engine, EngineError> {
-    let (storage, sets) = (storage.clone(), SetCache::new(cache_bytes));
-    let opening = Opening { storage, sets, clock, ..Opening::default() };
-    Engine::open(dir, settings, opening)
+    let opening = Opening { sets: SetCache::new(cache_bytes), clock, ..Opening::default() };
+    Engine::open(&LocalCollection::new(dir.to_owned(), settings, storage.clone()), &opening)
 }
 
 fn id(id: &str) -> DocumentId {

@@ -4,9 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use akin::document::{Document, Metadata};
-use akin::engine::{
-    Clock, CollectionSettings, Engine, Lookup, Mode, Opening, Probe, RecoverySource,
-};
+use akin::engine::{Clock, CollectionSettings, Engine, Lookup, Mode, Probe, RecoverySource};
 use akin::storage::{StorageSettings, Sync};
 use akin_core::text::Normalize;
 use futures_util::FutureExt;
@@ -161,8 +159,8 @@ async fn a_snapshot_is_not_finished_before_the_store_is_synced() {
         sync_interval_ms: 3_600_000,
         ..StorageSettings::default()
     };
-    let opening = Opening { storage, ..Opening::default() };
-    let engine = Engine::open(dir.path(), CollectionSettings::default(), opening).unwrap();
+    let settings = CollectionSettings::default();
+    let engine = open_with(dir.path(), settings, &storage, CACHE_BYTES, Clock::system()).unwrap();
     add(&engine, text("a", "one two three four")).await;
     // SQLite goes on with the file that it has open; a sync notices that it is gone.
     fs::remove_file(dir.path().join("store.sqlite-wal")).unwrap();

@@ -5,6 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use akin::backend::LocalCollection;
 use akin::document::{Content, Document, DocumentId, Metadata};
 use akin::engine::{
     AddOptions, CollectionSettings, Engine, EngineError, Lookup, Opening, Order, Probe,
@@ -40,8 +41,8 @@ fn is_removed(number: u32) -> bool {
 
 fn try_open(dir: &Path) -> Result<Engine, EngineError> {
     let storage = StorageSettings { readers: 1, ..StorageSettings::default() };
-    let opening = Opening { storage, ..Opening::default() };
-    Engine::open(dir, CollectionSettings::default(), opening)
+    let settings = CollectionSettings::default();
+    Engine::open(&LocalCollection::new(dir.to_owned(), settings, storage), &Opening::default())
 }
 
 async fn add(engine: &Engine, number: u32) -> Result<(), EngineError> {

@@ -4,7 +4,10 @@ use std::collections::BTreeSet;
 use std::convert::Infallible;
 use std::sync::{Arc, Mutex};
 
-use akin::engine::{Clock, CollectionSettings, Collections, CollectionsSettings, LimitSettings};
+use akin::backend::LocalCollections;
+use akin::engine::{
+    CollectionSettings, Collections, CollectionsSettings, LimitSettings, Opening, Progress,
+};
 use akin::http::{AppState, KeyRing, ServerSettings, router};
 use akin::storage::StorageSettings;
 use axum::Router;
@@ -70,17 +73,16 @@ impl App {
     async fn open_with(&self, mut collection: CollectionSettings, store: StorageSettings) {
         // Estimates are then the same at every run.
         collection.sketch.seed.get_or_insert(0);
-        let (dir, progress) = (self.dir.path().to_owned(), Arc::clone(&self.state.progress));
+        let (dir, progress) = (self.dir.path().to_owned(), Progress::clone(&self.state.progress));
+        let opening = Opening { progress, ..Opening::default() };
         let of_all = CollectionsSettings {
-            store,
-            sets_cache_bytes: 1 << 20,
             collections_max: COLLECTIONS_MAX,
             limits_max: LimitSettings::default().times(100),
-            clock: Clock::system(),
+            opening,
         };
-        let opening = tokio::task::spawn_blocking(move || {
-            Collections::open(&dir, collection, of_all, &progress)
-        });
+        let store = Arc::new(LocalCollections::new(dir, store));
+        let opening =
+            tokio::task::spawn_blocking(move || Collections::open(store, &collection, of_all));
         let collections = Arc::new(opening.await.unwrap().unwrap());
         assert!(self.state.collections.set(collections).is_ok());
     }

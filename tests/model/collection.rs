@@ -4,11 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
+use akin::backend::{LocalCollections, SetCache};
 use akin::document::{Document, DocumentId};
 use akin::engine::{
     Clock, ClusterPart, ClusterQuery, Collection, CollectionName, CollectionSettings, Collections,
-    CollectionsSettings, Discovery, FoundPair, LimitSettings, Linkage, Lookup, Mode, Order,
-    PairPart, Probe, Progress, ReindexState,
+    CollectionsSettings, Discovery, FoundPair, LimitSettings, Linkage, Lookup, Mode, Opening,
+    Order, PairPart, Probe, ReindexState,
 };
 use akin::storage::StorageSettings;
 use futures_util::StreamExt;
@@ -252,8 +253,6 @@ pub async fn check_get(engine: &Collection, setting: Setting, model: &Model, nam
 async fn open(dir: &TempDir, now_ms: &Arc<AtomicI64>, sets_cache_bytes: u64) -> Arc<Collections> {
     let (dir, now_ms) = (dir.path().to_owned(), Arc::clone(now_ms));
     let of_all = CollectionsSettings {
-        store: StorageSettings::default(),
-        sets_cache_bytes,
         collections_max: 2,
         limits_max: LimitSettings {
             checked_max: 1_000,
@@ -261,11 +260,14 @@ async fn open(dir: &TempDir, now_ms: &Arc<AtomicI64>, sets_cache_bytes: u64) -> 
             passage_texts_max: 1_000,
             ..LimitSettings::default()
         },
-        clock: Clock::new(move || now_ms.load(Ordering::Relaxed)),
+        opening: Opening {
+            sets: SetCache::new(sets_cache_bytes),
+            clock: Clock::new(move || now_ms.load(Ordering::Relaxed)),
+            ..Opening::default()
+        },
     };
-    let open = move || {
-        Collections::open(&dir, CollectionSettings::default(), of_all, &Progress::default())
-    };
+    let store = Arc::new(LocalCollections::new(dir, StorageSettings::default()));
+    let open = move || Collections::open(store, &CollectionSettings::default(), of_all);
     Arc::new(tokio::task::spawn_blocking(open).await.unwrap().unwrap())
 }
 

@@ -18,6 +18,8 @@ pub enum BackendError {
     /// The collection was reindexed; the write must go to its successor.
     #[error("the collection was reindexed meanwhile: try again")]
     Superseded,
+    #[error("the collection is being reindexed already")]
+    ReindexUnderWay,
     #[error("the collection has no index of passages (passages.words is 0)")]
     PassagesOff,
     #[error(transparent)]

@@ -15,6 +15,7 @@ mod adding;
 mod capability;
 mod clock;
 mod clusters;
+mod collections;
 mod content_hash;
 pub mod directory;
 mod error;
@@ -24,6 +25,7 @@ mod local;
 #[cfg(test)]
 pub(crate) mod memory;
 pub(crate) mod parallel;
+mod seed;
 mod set_cache;
 mod statistics;
 #[cfg(test)]
@@ -53,10 +55,12 @@ pub use capability::{
 };
 pub use clock::Clock;
 pub use clusters::{ClusterWork, Clusters, Unfinished};
+pub use collections::{CollectionStore, ListedCollection, Opening, Removal, StoredCollection};
 pub use content_hash::content_hash;
 pub use error::BackendError;
 pub use gate::WriteGate;
-pub use local::{Local, LocalSettings};
+pub use local::{Local, LocalCollection, LocalCollections, LocalSettings};
+pub use seed::seeded;
 pub use set_cache::SetCache;
 pub use statistics::{BackendStats, Progress, Recovery, RecoverySource};
 

@@ -205,6 +205,7 @@ impl From<BackendError> for EngineError {
             BackendError::OutOfService { reason } => Self::OutOfService { reason },
             BackendError::Changed => Self::DocumentChanged,
             BackendError::Superseded => Self::Superseded,
+            BackendError::ReindexUnderWay => Self::ReindexUnderWay,
             BackendError::PassagesOff => Self::PassagesOff,
             BackendError::OverBudget(exhausted) => Self::OverBudget(exhausted),
             BackendError::Closed => Self::Closed,

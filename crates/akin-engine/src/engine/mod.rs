@@ -14,26 +14,22 @@ mod lookup;
 mod operations;
 mod passages;
 mod quality;
-mod seed;
 mod types;
 
-use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
-use crate::backend::directory::{StorageSettings, Store};
-use crate::backend::{
-    Backend, BackendError, Backups, Local, LocalSettings, PassageSearch, Reindexing, SetCache,
-};
+use crate::backend::{Backend, Backups, PassageSearch, Reindexing, StoredCollection};
 use crate::background;
 use tokio::task::JoinError;
 
 use discovery::Discoveries;
 use quality::recall::RecallMeter;
-use seed::seeded;
 
 pub use crate::backend::PreparedDocument;
 pub use crate::backend::directory::Finding;
-pub use crate::backend::{BackendStats, Clock, Progress, Recovery, RecoverySource, Removed};
+pub use crate::backend::{
+    BackendStats, Clock, Opening, Progress, Recovery, RecoverySource, Removed,
+};
 pub use crate::backend::{ClusterCounts, ClusterPosition, ClustersState};
 pub use crate::stored::{Change, Order, Position, Record, SnapshotInfo};
 pub use akin_core::join::{Linkage, Stage};
@@ -95,69 +91,21 @@ pub struct Engine {
     successor: Arc<OnceLock<Arc<Collection>>>,
 }
 
-/// The settings and services that all collections of a process are opened with.
-#[derive(Clone)]
-pub struct Opening {
-    pub storage: StorageSettings,
-    /// The cache of sets that collections share.
-    pub sets: SetCache,
-    pub progress: Progress,
-    /// The time at which documents are stored and expire.
-    pub clock: Clock,
-}
-
-impl Default for Opening {
-    /// A cache of 16 MiB and the clock of the system.
-    fn default() -> Self {
-        Self {
-            storage: StorageSettings::default(),
-            sets: SetCache::new(16 << 20),
-            progress: Progress::default(),
-            clock: Clock::system(),
-        }
-    }
-}
-
 impl Engine {
-    /// Opens or creates the collection in `dir` and recovers its index. Blocks: call it off the
-    /// runtime.
+    /// Opens a collection. Blocks: call it off the runtime.
     ///
     /// # Errors
-    /// [`EngineError::Store`]: the directory is in use, was made with other settings or by a newer
+    /// [`EngineError::Store`]: the collection is in use, was made with other settings or by a newer
     /// version, has lost its tail, or cannot be read.
-    pub fn open(
-        dir: &Path,
-        settings: CollectionSettings,
-        opening: Opening,
-    ) -> Result<Self, EngineError> {
-        let Opening { storage, sets, progress, clock } = opening;
-        let store = Store::prepare(dir, &storage).map_err(BackendError::from)?;
-        let seeded = seeded(&settings, store.identity())?;
-        let analyser = Analyser::new(&seeded);
-        let identity = seeded.identity(&analyser.scheme);
-        let local = LocalSettings {
-            store: storage,
-            shingler: seeded.unlimited_shingler(),
-            keep_content: settings.store.text,
-            exact_from: settings.scheme.exact_from(),
-            ttl_ms: settings.store.ttl_ms(),
-            sets,
-            clusters_bytes_max: settings
-                .clusters
-                .threshold
-                .map(|_| settings.limits.clusters_bytes_max),
-            passages: settings.passages.settings(),
-            clock: clock.clone(),
-        };
-        let scheme = analyser.scheme.clone();
-        let backend = Local::open(store, local, &identity, scheme, &seeded.sketch, &progress)?;
+    pub fn open(stored: &dyn StoredCollection, opening: &Opening) -> Result<Self, EngineError> {
+        let (backend, seeded) = stored.open(opening)?;
         Ok(Self {
-            disguise: Disguise::new(&settings, &seeded),
-            settings: Arc::new(settings),
-            analyser: Arc::new(analyser),
-            backend: Arc::new(backend),
+            disguise: Disguise::new(stored.settings(), &seeded),
+            settings: Arc::new(stored.settings().clone()),
+            analyser: Arc::new(Analyser::new(&seeded)),
+            backend,
             discoveries: Arc::default(),
-            clock,
+            clock: opening.clock.clone(),
             recall_meter: Arc::default(),
             places: Arc::default(),
             successor: Arc::default(),
@@ -223,4 +171,12 @@ fn stopped(failure: JoinError) -> EngineError {
         Ok(panic) => std::panic::resume_unwind(panic),
         Err(_) => EngineError::OutOfService { reason: "the server is stopping".to_owned() },
     }
+}
+
+/// The collection in a directory, for unit tests.
+#[cfg(test)]
+fn open_local(dir: &std::path::Path, settings: CollectionSettings) -> Result<Engine, EngineError> {
+    let storage = crate::backend::directory::StorageSettings::default();
+    let stored = crate::backend::LocalCollection::new(dir.to_owned(), settings, storage);
+    Engine::open(&stored, &Opening::default())
 }

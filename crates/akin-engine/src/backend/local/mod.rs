@@ -7,10 +7,12 @@ mod capabilities;
 mod catalog;
 mod changes;
 mod cluster_keeping;
+mod collections;
 mod contents;
 mod exact;
 mod expiries;
 mod failure;
+pub(crate) mod files;
 mod large_searches;
 mod lookup;
 mod memory_state;
@@ -54,6 +56,8 @@ use passages::ArrivingTexts;
 use passes::Passes;
 use threads::{blocking, long};
 
+pub use collections::LocalCollections;
+pub use files::LocalCollection;
 pub use settings::LocalSettings;
 
 /// Lists of more ids are long work.

@@ -1,8 +1,9 @@
-use crate::backend::{Clock, SetCache};
+use crate::backend::{Clock, Opening, SetCache};
 use crate::storage::StorageSettings;
 use akin_core::passages::PassageSettings;
 use akin_core::scheme::Threshold;
 use akin_core::text::Shingler;
+use akin_model::settings::CollectionSettings;
 
 /// Settings of a collection in this process.
 #[derive(Clone, Debug)]
@@ -24,4 +25,25 @@ pub struct LocalSettings {
     pub passages: Option<PassageSettings>,
     /// Determines the times of storage and expiry.
     pub clock: Clock,
+}
+
+impl LocalSettings {
+    pub(super) fn new(
+        settings: &CollectionSettings,
+        store: StorageSettings,
+        opening: &Opening,
+    ) -> Self {
+        let CollectionSettings { clusters, limits, .. } = settings;
+        Self {
+            store,
+            shingler: settings.unlimited_shingler(),
+            keep_content: settings.store.text,
+            exact_from: settings.scheme.exact_from(),
+            ttl_ms: settings.store.ttl_ms(),
+            sets: opening.sets.clone(),
+            clusters_bytes_max: clusters.threshold.map(|_| limits.clusters_bytes_max),
+            passages: settings.passages.settings(),
+            clock: opening.clock.clone(),
+        }
+    }
 }

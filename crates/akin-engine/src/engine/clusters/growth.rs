@@ -4,7 +4,7 @@
 use std::sync::atomic::Ordering;
 
 use crate::document::{Content, Document, DocumentId};
-use crate::engine::{AddOptions, CollectionSettings, Engine, Opening};
+use crate::engine::{AddOptions, CollectionSettings, Engine, open_local};
 
 /// Distinct shingles of a document.
 const SHINGLES: usize = 60;
@@ -69,7 +69,7 @@ async fn steps(resemblance: f64) -> (GrowthSteps, GrowthSteps) {
     let dir = tempfile::tempdir().unwrap();
     let mut settings = CollectionSettings::default();
     settings.clusters.threshold = Some(0.8.try_into().unwrap());
-    let engine = Engine::open(dir.path(), settings, Opening::default()).unwrap();
+    let engine = open_local(dir.path(), settings).unwrap();
     let id = |number: usize| DocumentId::new(format!("d{number:05}")).unwrap();
     let prepared = |number| {
         let content = Content::Text(text(resemblance, number));

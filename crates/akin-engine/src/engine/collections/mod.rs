@@ -1,6 +1,5 @@
-//! The collections of one data directory: opening, creating and removing them.
+//! The collections of a server: opening, creating and removing them.
 
-pub(super) mod files;
 mod opening;
 mod rebuild;
 mod registry;
@@ -9,7 +8,6 @@ mod verify;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Deref;
-use std::path::PathBuf;
 use std::sync::Arc;
 // The registry takes them from here, so that tests can substitute other types.
 use std::sync::{Mutex, MutexGuard, PoisonError, RwLock};
@@ -17,12 +15,10 @@ use std::sync::{Mutex, MutexGuard, PoisonError, RwLock};
 use futures_util::future::select_all;
 use tokio::sync::Semaphore;
 
-use super::{CollectionSettings, Engine, EngineError, LimitSettings, off_runtime_if};
-use crate::backend::directory::{StorageSettings, free_bytes};
-use crate::backend::{BackendError, Clock, Progress, SetCache};
+use super::{CollectionSettings, Engine, EngineError, LimitSettings, Opening, off_runtime_if};
+use crate::backend::{CollectionStore, Removal, StoredCollection};
 use akin_model::name::CollectionName;
-use files::CollectionFiles;
-use registry::{Registry, Removal};
+use registry::Registry;
 use reindex::Reindex;
 
 pub use rebuild::rebuild_default;
@@ -32,16 +28,12 @@ pub use verify::{Verification, VerifiedCollection, verify_directory};
 /// Settings that apply to all collections.
 #[derive(Clone, Debug)]
 pub struct CollectionsSettings {
-    /// The store of each collection.
-    pub store: StorageSettings,
-    /// Size of the cache of recently used sets that all collections share.
-    pub sets_cache_bytes: u64,
     /// Maximum number of collections, including `default`: each has its own threads and open files.
     pub collections_max: usize,
     /// The highest limits that a new collection may have.
     pub limits_max: LimitSettings,
-    /// By which documents are stored and expire.
-    pub clock: Clock,
+    /// What each collection is opened with.
+    pub opening: Opening,
 }
 
 /// An open collection. If it is removed while a handle exists, reads continue, writes are refused,
@@ -49,13 +41,20 @@ pub struct CollectionsSettings {
 pub struct Collection {
     name: CollectionName,
     pub(super) engine: Engine,
-    /// Last, so that it is dropped after the engine, which has the files open.
-    files: CollectionFiles,
+    /// Last, so that it is dropped after the engine, which has its files open.
+    stored: Arc<dyn StoredCollection>,
 }
 
 impl Collection {
     pub fn name(&self) -> &CollectionName {
         &self.name
+    }
+
+    /// Closes the collection once its name does not lead to it any more.
+    async fn close_removed(&self) {
+        if let Err(error) = self.engine.backend.close().await {
+            tracing::warn!(name = %self.name, %error, "a removed collection failed to close");
+        }
     }
 }
 
@@ -76,11 +75,8 @@ pub enum Creation {
 
 /// All open collections.
 pub struct Collections {
-    /// The directory that contains a directory for each collection.
-    root: PathBuf,
+    store: Arc<dyn CollectionStore>,
     settings: CollectionsSettings,
-    /// The cache of all collections.
-    sets: SetCache,
     registry: Registry<Collection>,
     /// The last reindex of each collection.
     reindexes: Mutex<BTreeMap<CollectionName, Arc<Reindex>>>,
@@ -125,7 +121,14 @@ impl Collections {
         settings: &CollectionSettings,
     ) -> Result<(Arc<Collection>, Creation), EngineError> {
         let create = || self.create_new(name, settings);
-        let (collection, creation) = self.registry.get_or_create(name.clone(), create)?;
+        let (collection, creation) = match self.registry.get_or_create(name.clone(), create) {
+            // Another process was first.
+            Err(EngineError::Superseded) => {
+                self.take_changes()?;
+                self.registry.get_or_create(name.clone(), create)?
+            }
+            created => created?,
+        };
         if creation == Creation::Existing {
             check_settings(&collection, settings)?;
         }
@@ -142,26 +145,17 @@ impl Collections {
         if self.list().len() >= max {
             return Err(EngineError::TooManyCollections { max });
         }
-        self.check_room()?;
-        // Until it takes over, it is no collection: dropping it deletes it.
-        let files = CollectionFiles::begin_building(&self.root, name, settings, None)?;
-        let collection =
-            self.open_in(name.clone(), settings.clone(), files, &Progress::default())?;
-        collection.files.take_over()?;
+        let stored = self.store.create(name, settings)?;
+        let opening = self.settings.opening.later();
+        let collection = self.open_stored(name.clone(), stored, &opening)?;
+        collection.stored.take_name()?;
         Ok(collection)
     }
 
     /// The bytes of the disk that are free, and the reserve of them (`disk_free_min_bytes`).
     /// Blocks.
     pub fn disk(&self) -> Option<(u64, u64)> {
-        let free = free_bytes(&self.root).ok()?;
-        Some((free, self.settings.store.disk_free_min_bytes))
-    }
-
-    /// # Errors
-    /// `NoRoom`.
-    fn check_room(&self) -> Result<(), EngineError> {
-        Ok(self.settings.store.check_room(&self.root).map_err(BackendError::from)?)
+        self.store.disk()
     }
 
     /// Checks that a new collection may have these settings.
@@ -182,15 +176,10 @@ impl Collections {
             return Err(EngineError::CollectionRequired);
         }
         let this = Arc::clone(self);
-        let remove = move || this.registry.remove(&name, |it| it.files.remove());
+        let remove = move || this.registry.remove(&name, |it| Ok(it.stored.remove()?));
         let (collection, removal) = off_runtime_if(true, remove).await??;
-        let outcome = removal.outcome(&collection.name);
-        tokio::spawn(async move {
-            if let Err(error) = collection.engine.backend.close().await {
-                let name = &collection.name;
-                tracing::warn!(%name, %error, "a removed collection failed to close");
-            }
-        });
+        let outcome = certain(removal, &collection.name);
+        tokio::spawn(async move { collection.close_removed().await });
         outcome
     }
 
@@ -227,16 +216,16 @@ impl Collections {
     }
 }
 
-impl Removal {
-    fn outcome(self, name: &CollectionName) -> Result<(), EngineError> {
-        let Self::Uncertain(error) = self else { return Ok(()) };
-        tracing::error!(
-            %name,
-            %error,
-            "could not sync the removal of the collection; it is unavailable until the next start"
-        );
-        Err(error)
-    }
+/// # Errors
+/// Why the removal is uncertain.
+fn certain(removal: Removal, name: &CollectionName) -> Result<(), EngineError> {
+    let Removal::Uncertain(error) = removal else { return Ok(()) };
+    tracing::error!(
+        %name,
+        %error,
+        "could not sync the removal of the collection; it is unavailable until the next start"
+    );
+    Err(error.into())
 }
 
 /// Checks that an existing collection has the given settings.
@@ -261,8 +250,8 @@ async fn reason(collection: Arc<Collection>) -> String {
     let mut poisoned = collection.poisoned();
     let reason = poisoned.wait_for(Option::is_some).await.ok().and_then(|reason| reason.clone());
     let Some(reason) = reason else { return std::future::pending().await };
-    let dir = collection.files.dir().to_owned();
-    if let Ok(true) = off_runtime_if(true, move || dir.exists()).await {
+    let stored = Arc::clone(&collection.stored);
+    if let Ok(true) = off_runtime_if(true, move || stored.exists()).await {
         return reason;
     }
     let name = &collection.name;

@@ -1,120 +1,82 @@
-//! Opening the collections of a data directory. A collection that cannot be opened is left as it
-//! is, and all other collections are served.
+//! Opening the collections of a store, at the start and when another process has changed them. A
+//! collection that cannot be opened is left as it is, and all other collections are served.
 //!
-//! `default` must open: its lock keeps other processes out of the directory, and its settings are
-//! in the configuration, so a failure is most often a mistake there.
+//! `default` must open: its settings are in the configuration, so a failure is most often a mistake
+//! there.
 
-use std::collections::BTreeMap;
-use std::path::Path;
+use std::convert::Infallible;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use tokio::sync::Semaphore;
 
-use super::files::{self, CollectionFiles, FoundDirectories};
 use super::{Collection, CollectionName, Collections, CollectionsSettings, Registry};
 use crate::backend::parallel::share_out;
-use crate::backend::{Progress, SetCache};
-use crate::engine::{CollectionSettings, Engine, EngineError, Opening};
+use crate::backend::{CollectionStore, ListedCollection, Removal, StoredCollection};
+use crate::engine::{CollectionSettings, Engine, EngineError, Opening, off_runtime_if};
 
-/// A collection that was found but not opened.
-type Whole = (CollectionName, CollectionSettings, CollectionFiles);
+/// How often changes of other processes are looked for.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 impl Collections {
-    /// Opens all collections below `root`, one per core at a time; creates `default` if it does not
-    /// exist, and removes remains of collections that were being created or removed at a crash.
-    /// Collections that cannot be opened, except `default`, are [unavailable](Self::unavailable).
-    /// Blocks: call it off the runtime.
+    /// Opens all collections of a store, one per core at a time; creates `default` if it does not
+    /// exist. Collections that cannot be opened, except `default`, are
+    /// [unavailable](Self::unavailable). Blocks: call it off the runtime.
     ///
     /// # Errors
     /// [`EngineError::Store`]: `default` cannot be opened, see [`Engine::open`].
     pub fn open(
-        root: &Path,
-        default: CollectionSettings,
+        store: Arc<dyn CollectionStore>,
+        default: &CollectionSettings,
         settings: CollectionsSettings,
-        progress: &Progress,
     ) -> Result<Self, EngineError> {
         let collections = Self {
-            root: root.to_owned(),
-            sets: SetCache::new(settings.sets_cache_bytes),
+            store,
             settings,
             registry: Registry::new(),
             reindexes: Mutex::default(),
             backups: Arc::new(Semaphore::new(1)),
         };
-        // `default` is opened before anything is removed: its lock keeps other processes out.
         let name = CollectionName::default();
-        let files = CollectionFiles::permanent(root.join(name.as_str()));
-        let default = collections.open_in(name.clone(), default, files, progress)?;
+        let opening = &collections.settings.opening;
+        let stored = collections.store.default_collection(default)?;
+        let default = collections.open_stored(name.clone(), stored, opening)?;
         collections.registry.add(name, default);
-        let FoundDirectories { whole, remains, unclear } = files::find(root)?;
-        for dir in remains {
-            tracing::info!(dir = %dir.display(), "removing the remains of a collection");
-            if let Err(error) = files::clear(&dir) {
-                tracing::warn!(
-                    dir = %dir.display(),
-                    %error,
-                    "could not delete leftover collection files; retrying at the next start"
-                );
-            }
-        }
-        let whole = without_twins(whole, &unclear);
-        let failed = Mutex::new(unclear);
-        collections.open_all(whole, &failed, progress);
-        for (name, error) in failed.into_inner().unwrap_or_else(PoisonError::into_inner) {
-            tracing::error!(%name, %error, "a collection is unavailable: run `akin verify`");
-            collections.registry.add_unavailable(name);
-        }
+        collections.open_new(collections.store.list()?, opening);
         Ok(collections)
     }
 
-    fn open_all(
-        &self,
-        whole: Vec<Result<Whole, (CollectionName, EngineError)>>,
-        failed: &Mutex<Vec<(CollectionName, EngineError)>>,
-        progress: &Progress,
-    ) {
-        let (number, whole) = (whole.len(), Mutex::new(whole));
+    /// Opens those listed collections whose names are not known.
+    fn open_new(&self, listed: Vec<ListedCollection>, opening: &Opening) {
+        let is_new = |listed: &ListedCollection| self.get(&listed.name).is_err();
+        let new: Vec<_> = listed.into_iter().filter(is_new).collect();
+        let (number, new) = (new.len(), Mutex::new(new));
         let _ = share_out(
             number,
             || (),
             |(), _| {
-                let next = whole.lock().unwrap_or_else(PoisonError::into_inner).pop();
-                let opened = next.expect("there is a collection for each number");
-                let opened = opened.and_then(|(name, settings, files)| {
-                    match self.open_in(name.clone(), settings, files, progress) {
-                        Ok(collection) => Ok((name, collection)),
-                        Err(error) => Err((name, error)),
-                    }
-                });
-                match opened {
-                    Ok((name, collection)) => self.registry.add(name, collection),
-                    Err(error) => failed.lock().unwrap_or_else(PoisonError::into_inner).push(error),
+                let next = new.lock().unwrap_or_else(PoisonError::into_inner).pop();
+                let ListedCollection { name, stored } = next.expect("there is one a number");
+                let opened = stored.map_err(EngineError::from);
+                let opened = opened.and_then(|it| self.open_stored(name.clone(), it, opening));
+                if let Err(error) = self.registry.get_or_create(name.clone(), || opened) {
+                    tracing::error!(%name, %error, "a collection is unavailable: run `akin verify`");
+                    self.registry.add_unavailable(name);
                 }
                 Ok::<_, EngineError>(())
             },
         );
     }
 
-    pub(super) fn opening(&self) -> Opening {
-        Opening {
-            storage: self.settings.store.clone(),
-            sets: self.sets.clone(),
-            progress: Progress::default(),
-            clock: self.settings.clock.clone(),
-        }
-    }
-
     /// Opens a collection, which is not served until it is in the registry.
-    pub(super) fn open_in(
+    pub(super) fn open_stored(
         &self,
         name: CollectionName,
-        settings: CollectionSettings,
-        files: CollectionFiles,
-        progress: &Progress,
+        stored: Arc<dyn StoredCollection>,
+        opening: &Opening,
     ) -> Result<Collection, EngineError> {
-        let opening = Opening { progress: progress.clone(), ..self.opening() };
-        match Engine::open(files.dir(), settings, opening) {
-            Ok(engine) => Ok(Collection { name, engine, files }),
+        match Engine::open(&*stored, opening) {
+            Ok(engine) => Ok(Collection { name, engine, stored }),
             Err(EngineError::Store { reason }) => {
                 let reason = format!("collection '{name}': {reason}");
                 Err(EngineError::Store { reason })
@@ -126,31 +88,74 @@ impl Collections {
             Err(error) => Err(error),
         }
     }
-}
 
-/// Replaces collections with the same name by an error, and omits collections with the name of an
-/// unclear collection: nothing says which of them is meant.
-fn without_twins(
-    whole: Vec<Whole>,
-    unclear: &[(CollectionName, EngineError)],
-) -> Vec<Result<Whole, (CollectionName, EngineError)>> {
-    let mut by_name = BTreeMap::<CollectionName, Vec<Whole>>::new();
-    for found in whole {
-        by_name.entry(found.0.clone()).or_default().push(found);
-    }
-    for (name, _) in unclear {
-        by_name.remove(name);
-    }
-    let single = |(name, mut found): (CollectionName, Vec<Whole>)| match found.len() {
-        1 => Ok(found.swap_remove(0)),
-        _ => {
-            let dirs = found.iter().map(|(.., files)| files.dir().display().to_string());
-            let dirs = dirs.collect::<Vec<_>>().join(" and ");
-            let reason = format!(
-                "two directories belong to the collection '{name}': {dirs}. Move one of them away"
-            );
-            Err((name, EngineError::Store { reason }))
+    /// Follows the changes that other processes make of the same store; never returns.
+    pub async fn follow(self: &Arc<Self>) -> Infallible {
+        let (mut known, mut ticks) = (None, tokio::time::interval(LOOK_EVERY));
+        loop {
+            ticks.tick().await;
+            let this = Arc::clone(self);
+            let look = move || {
+                let generation = this.store.generation()?;
+                if generation != known {
+                    this.take_changes()?;
+                }
+                Ok::<_, EngineError>(generation)
+            };
+            match off_runtime_if(true, look).await {
+                Ok(Ok(None)) => return std::future::pending().await,
+                Ok(Ok(generation)) => known = generation,
+                Ok(Err(error)) | Err(error) => {
+                    tracing::warn!(%error, "cannot read the changed list of collections; retrying");
+                }
+            }
         }
-    };
-    by_name.into_iter().map(single).collect()
+    }
+
+    /// Opens the collections that other processes have created, and closes those that they have
+    /// removed or replaced. Blocks.
+    pub(super) fn take_changes(&self) -> Result<(), EngineError> {
+        let listed = self.store.list()?;
+        self.registry.forget_unavailable();
+        for open in self.list() {
+            match listed.iter().find(|listed| listed.name == open.name) {
+                Some(ListedCollection { stored: Ok(stored), .. }) => {
+                    self.follow_name(&open, stored)?
+                }
+                Some(_) => {}
+                None if open.name.is_default() => {}
+                None => {
+                    tracing::info!(name = %open.name, "the collection was removed elsewhere");
+                    let (removed, _) =
+                        self.registry.remove(&open.name, |_| Ok(Removal::Durable))?;
+                    tokio::spawn(async move { removed.close_removed().await });
+                }
+            }
+        }
+        self.open_new(listed, &self.settings.opening.later());
+        Ok(())
+    }
+
+    /// The name of a collection leads to what is stored under it now.
+    fn follow_name(
+        &self,
+        open: &Arc<Collection>,
+        stored: &Arc<dyn StoredCollection>,
+    ) -> Result<(), EngineError> {
+        let is_ours = |of: &Collection| of.stored.number() == stored.number();
+        if self.get(&open.name).is_ok_and(|now| is_ours(&now)) {
+            return Ok(());
+        }
+        tracing::info!(name = %open.name, "the collection was replaced elsewhere");
+        let opening = self.settings.opening.later();
+        let new = self.open_stored(open.name.clone(), Arc::clone(stored), &opening)?;
+        match self.give_name(open, &Arc::new(new), || Ok(()), || ()) {
+            // This process has replaced or removed it meanwhile.
+            Err(EngineError::CollectionNotFound { .. }) => return Ok(()),
+            given => given?,
+        }
+        let replaced = Arc::clone(open);
+        tokio::spawn(async move { replaced.close_removed().await });
+        Ok(())
+    }
 }

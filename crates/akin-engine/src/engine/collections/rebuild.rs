@@ -3,10 +3,10 @@
 use std::path::Path;
 use std::{fs, io};
 
-use super::files::{WorkDirectory, failed, remove_directory, sync};
-use super::{CollectionName, CollectionsSettings};
-use crate::backend::directory::{StorageError, Store, lock_directory};
-use crate::backend::{BackendError, SetCache};
+use super::CollectionName;
+use crate::backend::directory::files::{WorkDirectory, failed, remove_directory, sync};
+use crate::backend::directory::{StorageError, StorageSettings, Store, lock_directory};
+use crate::backend::{BackendError, LocalCollection};
 use crate::engine::{CollectionSettings, Engine, EngineError, Opening};
 use crate::stored::{Detail, Order, Record};
 
@@ -28,7 +28,7 @@ const ALL_ALIVE_MS: i64 = i64::MIN;
 pub async fn rebuild_default(
     root: &Path,
     settings: CollectionSettings,
-    of_all: &CollectionsSettings,
+    storage: &StorageSettings,
     mut done: impl FnMut(u64),
 ) -> Result<u64, EngineError> {
     let dir = root.join(CollectionName::default().as_str());
@@ -37,18 +37,14 @@ pub async fn rebuild_default(
     if !dir.join("store.sqlite").exists() {
         return Err(nothing());
     }
-    let old = Store::prepare(&dir, &of_all.store).map_err(failed_store)?;
+    let old = Store::prepare(&dir, storage).map_err(failed_store)?;
     let identity = old.identity().ok_or_else(nothing)?.to_owned();
     let shingler = settings.unlimited_shingler();
     let old = old.open(&identity, shingler).map_err(failed_store)?;
     // Only once the store is locked, so that it is not another process's.
     let building = WorkDirectory::create(root.join(BUILDING))?;
-    let opening = Opening {
-        storage: of_all.store.clone(),
-        sets: SetCache::new(of_all.sets_cache_bytes),
-        ..Opening::default()
-    };
-    let new = Engine::open(building.path(), settings, opening)?;
+    let stored = LocalCollection::new(building.path().to_owned(), settings, storage.clone());
+    let new = Engine::open(&stored, &Opening::default())?;
     let mut records = old.export(Detail::Content, Order::Stored, ALL_ALIVE_MS).await;
     let (mut batch, mut documents) = (Vec::new(), 0);
     while records.recv_many(&mut batch, DOCUMENTS_AT_ONCE).await > 0 {

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use tokio::sync::watch;
 
 use super::{CollectionName, Creation, Mutex, MutexGuard, PoisonError, RwLock};
+use crate::backend::Removal;
 use crate::engine::EngineError;
 
 /// The collections of a data directory by name.
@@ -31,13 +32,6 @@ enum Standing<T> {
 #[derive(Default)]
 struct ChangeGate {
     closed: bool,
-}
-
-/// A removal on disk.
-pub(super) enum Removal {
-    Durable,
-    /// A power failure could undo it.
-    Uncertain(EngineError),
 }
 
 impl<T> Registry<T> {
@@ -87,6 +81,13 @@ impl<T> Registry<T> {
     /// Adds a collection that a start has opened.
     pub fn add(&self, name: CollectionName, collection: T) {
         self.set(name, Some(Standing::Open(Arc::new(collection))));
+    }
+
+    /// Forgets the collections that could not be opened, before another attempt.
+    pub fn forget_unavailable(&self) {
+        for name in self.unavailable() {
+            self.set(name, None);
+        }
     }
 
     /// Adds a collection that a start could not open.

@@ -12,11 +12,10 @@ use futures_util::{StreamExt, TryStreamExt};
 
 use akin_model::reindex::ReindexState;
 
-use super::files::CollectionFiles;
 use super::{Collection, CollectionName, Collections};
-use crate::backend::{CopiedDocument, PausedWrites, Reindexing};
+use crate::backend::{CopiedDocument, Reindexing};
 use crate::document::Document;
-use crate::engine::{CollectionSettings, Engine, EngineError, Opening, off_runtime_if};
+use crate::engine::{CollectionSettings, Engine, EngineError, off_runtime_if};
 use crate::stored::{Detail, Order, Record, Tail, Times};
 use akin_model::analysis::ContentError;
 
@@ -186,7 +185,7 @@ impl Collections {
     ) -> Result<(), EngineError> {
         let (this, replaced) = (Arc::clone(self), Arc::clone(old));
         let settings = reindex.settings.clone();
-        let open = move || this.open_beside(&replaced, settings);
+        let open = move || this.open_beside(&replaced, &settings);
         let new = Arc::new(off_runtime_if(true, open).await??);
         reindex.set_new(&new);
         let built = self.fill_and_swap(old, &new, reindex).await;
@@ -200,13 +199,10 @@ impl Collections {
     fn open_beside(
         &self,
         old: &Collection,
-        settings: CollectionSettings,
+        settings: &CollectionSettings,
     ) -> Result<Collection, EngineError> {
-        let replaced = Some(&old.files);
-        let files = CollectionFiles::begin_building(&self.root, &old.name, &settings, replaced)?;
-        let opening = Opening { clock: old.engine.clock.clone(), ..self.opening() };
-        let engine = Engine::open(files.dir(), settings, opening)?;
-        Ok(Collection { name: old.name.clone(), engine, files })
+        let stored = Arc::clone(&old.stored).replacement(settings)?;
+        self.open_stored(old.name.clone(), stored, &self.settings.opening.later())
     }
 
     async fn fill_and_swap(
@@ -226,34 +222,40 @@ impl Collections {
         // Returns once all writes are durable.
         drop(new.engine.backend.pause_writes().await?);
         let (this, replaced, new) = (Arc::clone(self), Arc::clone(old), Arc::clone(new));
-        off_runtime_if(true, move || this.swap(&replaced, &new, paused)).await??;
-        if let Err(error) = old.engine.backend.close().await {
-            tracing::warn!(name = %old.name, %error, "a replaced collection failed to close");
-        }
+        let swap = move || {
+            let finish = || {
+                paused.supersede();
+                if let Err(error) = new.stored.end_takeover() {
+                    tracing::error!(
+                        name = %new.name,
+                        %error,
+                        "could not delete the replaced collection; retrying at the next start"
+                    );
+                }
+            };
+            this.give_name(&replaced, &new, || Ok(new.stored.take_name()?), finish)
+        };
+        off_runtime_if(true, swap).await??;
+        old.close_removed().await;
         Ok(())
     }
 
-    fn swap(
+    /// The name of a collection leads to its successor once `take_name` has given it that in the
+    /// store. `finish` runs before any other change of the name.
+    pub(super) fn give_name(
         &self,
         old: &Arc<Collection>,
         new: &Arc<Collection>,
-        paused: Box<dyn PausedWrites>,
+        take_name: impl FnOnce() -> Result<(), EngineError>,
+        finish: impl FnOnce(),
     ) -> Result<(), EngineError> {
-        let name = &old.name;
         let redirect = || {
             // Only now: a client whose write was acknowledged reads it under the name.
             let set = old.engine.successor.set(Arc::clone(new));
             set.unwrap_or_else(|_| unreachable!("a collection is replaced once"));
-            paused.supersede();
-            if let Err(error) = new.files.end_takeover(&old.files) {
-                tracing::error!(
-                    %name,
-                    %error,
-                    "could not delete the replaced collection; retrying at the next start"
-                );
-            }
+            finish();
         };
-        self.registry.replace(name, old, new, || new.files.take_over(), redirect)
+        self.registry.replace(&old.name, old, new, take_name, redirect)
     }
 }
 

@@ -5,11 +5,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::CollectionName;
-use super::files::{self, failed, name_of, settings_in};
-use crate::backend::BackendError;
+use crate::backend::directory::files::{self, failed, name_of, settings_in};
 use crate::backend::directory::{
     Expected, Finding, Inspection, inspect, lock_existing, stored_identity,
 };
+use crate::backend::{BackendError, seeded};
 use crate::engine::{Analyser, CollectionSettings, EngineError};
 
 const TWINS: &str = "move the one with fewer documents away; if it is needed, give it another name \
@@ -75,8 +75,7 @@ impl Verification {
             Ok(Some(settings)) => {
                 // A store with an unreadable seed is inspected as well, and reported as damaged.
                 let stored = stored_identity(&dir).ok().flatten();
-                let settings =
-                    crate::engine::seeded(&settings, stored.as_deref()).unwrap_or(settings);
+                let settings = seeded(&settings, stored.as_deref()).unwrap_or(settings);
                 let scheme = Analyser::new(&settings).scheme;
                 let expected = Expected {
                     identity: &settings.identity(&scheme),

@@ -86,7 +86,9 @@ mod tests {
     use super::*;
     use crate::background::turns::on_behalf_of;
     use crate::document::{Content, Document, DocumentId};
-    use crate::engine::{CollectionSettings, ContainedOf, ContainmentCheck, OnDuplicate, Opening};
+    use crate::engine::{
+        CollectionSettings, ContainedOf, ContainmentCheck, OnDuplicate, open_local,
+    };
 
     const A: ClientId = ClientId(1);
     const B: ClientId = ClientId(2);
@@ -133,7 +135,7 @@ mod tests {
         settings.passages.words = 13;
         settings.limits.passage_texts_max = 1_000;
         settings.limits.duplicates_max = 1_000;
-        let engine = Engine::open(dir.path(), settings, Opening::default()).unwrap();
+        let engine = open_local(dir.path(), settings).unwrap();
         let group = PLACES / PLACES_OF_SEARCHED / 2;
         let first = on_behalf_of(A, engine.admit(sharing(&engine, "first", group))).await;
         let second = on_behalf_of(A, engine.admit(sharing(&engine, "second", group))).await;

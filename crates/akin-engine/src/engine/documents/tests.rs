@@ -10,7 +10,7 @@ use crate::backend::memory::Memory;
 use crate::document::{Content, Document, DocumentId};
 use crate::engine::{
     AddOptions, CollectionSettings, Conditions, DocumentChange, Engine, EngineError, Lookup, Match,
-    OnDuplicate, Opening, Probe,
+    OnDuplicate, Probe, open_local,
 };
 
 /// The text and the metadata of each acknowledged document.
@@ -20,7 +20,7 @@ type Model = BTreeMap<String, (String, bool)>;
 fn open(dir: &Path) -> (Engine, Engine, Arc<Memory>) {
     let mut settings = CollectionSettings::default();
     settings.sketch.seed = Some(0);
-    let local = Engine::open(dir, settings, Opening::default()).unwrap();
+    let local = open_local(dir, settings).unwrap();
     let (scheme, estimator) = (local.analyser.scheme.clone(), local.analyser.estimator);
     let memory = Arc::new(Memory::new(scheme, estimator, local.clock.clone()));
     let over_memory = Engine { backend: Arc::clone(&memory) as Arc<dyn Backend>, ..local.clone() };

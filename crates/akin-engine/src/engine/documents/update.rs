@@ -116,13 +116,13 @@ mod tests {
 
     use super::*;
     use crate::document::Content;
-    use crate::engine::{CollectionSettings, Opening};
+    use crate::engine::{CollectionSettings, open_local};
 
     #[tokio::test]
     async fn a_change_does_not_restore_a_removed_document() {
         let dir = tempdir().unwrap();
         let settings = CollectionSettings::default();
-        let engine = Engine::open(dir.path(), settings, Opening::default()).unwrap();
+        let engine = open_local(dir.path(), settings).unwrap();
         let document = Document {
             id: DocumentId::new("a").unwrap(),
             content: Content::Text("one two three four".to_owned()),

@@ -7,19 +7,25 @@ use std::path::Path;
 use tempfile::TempDir;
 
 use super::*;
+use crate::backend::directory::{StorageSettings, files};
+use crate::backend::{LocalCollection, LocalCollections};
 use crate::document::{Content, Document, DocumentId};
 use crate::engine::AddOptions;
 
-fn settings() -> CollectionsSettings {
-    let store = StorageSettings { readers: 1, ..StorageSettings::default() };
+fn storage() -> StorageSettings {
+    StorageSettings { readers: 1, ..StorageSettings::default() }
+}
+
+fn open_with(dir: &TempDir, default: &CollectionSettings) -> Result<Collections, EngineError> {
     let limits_max = LimitSettings::default().times(100);
-    let clock = Clock::system();
-    CollectionsSettings { store, sets_cache_bytes: 1 << 16, collections_max: 3, limits_max, clock }
+    let of_all =
+        CollectionsSettings { collections_max: 3, limits_max, opening: Opening::default() };
+    let store = LocalCollections::new(dir.path().to_owned(), storage());
+    Collections::open(Arc::new(store), default, of_all)
 }
 
 fn try_open(dir: &TempDir) -> Result<Arc<Collections>, EngineError> {
-    let default = CollectionSettings::default();
-    Collections::open(dir.path(), default, settings(), &Progress::default()).map(Arc::new)
+    open_with(dir, &CollectionSettings::default()).map(Arc::new)
 }
 
 fn open(dir: &TempDir) -> Arc<Collections> {
@@ -278,42 +284,47 @@ async fn earlier_waiters_see_failures_of_later_collections() {
 fn a_takeover_that_cannot_be_synced_is_undone() {
     let dir = TempDir::new().unwrap();
     let (news, settings) = (name("news"), CollectionSettings::default());
-    let begin = |replaced| CollectionFiles::begin_building(dir.path(), &news, &settings, replaced);
+    let begin = |replaced| {
+        LocalCollection::building(dir.path(), &news, &settings, &storage(), replaced).map(Arc::new)
+    };
     let old = begin(None).unwrap();
     old.take_over().unwrap();
-    let new = begin(Some(&old)).unwrap();
+    let new = begin(Some(Arc::clone(&old))).unwrap();
     let failed = new.take_over_with(|_| Err(std::io::Error::other("not synced"))).unwrap_err();
     assert!(failed.to_string().ends_with("not synced"), "{failed}");
     assert!(new.is_removed(), "dropping it deletes its files");
     let found = files::find(dir.path()).unwrap();
-    assert!(found.whole.iter().map(|(.., files)| files.dir()).eq([old.dir()]));
+    assert!(found.whole.iter().map(|(.., dir)| &**dir).eq([old.dir()]));
     assert_eq!(found.remains, [new.dir()]);
     new.take_over().unwrap();
     let found = files::find(dir.path()).unwrap();
-    assert!(found.whole.iter().map(|(.., files)| files.dir()).eq([new.dir()]));
+    assert!(found.whole.iter().map(|(.., dir)| &**dir).eq([new.dir()]));
 }
 
 #[test]
 fn uncertain_removals_block_removal_and_replacement() {
     let dir = TempDir::new().unwrap();
     let (news, settings) = (name("news"), CollectionSettings::default());
-    let begin = |replaced| CollectionFiles::begin_building(dir.path(), &news, &settings, replaced);
+    let begin = |replaced| {
+        LocalCollection::building(dir.path(), &news, &settings, &storage(), replaced).map(Arc::new)
+    };
     let old = begin(None).unwrap();
     old.take_over().unwrap();
-    let new = begin(Some(&old)).unwrap();
+    let new = begin(Some(Arc::clone(&old))).unwrap();
     new.take_over().unwrap();
     // A directory in the place of the mark makes the removal of the old collection fail.
     fs::create_dir(old.dir().join("collection.json.gone")).unwrap();
-    assert!(new.end_takeover(&old).is_err());
-    let refused = [new.remove().err().unwrap(), begin(Some(&new)).err().unwrap()];
+    assert!(new.remove_replaced().is_err());
+    let refused = [new.mark_removed().err().unwrap(), begin(Some(Arc::clone(&new))).err().unwrap()];
     for refused in refused.map(|refused| refused.to_string()) {
         assert!(refused.ends_with("so restart akin first"), "{refused}");
     }
 
     fs::remove_dir(old.dir().join("collection.json.gone")).unwrap();
     let found = files::find(dir.path()).unwrap();
-    assert!(found.whole.iter().map(|(.., files)| files.dir()).eq([new.dir()]));
+    assert!(found.whole.iter().map(|(.., dir)| &**dir).eq([new.dir()]));
     assert_eq!(found.remains, [old.dir()]);
     let [(.., found)] = &*found.whole else { unreachable!() };
-    assert!(matches!(found.remove(), Ok(Removal::Durable)));
+    let found = LocalCollection::new(found.clone(), settings.clone(), storage());
+    assert!(matches!(found.mark_removed(), Ok(Removal::Durable)));
 }

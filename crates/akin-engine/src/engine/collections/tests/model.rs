@@ -20,9 +20,9 @@ use shuttle::sync::{Mutex, MutexGuard, RwLock};
 use shuttle::thread::{self, JoinHandle};
 
 use super::name;
-use crate::backend::{BackendError, WriteGate};
+use crate::backend::{BackendError, Removal, WriteGate};
 use crate::engine::{CollectionName, Creation, EngineError};
-use registry::{Registry, Removal};
+use registry::Registry;
 
 /// Of each kind.
 const SCHEDULES: usize = 1_000;
@@ -124,7 +124,8 @@ impl Server {
         let remove = |collection: &Opened| {
             self.set(collection.dir, State::Marked);
             if sync_fails {
-                return Ok(Removal::Uncertain(broken()));
+                let reason = "the disk is broken".to_owned();
+                return Ok(Removal::Uncertain(BackendError::Store { reason }));
             }
             self.set(collection.dir, State::Gone);
             Ok(Removal::Durable)

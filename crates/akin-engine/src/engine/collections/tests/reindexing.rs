@@ -302,13 +302,13 @@ async fn default_is_rebuilt_without_a_server() {
         add_text(&default, &format!("{number}"), &format!("one two {number}")).await;
     }
     let before = texts(&default).await;
-    let rebuild = async || rebuild_default(dir.path(), other_settings(), &settings(), |_| ()).await;
+    let rebuild = async || rebuild_default(dir.path(), other_settings(), &storage(), |_| ()).await;
     let refused = rebuild().await.unwrap_err();
     assert!(refused.to_string().contains("in use"), "{refused}");
     drop(default);
     collections.close().await.unwrap();
     drop(collections);
-    let reopen = |default| Collections::open(dir.path(), default, settings(), &Progress::default());
+    let reopen = |default| open_with(&dir, &default);
     let refused = reopen(other_settings()).err().unwrap().to_string();
     assert!(refused.contains("akin reindex"), "{refused}");
 

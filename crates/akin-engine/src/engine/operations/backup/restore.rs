@@ -8,11 +8,11 @@ use tar::{Archive, Entry};
 use xxhash_rust::xxh3::{Xxh3Default, xxh3_64};
 
 use super::{FORMAT, MANIFEST, MANIFEST_CHECKSUM, Manifest, SavedCollection, hexadecimal};
-use crate::backend::BackendError;
+use crate::backend::directory::files::{self, WorkDirectory};
 use crate::backend::directory::{
     StorageError, StorageSettings, free_bytes, lock_directory, stored_identity, verify,
 };
-use crate::engine::collections::files::{self, CollectionFiles, WorkDirectory};
+use crate::backend::{BackendError, seeded};
 use crate::engine::{Analyser, CollectionName, CollectionSettings, EngineError};
 
 /// The directory in which collections are unpacked and verified. Not a valid collection name.
@@ -169,7 +169,7 @@ fn unpack_store(entry: &mut dyn Read, bytes: u64, dir: &Path) -> Result<String, 
     let path = dir.join(STORE);
     let file = File::create(&path).map_err(files::failed(&path))?;
     let whole = &mut head.as_slice().chain(entry);
-    let checksum = hash_into(whole, &file, |error| files::failed(&path)(error))?;
+    let checksum = hash_into(whole, &file, |error| files::failed(&path)(error).into())?;
     file.sync_all().map_err(files::failed(&path))?;
     Ok(checksum)
 }
@@ -270,7 +270,7 @@ impl SelectedCollection {
     /// Its settings with the seed of the unpacked store.
     fn seeded(&self) -> Result<CollectionSettings, EngineError> {
         let identity = stored_identity(&self.prepared).map_err(|error| store(&error))?;
-        crate::engine::seeded(&self.saved.settings, identity.as_deref())
+        Ok(seeded(&self.saved.settings, identity.as_deref())?)
     }
 
     /// Checks that the collection does not exist and fits the configuration.
@@ -326,11 +326,11 @@ impl SelectedCollection {
         if self.name.is_default() {
             let dir = root.join(self.name.as_str());
             let moved = fs::rename(self.prepared.join(STORE), dir.join(STORE));
-            return moved.and_then(|()| files::sync(&dir)).map_err(files::failed(&dir));
+            moved.and_then(|()| files::sync(&dir)).map_err(files::failed(&dir))?;
+            return Ok(());
         }
-        let prepared = CollectionFiles::permanent(self.prepared.clone());
-        prepared.describe(&self.saved.settings)?;
-        files::adopt(root, &self.name, &self.prepared)
+        files::describe(&self.prepared, &self.saved.settings)?;
+        Ok(files::adopt(root, &self.name, &self.prepared)?)
     }
 }
 

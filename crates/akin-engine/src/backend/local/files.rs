@@ -20,15 +20,18 @@
 //! A removed collection's directory keeps its name while requests still read from it, because the
 //! store opens its files by path. Hence the numbers.
 
+use std::ffi::OsStr;
 use std::fs::{self, DirEntry, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
-use super::{CollectionName, Removal};
-use crate::backend::directory::read_small;
-use crate::engine::{CollectionSettings, EngineError};
+use crate::backend::{BackendError, Removal};
+use crate::storage::{StorageSettings, read_small};
+use akin_model::name::CollectionName;
+use akin_model::settings::CollectionSettings;
 
 const HERE: &str = "collection.json";
 const NEW: &str = "collection.json.new";
@@ -45,8 +48,12 @@ const NAME_BYTES_MAX: u64 = 4096;
 /// A collection's directory. If the collection was removed, dropping this deletes the directory, so
 /// it must be dropped after everything that reads from it.
 #[derive(Debug)]
-pub(crate) struct CollectionFiles {
+pub struct LocalCollection {
     dir: PathBuf,
+    pub(super) settings: CollectionSettings,
+    pub(super) storage: StorageSettings,
+    /// The collection whose name this collection takes over.
+    replaced: Mutex<Option<Arc<Self>>>,
     removed: AtomicBool,
     /// The replaced collection may still be on disk, and would reappear without this file. The next
     /// start removes it.
@@ -56,53 +63,62 @@ pub(crate) struct CollectionFiles {
 /// The collections that a start finds in the data directory.
 #[derive(Default)]
 pub(crate) struct FoundDirectories {
-    pub whole: Vec<(CollectionName, CollectionSettings, CollectionFiles)>,
+    pub whole: Vec<(CollectionName, CollectionSettings, PathBuf)>,
     /// Directories of collections with an incomplete creation or removal.
     pub remains: Vec<PathBuf>,
     /// Directories that hold data but no readable settings.
-    pub unclear: Vec<(CollectionName, EngineError)>,
+    pub unclear: Vec<(CollectionName, BackendError)>,
 }
 
-impl CollectionFiles {
-    /// A directory that is not deleted when this is dropped.
-    pub fn permanent(dir: PathBuf) -> Self {
-        Self { dir, removed: AtomicBool::new(false), takeover_unfinished: AtomicBool::new(false) }
+impl LocalCollection {
+    /// The collection in a directory, or none yet. The directory is not deleted when this is
+    /// dropped.
+    #[must_use]
+    pub fn new(dir: PathBuf, settings: CollectionSettings, storage: StorageSettings) -> Self {
+        let [removed, takeover_unfinished] = [const { AtomicBool::new(false) }; 2];
+        Self { dir, settings, storage, replaced: Mutex::default(), removed, takeover_unfinished }
     }
 
-    /// Writes the settings, which makes the directory a collection.
-    pub fn describe(&self, settings: &CollectionSettings) -> Result<(), EngineError> {
-        self.write_settings(settings, HERE).map_err(failed(&self.dir))
-    }
-
-    /// Creates a directory for a new collection, which may replace the collection in `replaced`.
-    /// Dropping it deletes the files unless it [takes over](Self::take_over).
-    pub fn begin_building(
+    /// Creates a directory for a new collection, which may replace another collection. Dropping it
+    /// deletes the files unless it [takes over](Self::take_over).
+    pub(crate) fn building(
         root: &Path,
         name: &CollectionName,
         settings: &CollectionSettings,
-        replaced: Option<&Self>,
-    ) -> Result<Self, EngineError> {
-        replaced.map_or(Ok(()), Self::check_taken_over)?;
-        let files = Self::permanent(make_free_directory(root, name).map_err(failed(root))?);
-        files.removed.store(true, Ordering::Relaxed);
-        let written = files.write_settings(settings, BUILDING).and_then(|()| {
-            let Some(replaced) = replaced else { return Ok(()) };
+        storage: &StorageSettings,
+        replaced: Option<Arc<Self>>,
+    ) -> Result<Self, BackendError> {
+        replaced.as_deref().map_or(Ok(()), Self::check_taken_over)?;
+        let dir = make_free_directory(root, name).map_err(failed(root))?;
+        let mut new = Self::new(dir, settings.clone(), storage.clone());
+        new.removed.store(true, Ordering::Relaxed);
+        let written = write_settings(&new.dir, settings, BUILDING).and_then(|()| {
+            let Some(replaced) = &replaced else { return Ok(()) };
             let replaced = replaced.dir.file_name().expect("a collection's directory has a name");
-            write_synced(&files.dir.join(REPLACES), replaced.as_encoded_bytes())?;
-            sync(&files.dir)
+            write_synced(&new.dir.join(REPLACES), replaced.as_encoded_bytes())?;
+            sync(&new.dir)
         });
-        written.map_err(failed(&files.dir)).map(|()| files)
+        written.map_err(failed(&new.dir))?;
+        new.replaced = Mutex::new(replaced);
+        Ok(new)
+    }
+
+    /// The data directory, and the name of the collection.
+    pub(super) fn root_and_name(&self) -> (&Path, CollectionName) {
+        let name = self.dir.file_name().and_then(OsStr::to_str).and_then(name_in);
+        let root = self.dir.parent().expect("a collection's directory is in another");
+        (root, name.expect("a collection's directory has its name"))
     }
 
     /// Makes the directory a collection, in place of its predecessor, by a single rename.
-    pub fn take_over(&self) -> Result<(), EngineError> {
+    pub(crate) fn take_over(&self) -> Result<(), BackendError> {
         self.take_over_with(sync)
     }
 
-    pub(super) fn take_over_with(
+    pub(crate) fn take_over_with(
         &self,
         sync: impl Fn(&Path) -> io::Result<()>,
-    ) -> Result<(), EngineError> {
+    ) -> Result<(), BackendError> {
         let [building, here] = [BUILDING, HERE].map(|name| self.dir.join(name));
         fs::rename(&building, &here).map_err(failed(&self.dir))?;
         if let Err(error) = sync(&self.dir) {
@@ -116,35 +132,23 @@ impl CollectionFiles {
     }
 
     /// Removes the replaced collection. If that fails, the next start does it.
-    pub fn end_takeover(&self, replaced: &Self) -> Result<(), EngineError> {
+    pub(crate) fn remove_replaced(&self) -> Result<(), BackendError> {
+        let replaced = self.replaced.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let Some(replaced) = replaced else { return Ok(()) };
         self.takeover_unfinished.store(true, Ordering::Relaxed);
-        if let Removal::Uncertain(error) = replaced.remove()? {
+        if let Removal::Uncertain(error) = replaced.mark_removed()? {
             return Err(error);
         }
-        self.forget_replaced()?;
+        forget_replaced(&self.dir)?;
         self.takeover_unfinished.store(false, Ordering::Relaxed);
         Ok(())
     }
 
-    fn check_taken_over(&self) -> Result<(), EngineError> {
+    fn check_taken_over(&self) -> Result<(), BackendError> {
         if !self.takeover_unfinished.load(Ordering::Relaxed) {
             return Ok(());
         }
         Err(failed(&self.dir)(io::Error::other(UNFINISHED)))
-    }
-
-    /// Removes `replaces`, once the removal of the replaced collection is durable.
-    fn forget_replaced(&self) -> Result<(), EngineError> {
-        let removed = fs::remove_file(self.dir.join(REPLACES));
-        removed.and_then(|()| sync(&self.dir)).map_err(failed(&self.dir))
-    }
-
-    fn write_settings(&self, settings: &CollectionSettings, name: &str) -> io::Result<()> {
-        let json = serde_json::to_vec_pretty(settings).expect("settings are plain JSON");
-        let new = self.dir.join(NEW);
-        write_synced(&new, &json)?;
-        fs::rename(new, self.dir.join(name))?;
-        sync(&self.dir)
     }
 
     pub fn dir(&self) -> &Path {
@@ -156,7 +160,7 @@ impl CollectionFiles {
     ///
     /// # Errors
     /// Nothing happened.
-    pub(super) fn remove(&self) -> Result<Removal, EngineError> {
+    pub(crate) fn mark_removed(&self) -> Result<Removal, BackendError> {
         self.check_taken_over()?;
         fs::rename(self.dir.join(HERE), self.dir.join(GONE)).map_err(failed(&self.dir))?;
         if let Err(error) = sync(&self.dir) {
@@ -166,12 +170,12 @@ impl CollectionFiles {
         Ok(Removal::Durable)
     }
 
-    pub fn is_removed(&self) -> bool {
+    pub(crate) fn is_removed(&self) -> bool {
         self.removed.load(Ordering::Relaxed)
     }
 }
 
-impl Drop for CollectionFiles {
+impl Drop for LocalCollection {
     fn drop(&mut self) {
         if !self.is_removed() {
             return;
@@ -191,7 +195,7 @@ impl Drop for CollectionFiles {
 }
 
 /// Deletes the remains of a collection, its marker file last.
-pub(super) fn clear(dir: &Path) -> io::Result<()> {
+pub(crate) fn clear(dir: &Path) -> io::Result<()> {
     // If a power failure undid the mark but not the deletions, the directory would look like a
     // damaged collection.
     sync(dir)?;
@@ -209,7 +213,7 @@ pub(super) fn clear(dir: &Path) -> io::Result<()> {
 
 /// # Errors
 /// The directory cannot be read, or a replacement cannot be completed.
-pub(crate) fn find(root: &Path) -> Result<FoundDirectories, EngineError> {
+pub(crate) fn find(root: &Path) -> Result<FoundDirectories, BackendError> {
     let mut found = FoundDirectories::default();
     for entry in fs::read_dir(root).map_err(failed(root))? {
         let entry = entry.map_err(failed(root))?;
@@ -223,7 +227,7 @@ pub(crate) fn find(root: &Path) -> Result<FoundDirectories, EngineError> {
         let dir = entry.path();
         match settings_in(&dir) {
             Ok(Some(settings)) => {
-                found.whole.push((name, settings, CollectionFiles::permanent(dir)));
+                found.whole.push((name, settings, dir));
             }
             Ok(None) => found.remains.push(dir),
             Err(error) => found.unclear.push((name, error)),
@@ -238,7 +242,7 @@ pub(crate) fn find(root: &Path) -> Result<FoundDirectories, EngineError> {
 ///
 /// # Errors
 /// The directory holds data but no readable settings.
-pub(crate) fn settings_in(dir: &Path) -> Result<Option<CollectionSettings>, EngineError> {
+pub(crate) fn settings_in(dir: &Path) -> Result<Option<CollectionSettings>, BackendError> {
     match read_small(&dir.join(HERE), SETTINGS_BYTES_MAX) {
         Ok(json) => read_settings(&json).map(Some).map_err(failed(&dir.join(HERE))),
         Err(error) if error.kind() != io::ErrorKind::NotFound => {
@@ -257,29 +261,27 @@ impl FoundDirectories {
     }
 
     /// Completes replacements that were interrupted, by removing the replaced collections.
-    fn end_takeovers(&mut self) -> Result<(), EngineError> {
-        let by_file = |files: &CollectionFiles, name: &[u8]| {
-            files.dir.file_name().is_some_and(|own| own.as_encoded_bytes() == name)
+    fn end_takeovers(&mut self) -> Result<(), BackendError> {
+        let by_file = |dir: &Path, name: &[u8]| {
+            dir.file_name().is_some_and(|own| own.as_encoded_bytes() == name)
         };
-        let takeovers = self
-            .whole
-            .iter()
-            .filter_map(|(.., new)| Some((new.dir.clone(), replaced_by(&new.dir)?)));
+        let takeovers =
+            self.whole.iter().filter_map(|(.., new)| Some((new.clone(), replaced_by(new)?)));
         for (new, replaced) in takeovers.collect::<Vec<_>>() {
             if let Some(at) = self.whole.iter().position(|(.., old)| by_file(old, &replaced)) {
                 let (.., old) = self.whole.swap_remove(at);
-                fs::rename(old.dir.join(HERE), old.dir.join(GONE)).map_err(failed(&old.dir))?;
-                sync(&old.dir).map_err(failed(&old.dir))?;
-                self.remains.push(old.dir.clone());
+                fs::rename(old.join(HERE), old.join(GONE)).map_err(failed(&old))?;
+                sync(&old).map_err(failed(&old))?;
+                self.remains.push(old);
             }
-            CollectionFiles::permanent(new).forget_replaced()?;
+            forget_replaced(&new)?;
         }
         Ok(())
     }
 }
 
 /// The name of the directory that the collection in `dir` replaces, if that is not complete.
-pub(super) fn replaced_by(dir: &Path) -> Option<Vec<u8>> {
+pub(crate) fn replaced_by(dir: &Path) -> Option<Vec<u8>> {
     read_small(&dir.join(REPLACES), NAME_BYTES_MAX).ok()
 }
 
@@ -302,14 +304,34 @@ fn is_incomplete(dir: &Path) -> io::Result<bool> {
 }
 
 /// The collection's name, if the entry is a directory with a valid name and number.
-pub(super) fn name_of(entry: &DirEntry) -> Option<CollectionName> {
-    let file_name = entry.file_name();
-    let (name, number) = match file_name.to_str()?.split_once('.') {
-        Some((name, number)) => (name, number),
-        None => (file_name.to_str()?, "1"),
-    };
+pub(crate) fn name_of(entry: &DirEntry) -> Option<CollectionName> {
     let is_dir = entry.file_type().ok()?.is_dir();
-    (is_dir && number.parse::<u32>().is_ok()).then(|| CollectionName::new(name).ok())?
+    is_dir.then(|| name_in(entry.file_name().to_str()?))?
+}
+
+/// The collection's name in that of its directory, if the latter has a valid name and number.
+fn name_in(directory: &str) -> Option<CollectionName> {
+    let (name, number) = directory.split_once('.').unwrap_or((directory, "1"));
+    number.parse::<u32>().is_ok().then(|| CollectionName::new(name).ok())?
+}
+
+/// Writes the settings, which makes the directory a collection.
+pub(crate) fn describe(dir: &Path, settings: &CollectionSettings) -> Result<(), BackendError> {
+    write_settings(dir, settings, HERE).map_err(failed(dir))
+}
+
+fn write_settings(dir: &Path, settings: &CollectionSettings, name: &str) -> io::Result<()> {
+    let json = serde_json::to_vec_pretty(settings).expect("settings are plain JSON");
+    let new = dir.join(NEW);
+    write_synced(&new, &json)?;
+    fs::rename(new, dir.join(name))?;
+    sync(dir)
+}
+
+/// Removes `replaces`, once the removal of the replaced collection is durable.
+fn forget_replaced(dir: &Path) -> Result<(), BackendError> {
+    let removed = fs::remove_file(dir.join(REPLACES));
+    removed.and_then(|()| sync(dir)).map_err(failed(dir))
 }
 
 fn write_synced(path: &Path, bytes: &[u8]) -> io::Result<()> {
@@ -333,7 +355,7 @@ fn candidates(root: &Path, name: &CollectionName) -> impl Iterator<Item = PathBu
 }
 
 /// Moves a collection's directory to a free directory for this name. Must not run concurrently.
-pub(crate) fn adopt(root: &Path, name: &CollectionName, from: &Path) -> Result<(), EngineError> {
+pub(crate) fn adopt(root: &Path, name: &CollectionName, from: &Path) -> Result<(), BackendError> {
     let free = candidates(root, name).find(|dir| !dir.exists()).expect("a number is free");
     fs::rename(from, &free).and_then(|()| sync(root)).map_err(failed(root))
 }
@@ -354,7 +376,7 @@ pub(crate) struct WorkDirectory(PathBuf);
 
 impl WorkDirectory {
     /// Creates the directory, in place of a directory that a crash left behind.
-    pub fn create(dir: PathBuf) -> Result<Self, EngineError> {
+    pub fn create(dir: PathBuf) -> Result<Self, BackendError> {
         let created = remove_directory(&dir).and_then(|()| fs::create_dir(&dir));
         created.map_err(failed(&dir)).map(|()| Self(dir))
     }
@@ -374,7 +396,7 @@ impl Drop for WorkDirectory {
 }
 
 /// Deletes a directory, if it exists.
-pub(super) fn remove_directory(dir: &Path) -> io::Result<()> {
+pub(crate) fn remove_directory(dir: &Path) -> io::Result<()> {
     match fs::remove_dir_all(dir) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
         _ => Ok(()),
@@ -387,7 +409,7 @@ pub(crate) fn sync(dir: &Path) -> io::Result<()> {
 }
 
 /// Adds the path to an I/O error.
-pub(crate) fn failed(path: &Path) -> impl FnOnce(io::Error) -> EngineError + use<> {
+pub(crate) fn failed(path: &Path) -> impl FnOnce(io::Error) -> BackendError + use<> {
     let path = path.to_owned();
-    move |error| EngineError::of_file(&path, &error)
+    move |error| BackendError::File { path, source: Arc::new(error) }
 }
