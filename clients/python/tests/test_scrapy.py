@@ -1,5 +1,6 @@
 """Crawls of a site with mirrors, session ids and pages made of one template."""
 
+import asyncio
 import json
 import random
 import re
@@ -13,9 +14,10 @@ from typing import Any, Callable, Dict, Iterator, List, Sequence, Set
 from urllib.parse import urlsplit
 
 import pytest
-from server import Server
+from server import Script, Server, lines
 
 import akin_search
+from akin_search.scrapy import _Sender
 
 ARTICLES, SESSIONS, DAYS = 60, 39, 40
 KEPT = 1 + ARTICLES + 1  # the index, the articles, one day of the calendar
@@ -188,6 +190,25 @@ def test_links_of_many_near_duplicates_are_not_followed(
     assert days == list(range(1, BUDGET + 3))
     assert len(site.requests) == 200 - DAYS + len(days)
     assert crawl.count("links_not_followed") == 1
+
+
+def test_items_that_wait_go_in_one_request() -> None:
+    answer = lines(*({"line": i + 1, "id": str(i), "status": "created"} for i in range(5)))
+
+    async def add(url: str) -> List[Any]:
+        async with akin_search.AsyncClient(url) as client:
+            sender = _Sender(client, {}, patience_s=0)
+            items: List[Dict[str, Any]] = [{"id": str(i), "text": "a"} for i in range(5)]
+            items.insert(2, {"id": "no-json", "text": "a", "metadata": object()})
+            return await asyncio.gather(*map(sender.add, items), return_exceptions=True)
+
+    with Script((200, {}, answer)) as script:
+        results = asyncio.run(add(script.url))
+        assert len(script.requests) == 1
+    assert isinstance(results.pop(2), TypeError)
+    assert [(result["id"], result["status"]) for result in results] == [
+        (str(i), "created") for i in range(5)
+    ]
 
 
 def test_a_crawl_without_a_server_ends_and_loses_no_item(site: Site, tmp_path: Path) -> None:
