@@ -216,7 +216,7 @@ async fn look_up(engine: &Engine, documents: usize) -> (Vec<Duration>, usize) {
         let started = Instant::now();
         let answer = engine.similar(probe, lookup).await.expect("an answer");
         times.push(started.elapsed());
-        truncated += usize::from(answer.truncated);
+        truncated += usize::from(answer.searched.truncated);
     }
     (times, truncated)
 }

@@ -126,8 +126,8 @@ fn print_recall(
     for probe in probes {
         let look_up = engine.similar(Probe::Stored(id(*probe)), lookup(Mode::Verified));
         let answer = runtime.block_on(look_up).expect("an answer");
-        scans += usize::from(answer.found_by == FoundBy::Scan);
-        truncated += usize::from(answer.truncated);
+        scans += usize::from(answer.searched.found_by == FoundBy::Scan);
+        truncated += usize::from(answer.searched.truncated);
         let found: HashSet<&str> = answer.matches.iter().map(|it| it.id.as_str()).collect();
         let truth = brute_force(sets, *probe);
         // Of equally similar documents at the end any are right.
@@ -161,7 +161,9 @@ fn print_times(
             let started = Instant::now();
             let answers = runtime.block_on(join_all(lookups));
             let took = started.elapsed().as_secs_f64() * 1e3;
-            assert!(answers.iter().all(|answer| answer.as_ref().is_ok_and(|it| !it.truncated)));
+            assert!(
+                answers.iter().all(|answer| answer.as_ref().is_ok_and(|it| !it.searched.truncated))
+            );
             took
         };
         let least = (0..ROUNDS).map(round).fold(f64::INFINITY, f64::min);

@@ -66,8 +66,8 @@ class Types:
         def add(name):
             if name not in ordered:
                 schema = self.schemas[name]
-                bases = schema.get("allOf", [{}])[:1]
-                for other in references(schema if fields(schema) is None else bases):
+                others = references(schema) if fields(schema) is None else bases(schema)
+                for other in others:
                     add(other)
                 ordered[name] = None
 
@@ -99,11 +99,27 @@ def name_of(reference):
 
 def fields(schema):
     """The properties of an object that has names for them."""
-    return own(schema).get("properties")
+    return merged(schema)[0] if schema.keys() & {"properties", "allOf"} else None
 
 
-def own(schema):
-    return schema["allOf"][1] if "allOf" in schema else schema
+def merged(schema):
+    """The properties of an object and of its parts without names, and those it always has."""
+    properties, required = {}, set()
+    for part in schema.get("allOf", []):
+        more, always = merged(part)
+        properties.update(more)
+        required.update(always)
+    choices = [merged(choice) for choice in schema.get("oneOf", [])]
+    for more, _ in choices:
+        properties = {**more, **properties}
+    required.update(*[set.intersection(*(always for _, always in choices))] if choices else ())
+    properties.update(schema.get("properties", {}))
+    return properties, required.union(schema.get("required", []))
+
+
+def bases(schema):
+    """The names of the parts of an object that have one."""
+    return [name_of(part) for part in schema.get("allOf", []) if "$ref" in part]
 
 
 def description(schema):
@@ -190,11 +206,11 @@ from typing_extensions import NotRequired, TypeAlias, TypedDict
             if len(alias) > WIDTH:
                 alias = alias.replace("[", "[\n    ").replace(", ", ",\n    ").replace("]", ",\n]")
             return f"\n\n{alias}\n{textwrap.dedent(documentation)}"
-        base = name_of(schema["allOf"][0]) if "allOf" in schema else "TypedDict"
+        base = ", ".join(bases(schema)) or "TypedDict"
         lines = [f"\n\nclass {name}({base}):\n", documentation and documentation + "\n"]
         for field, of in fields(schema).items():
             kind = self.expression(of, sent)
-            if field not in own(schema).get("required", []):
+            if field not in merged(schema)[1]:
                 kind = f"NotRequired[{kind}]"
                 if len(f"    {field}: {kind}") > WIDTH:
                     kind = f"NotRequired[\n        {kind[12:-1]}\n    ]"
@@ -240,10 +256,10 @@ class TypeScript(Language):
         if fields(schema) is None:
             alias = f"export type {name} = {self.expression(schema, sent)};\n"
             return head + (alias if len(alias) <= WIDTH else re.sub(" [=|] ", r"\n \g<0>", alias))
-        base = f" extends {name_of(schema['allOf'][0])}" if "allOf" in schema else ""
+        base = f" extends {', '.join(bases(schema))}" if bases(schema) else ""
         lines = [f"{head}export interface {name}{base} {{\n"]
         for field, of in fields(schema).items():
-            mark = "" if field in own(schema).get("required", []) else "?"
+            mark = "" if field in merged(schema)[1] else "?"
             if name.endswith("Query"):
                 field = re.sub("_([a-z])", lambda found: found[1].upper(), field)
             kind = self.expression(of, sent)

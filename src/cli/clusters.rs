@@ -14,7 +14,7 @@ use crate::engine::{Linkage, Mode};
 use akin_core::scheme::Threshold;
 use akin_files::input::{name_of, threshold};
 use akin_files::output::{Output, copy};
-use akin_model::clusters::{ClusterLine, ClusterReply, IncompleteReply};
+use akin_model::clusters::{ClusterHead, ClusterLine, ClusterReply, IncompleteReply};
 
 /// Show the clusters of near-duplicates in a server's collection, or the cluster of a document
 ///
@@ -90,7 +90,7 @@ fn show(client: &Client, answer: Body, out: &mut impl Write) -> Result<(u64, u64
             ClusterLine::Cluster(cluster) => {
                 write(&cluster, out)?;
                 clusters += 1;
-                documents += cluster.size as u64;
+                documents += cluster.head.size as u64;
             }
             ClusterLine::Incomplete(IncompleteReply { incomplete }) => eprintln!(
                 "documents that may be missing in their clusters: {}; --json names some of them",
@@ -102,7 +102,8 @@ fn show(client: &Client, answer: Body, out: &mut impl Write) -> Result<(u64, u64
 }
 
 fn write(cluster: &ClusterReply, out: &mut impl Write) -> io::Result<()> {
-    writeln!(out, "{}  {} documents", cluster.cluster, HumanCount(cluster.size as u64))?;
+    let ClusterHead { cluster: name, size, .. } = &cluster.head;
+    writeln!(out, "{name}  {} documents", HumanCount(*size as u64))?;
     for member in &cluster.members {
         writeln!(out, "  {:.4}  {}", member.resemblance, member.id)?;
     }

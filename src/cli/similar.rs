@@ -5,7 +5,6 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Args;
-use serde::Deserialize;
 
 use super::client::{InCollection, Server, read_whole, with_query};
 use super::failure::Failure;
@@ -13,6 +12,8 @@ use crate::engine::Mode;
 use akin_core::scheme::Threshold;
 use akin_files::input::{self, name_of};
 use akin_files::output::print_answer;
+use akin_model::answer::{Answer, Reach, Searched};
+use akin_model::timed::Timed;
 
 /// Show the near-duplicates of a stored document, or of a text that is not stored
 #[derive(Args)]
@@ -52,25 +53,6 @@ pub struct Arguments {
     json: bool,
 }
 
-/// The part of a server's answer that is shown.
-#[derive(Deserialize)]
-struct SimilarAnswer {
-    matches: Vec<SimilarMatch>,
-    candidates: u64,
-    more: bool,
-    truncated: bool,
-    expected_recall: f64,
-    threshold: Option<f64>,
-    floor: Option<f64>,
-    took_us: u64,
-}
-
-#[derive(Deserialize)]
-struct SimilarMatch {
-    id: String,
-    resemblance: f64,
-}
-
 pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let client = arguments.server.client()?;
     let path = arguments.path();
@@ -85,12 +67,12 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         print_answer(&body)?;
         return Ok(ExitCode::SUCCESS);
     }
-    let answer: SimilarAnswer = client.parse(&body)?;
+    let Timed { result: answer, took_us } = client.parse::<Timed<Answer>>(&body)?;
     let mut out = stdout().lock();
     for found in &answer.matches {
-        writeln!(out, "{:.4}  {}", found.resemblance, found.id)?;
+        writeln!(out, "{:.4}  {}", found.resemblance(), found.id)?;
     }
-    eprintln!("{}", answer.summary());
+    eprintln!("{}", summary(answer.matches.len(), &answer.searched, took_us));
     Ok(ExitCode::SUCCESS)
 }
 
@@ -109,30 +91,34 @@ impl Arguments {
     }
 }
 
-impl SimilarAnswer {
-    fn summary(&self) -> String {
-        let is_nearest = self.threshold.is_none();
-        let count = match self.matches.len() {
-            count if is_nearest => format!("the {count} most similar"),
-            0 => "no near-duplicate".to_owned(),
-            1 if !self.more => "1 near-duplicate".to_owned(),
-            shown if self.more => format!("the first {shown} of more near-duplicates"),
-            many => format!("{many} near-duplicates"),
-        };
-        let truncated =
-            if self.truncated { "; a work limit was hit: some may be missing" } else { "" };
-        let (promised, candidates, took_us) = (self.promised(), self.candidates, self.took_us);
-        format!("{count} among {candidates} candidates; {promised}{took_us} µs{truncated}")
-    }
+fn summary(matches: usize, searched: &Searched, took_us: u64) -> String {
+    let Searched { candidates, more, truncated, reach, .. } = searched;
+    let is_nearest = matches!(reach, Reach::Nearest { .. });
+    let count = match matches {
+        count if is_nearest => format!("the {count} most similar"),
+        0 => "no near-duplicate".to_owned(),
+        1 if !more => "1 near-duplicate".to_owned(),
+        shown if *more => format!("the first {shown} of more near-duplicates"),
+        many => format!("{many} near-duplicates"),
+    };
+    let truncated = if *truncated { "; a work limit was hit: some may be missing" } else { "" };
+    let promised = promised(reach);
+    format!("{count} among {candidates} candidates; {promised}{took_us} µs{truncated}")
+}
 
-    fn promised(&self) -> String {
-        let chance = format!("is found with a chance of {:.1} %; ", self.expected_recall * 100.0);
-        match (self.threshold, self.floor) {
-            (Some(threshold), _) => {
-                format!("one with a Jaccard similarity of {threshold} {chance}")
-            }
-            (None, Some(floor)) => format!("each of the nearest from {floor} on {chance}"),
-            (None, None) => String::new(),
+fn promised(reach: &Reach) -> String {
+    let chance = |recall: f64| format!("is found with a chance of {:.1} %; ", recall * 100.0);
+    match reach {
+        Reach::Threshold { threshold, expected_recall } => {
+            let threshold = threshold.get();
+            format!("one with a Jaccard similarity of {threshold} {}", chance(*expected_recall))
         }
+        Reach::Points { points, expected_recall } => {
+            format!("one with {points} points that agrees in a field {}", chance(*expected_recall))
+        }
+        Reach::Nearest { floor, expected_recall } if *floor > 0.0 => {
+            format!("each of the nearest from {floor} on {}", chance(*expected_recall))
+        }
+        Reach::Nearest { .. } | Reach::Containment { .. } => String::new(),
     }
 }

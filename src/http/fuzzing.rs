@@ -14,8 +14,7 @@ use super::request::parameters::{
     RecallParameters, StoredPair, TextParameters,
 };
 use super::request::{bodies, probes, query, settings};
-use crate::document::{Content, Document, DocumentId};
-use akin_model::content::WireToken;
+use crate::document::{Document, DocumentId};
 use akin_model::time::Time;
 
 /// The longest problem, however long the body: its detail and its pointer are cut.
@@ -66,15 +65,8 @@ fn read_document(body: &[u8]) {
 }
 
 fn written(document: &Document) -> Value {
-    let mut body = json!({"id": document.id.as_str()});
-    match document.content.clone() {
-        Content::Text(text) => body["text"] = json!(text),
-        Content::Tokens(tokens) => {
-            body["tokens"] = tokens.into_iter().map(|token| json!(WireToken(token))).collect();
-        }
-        Content::Fields(fields) => body["fields"] = json!(fields),
-        Content::Signature(values) => body["signature"] = json!(values),
-    }
+    let mut body = json!(document.content);
+    body["id"] = json!(document.id);
     if let Some(metadata) = &document.metadata {
         body["metadata"] = serde_json::from_str(metadata.as_json()).expect("metadata was checked");
     }

@@ -310,7 +310,7 @@ async fn a_document_read_from_disk_is_found_during_replacement() {
     while !replacing.is_finished() {
         let probe = Probe::Content(Content::Text(words.to_owned()));
         let answer = engine.similar(probe, lookup(0.8, Mode::Verified)).await.unwrap();
-        assert!(answer.matches.len() == 1 || answer.truncated, "{answer:?}");
+        assert!(answer.matches.len() == 1 || answer.searched.truncated, "{answer:?}");
         assert_eq!(engine.get(&id("a")).await.unwrap().id, id("a"));
         assert_eq!(engine.list(None, 9).await.unwrap(), [id("a")]);
     }

@@ -81,7 +81,7 @@ async fn a_filtered_lookup_equals_filtering_all_matches() {
             for limit in [1, 1_000] {
                 let answer = look_up(&engine, name, limit, conditions).await;
                 assert_eq!(ids(&answer), expected[..expected.len().min(limit)], "{name}");
-                assert!(!answer.truncated);
+                assert!(!answer.searched.truncated);
                 for found in &answer.matches {
                     let same = all.matches.iter().find(|other| other.id == found.id).unwrap();
                     assert_eq!(format!("{found:?}"), format!("{same:?}"));
@@ -115,7 +115,10 @@ async fn a_filter_examines_more_equal_documents_than_a_lookup_has_candidates() {
             let (mode, probe) = (Some(mode), Probe::Stored(id("7")));
             let lookup = Lookup { k, mode, conditions, ..Lookup::default() };
             let answer = engine.similar(probe, lookup).await.unwrap();
-            assert_eq!((ids(&answer), answer.truncated), (vec![n.to_string().as_str()], false));
+            assert_eq!(
+                (ids(&answer), answer.searched.truncated),
+                (vec![n.to_string().as_str()], false)
+            );
         }
     }
 }
@@ -142,18 +145,18 @@ async fn a_lookup_beyond_filtered_max_is_truncated() {
         engine.similar(probe, lookup).await.unwrap()
     };
     let all = look_up(1_000, &Conditions::default()).await;
-    assert_eq!((all.matches.len(), all.truncated), (101, false));
+    assert_eq!((all.matches.len(), all.searched.truncated), (101, false));
     let first = all.matches[0].id.clone();
     // Of the two documents that agree least one is the hundredth, and the other is left out.
     let mut found = 0;
     for number in [99, 100] {
         let answer = look_up(1_000, &by_filter(&format!("@.n == {number}"))).await;
-        assert!(answer.truncated);
+        assert!(answer.searched.truncated);
         found += answer.matches.len();
     }
     assert_eq!(found, 1);
     let of_first = look_up(1, &by_filter(&format!("@.n == {first}"))).await;
-    assert_eq!((ids(&of_first), of_first.more), (vec![first.as_str()], false));
+    assert_eq!((ids(&of_first), of_first.searched.more), (vec![first.as_str()], false));
 }
 
 /// The one that meets the filter agrees no better than others.
@@ -185,7 +188,7 @@ async fn a_filter_finds_its_only_match_among_near_copies() {
         let probe = Probe::Content(Content::Text(copy(3_000 + n)));
         let answer = engine.similar(probe, lookup).await.unwrap();
         assert_eq!(ids(&answer), [format!("{n}")]);
-        assert!(!answer.truncated && !answer.more);
+        assert!(!answer.searched.truncated && !answer.searched.more);
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use akin::document::{Content, Token};
 use akin::engine::{
     Analyser, Answer, CollectionSettings, Conditions, ContainedOf, ContentError, Engine,
-    EngineError, Filter, FoundBy, Lookup, Mode, Probe,
+    EngineError, Filter, FoundBy, Lookup, Mode, Probe, Reach,
 };
 use akin_core::measure::Overlap;
 use akin_core::text::ShingleSet;
@@ -109,20 +109,22 @@ async fn contained_documents_with_a_common_run_are_found_exactly() {
             for threshold in [0.05, 0.3, 0.8, 1.0] {
                 let lookup = contained(of, threshold);
                 let answer = engine.similar(Probe::Stored(id(own)), lookup).await.unwrap();
-                assert!(!answer.truncated && answer.found_by == FoundBy::Passages);
+                assert!(
+                    !answer.searched.truncated && answer.searched.found_by == FoundBy::Passages
+                );
                 let mut last = 1.0;
                 for found in &answer.matches {
                     let its = &sets[&found.id.to_string()];
                     let exact = containment(of, &sets[own], its);
                     assert!(exact >= threshold && exact <= last && found.id.as_str() != own);
                     last = exact;
-                    let shares = found.containment.unwrap();
+                    let shares = found.similarity.containment().unwrap();
                     let share = match of {
                         ContainedOf::Probe => shares.of_probe,
                         ContainedOf::Match => shares.of_match,
                     };
                     assert_eq!(share, exact);
-                    assert_eq!(found.resemblance, Overlap::of(&sets[own], its).resemblance());
+                    assert_eq!(found.resemblance(), Overlap::of(&sets[own], its).resemblance());
                 }
                 let found = ids(&answer);
                 let is_match =
@@ -149,13 +151,15 @@ async fn what_shares_words_but_no_run_is_not_promised() {
     add(&engine, text("quoted", &quoted.join(" "))).await;
     assert!(containment(ContainedOf::Probe, &set(&probe), &set(&scattered)) > 0.55);
     let answer = look_up(&engine, &probe, ContainedOf::Probe, 0.2).await;
-    assert_eq!((ids(&answer), answer.truncated), (vec!["quoted"], false));
-    let guarantee = answer.guarantee.unwrap();
+    assert_eq!((ids(&answer), answer.searched.truncated), (vec!["quoted"], false));
+    let Reach::Containment { guarantee, chances: Some(chances), .. } = answer.searched.reach else {
+        panic!("{:?}", answer.searched);
+    };
     assert_eq!((guarantee.words, guarantee.best_effort_from), (RUN, None));
-    assert_eq!((answer.expected_recall, answer.chances.unwrap()[0].probability), (None, 1.0));
+    assert_eq!(chances[0].probability, 1.0);
     let of_match = look_up(&engine, &probe, ContainedOf::Match, 0.9).await;
     assert_eq!(ids(&of_match), ["quoted"]);
-    assert!(of_match.chances.is_none());
+    assert!(matches!(of_match.searched.reach, Reach::Containment { chances: None, .. }));
 }
 
 #[tokio::test]
@@ -172,7 +176,7 @@ async fn equal_replaced_and_removed_documents_are_as_they_are_stored() {
     }
     let found = async || {
         let answer = look_up(&engine, &quote, ContainedOf::Probe, 0.8).await;
-        assert!(!answer.truncated);
+        assert!(!answer.searched.truncated);
         ids(&answer).join(" ")
     };
     assert_eq!(found().await, "gone a b c", "of equal containment the most similar first");
@@ -182,9 +186,9 @@ async fn equal_replaced_and_removed_documents_are_as_they_are_stored() {
     let lookup = Lookup { limit: 1, ..contained(ContainedOf::Probe, 0.8) };
     let stored = Probe::Content(Content::Text(quote.join(" ")));
     let first = engine.similar(stored.clone(), lookup.clone()).await.unwrap();
-    assert_eq!((ids(&first), first.more, first.candidates), (vec!["a"], true, 1));
+    assert_eq!((ids(&first), first.searched.more, first.searched.candidates), (vec!["a"], true, 1));
     let second = engine.similar(stored, Lookup { offset: 1, ..lookup }).await.unwrap();
-    assert_eq!((ids(&second), second.more), (vec!["b"], false));
+    assert_eq!((ids(&second), second.searched.more), (vec!["b"], false));
 }
 
 #[tokio::test]
@@ -228,5 +232,5 @@ async fn more_texts_than_are_compared_are_truncated() {
         add(&engine, text(&format!("d{own}"), &format!("{} own{own}", quote.join(" ")))).await;
     }
     let answer = look_up(&engine, &quote, ContainedOf::Probe, 0.9).await;
-    assert_eq!((answer.matches.len(), answer.truncated), (2, true));
+    assert_eq!((answer.matches.len(), answer.searched.truncated), (2, true));
 }

@@ -32,23 +32,27 @@ async fn truncated_crowd_lookups_say_so_and_find_equals() {
     let of_text = Probe::Content(Content::Text(copy(last)));
     let few = Lookup { limit: 5, ..lookup(0.8, Mode::Verified) };
     let answer = engine.similar(of_text.clone(), few.clone()).await.unwrap();
-    assert!(answer.truncated && answer.more);
-    assert!(answer.candidates < CROWD, "not all of them are looked at");
+    assert!(answer.searched.truncated && answer.searched.more);
+    assert!(answer.searched.candidates < CROWD, "not all of them are looked at");
     assert_eq!(answer.matches.len(), 5);
-    assert_eq!((answer.matches[0].id.as_str(), answer.matches[0].resemblance), ("499", 1.0));
-    assert!(answer.matches.iter().all(|found| found.resemblance >= 0.8));
+    assert_eq!((answer.matches[0].id.as_str(), answer.matches[0].resemblance()), ("499", 1.0));
+    assert!(answer.matches.iter().all(|found| found.resemblance() >= 0.8));
 
     let answer = engine.similar(of_text.clone(), lookup(0.8, Mode::Verified)).await.unwrap();
-    assert_eq!((answer.matches.len(), answer.truncated), (CROWD, false), "as many as asked for");
-    assert!(!answer.more);
+    assert_eq!(
+        (answer.matches.len(), answer.searched.truncated),
+        (CROWD, false),
+        "as many as asked for"
+    );
+    assert!(!answer.searched.more);
     for (limit, more) in [(CROWD - 1, true), (CROWD, false)] {
         let exact = Lookup { limit, ..lookup(0.8, Mode::Exact) };
         let answer = engine.similar(of_text.clone(), exact).await.unwrap();
-        assert_eq!((answer.matches.len(), answer.more), (limit, more));
-        assert!(!answer.truncated, "an exact lookup is never cut");
+        assert_eq!((answer.matches.len(), answer.searched.more), (limit, more));
+        assert!(!answer.searched.truncated, "an exact lookup is never cut");
     }
     let apart = engine.similar(Probe::Stored(id("apart")), few).await.unwrap();
-    assert!(!apart.truncated && apart.matches.is_empty());
+    assert!(!apart.searched.truncated && apart.matches.is_empty());
 }
 
 #[tokio::test]

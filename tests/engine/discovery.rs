@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use akin::document::Content;
 use akin::engine::{
     Analyser, ClusterFigures, ClusterPart, ClusterQuery, CollectionSettings, Discovery, Engine,
-    EngineError, FoundPair, Linkage, Mode, PairContainment, PairPart,
+    EngineError, FoundPair, Linkage, Mode, PairPart, Similarity,
 };
 use akin_core::measure::Overlap;
 use futures_util::StreamExt;
@@ -88,19 +88,18 @@ async fn pairs_equal_brute_force() {
             let once: BTreeMap<_, _> = found.iter().map(|pair| (named(pair), pair)).collect();
             assert_eq!(once.len(), found.len(), "each pair comes once");
             if mode == Mode::Estimated {
-                assert!(once.values().all(|pair| pair.exact.is_none()));
-                assert!(once.values().all(|pair| pair.resemblance >= threshold));
+                for similarity in once.values().map(|pair| &pair.similarity) {
+                    assert!(matches!(similarity, Similarity::Estimated { .. }));
+                    assert!(similarity.resemblance() >= threshold);
+                }
                 continue;
             }
             for (names, pair) in &once {
                 let overlap = truth.get(names).unwrap();
-                assert_eq!(pair.exact, Some(overlap.resemblance()));
-                assert_eq!(pair.containment, Some(PairContainment::from(*overlap)));
-                assert_eq!(
-                    (pair.shared, pair.union),
-                    (Some(overlap.shared), Some(overlap.union()))
-                );
-                assert_eq!(Some(pair.resemblance), pair.exact);
+                let Similarity::Verified { estimated, .. } = pair.similarity else {
+                    panic!("{pair:?}");
+                };
+                assert_eq!(pair.similarity, Similarity::verified(*overlap, estimated));
             }
             let whole = mode == Mode::Exact || threshold > 0.6;
             assert!(!whole || once.len() * 100 >= truth.len() * 97, "{} found", once.len());
@@ -148,9 +147,9 @@ async fn cluster_members_are_ordered_and_near() {
         let (mut first, mut left) = (String::new(), 0);
         for part in parts {
             match part {
-                ClusterPart::Begin { representative, size, .. } => {
-                    assert!(size >= 2);
-                    (first, left) = (representative.to_string(), size);
+                ClusterPart::Begin(head) => {
+                    assert!(head.size >= 2);
+                    (first, left) = (head.representative.to_string(), head.size);
                 }
                 ClusterPart::Member { id, resemblance } => {
                     left -= 1;

@@ -57,13 +57,14 @@ impl Truth {
                 let probe = Probe::Stored(id(name));
                 let answer = engine.similar(probe, lookup(at, Mode::Exact)).await.unwrap();
                 let found: Vec<_> =
-                    answer.matches.iter().map(|m| (m.id.to_string(), m.resemblance)).collect();
+                    answer.matches.iter().map(|m| (m.id.to_string(), m.resemblance())).collect();
                 let near = self.near(name, at);
                 assert_eq!(found, near, "{name} at {at}");
                 pairs += near.len();
                 let by = if at < scanned_below { FoundBy::Scan } else { FoundBy::Prefix };
-                assert_eq!((answer.found_by, answer.truncated), (by, false));
-                assert_eq!((answer.expected_recall, answer.mode), (Some(1.0), Mode::Exact));
+                assert_eq!((answer.searched.found_by, answer.searched.truncated), (by, false));
+                assert_eq!(answer.searched.reach.expected_recall(), Some(1.0));
+                assert_eq!(answer.searched.mode, Mode::Exact);
             }
         }
         pairs
@@ -115,7 +116,7 @@ async fn a_threshold_below_the_index_scans_all_documents() {
     truth.check(&engine, &[0.3, 0.7, 1.0], f64::INFINITY).await;
     let probe = Probe::Stored(id("f0/0"));
     let answer = engine.similar(probe, lookup(0.7, Mode::Exact)).await.unwrap();
-    assert_eq!(answer.candidates, truth.sets.len());
+    assert_eq!(answer.searched.candidates, truth.sets.len());
     drop(engine);
     // The index is made at a start: of bands it does not decide what is stored.
     let engine = try_open(dir.path(), settings(Kind::Bands, 0.7)).unwrap();
@@ -137,7 +138,7 @@ async fn a_prefix_collection_reports_all_near_duplicates_of_additions() {
         let options = AddOptions { threshold: Some(threshold(at)), ..AddOptions::default() };
         let added = engine.add(text(&name, &words), options).await.unwrap();
         let told: Vec<_> =
-            added.duplicates.iter().map(|m| (m.id.to_string(), m.resemblance)).collect();
+            added.duplicates.iter().map(|m| (m.id.to_string(), m.resemblance())).collect();
         assert_eq!(told, truth.near(&name, at));
     }
     let stats = engine.stats().await.unwrap().backend;
@@ -145,9 +146,12 @@ async fn a_prefix_collection_reports_all_near_duplicates_of_additions() {
     let probe = || Probe::Stored(id("f0/0"));
     let usual =
         Lookup { threshold: None, points: None, limit: 20, mode: None, ..Lookup::default() };
-    assert_eq!(engine.similar(probe(), usual).await.unwrap().mode, Mode::Exact);
+    assert_eq!(engine.similar(probe(), usual).await.unwrap().searched.mode, Mode::Exact);
     let verified = engine.similar(probe(), lookup(0.8, Mode::Verified)).await.unwrap();
-    assert_eq!((verified.mode, verified.found_by), (Mode::Verified, FoundBy::Prefix));
+    assert_eq!(
+        (verified.searched.mode, verified.searched.found_by),
+        (Mode::Verified, FoundBy::Prefix)
+    );
     let estimated = engine.similar(probe(), lookup(0.8, Mode::Estimated)).await;
     assert!(matches!(estimated, Err(EngineError::UnsupportedMode { .. })));
 }
@@ -202,7 +206,10 @@ async fn exact_lookups_find_a_document_during_replacement() {
         for at in [0.5, 0.6] {
             let probe = Probe::Content(Content::Text(long.to_owned()));
             let answer = engine.similar(probe, lookup(at, Mode::Exact)).await.unwrap();
-            assert!(answer.matches.len() == 1 || answer.truncated, "it was there all the time");
+            assert!(
+                answer.matches.len() == 1 || answer.searched.truncated,
+                "it was there all the time"
+            );
         }
     }
     replacing.await.unwrap();
@@ -224,5 +231,5 @@ async fn dropping_a_scan_stops_it() {
     for _ in 0..20 {
         assert!(scan().now_or_never().is_none(), "it is begun and given up");
     }
-    assert_eq!(scan().await.unwrap().candidates, 50);
+    assert_eq!(scan().await.unwrap().searched.candidates, 50);
 }

@@ -93,5 +93,5 @@ fn lookup(threshold: f64, mode: Mode) -> Lookup<'static> {
 async fn similar(engine: &Engine, name: &str, threshold: f64) -> Vec<(String, f64)> {
     let probe = Probe::Stored(id(name));
     let answer = engine.similar(probe, lookup(threshold, Mode::Verified)).await.unwrap();
-    answer.matches.iter().map(|found| (found.id.to_string(), found.resemblance)).collect()
+    answer.matches.iter().map(|found| (found.id.to_string(), found.resemblance())).collect()
 }

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use akin::document::{Content, Document, Metadata, Token};
 use akin::engine::{
     Analyser, Answer, Clock, CollectionSettings, Conditions, Engine, EngineError, Filter, FoundBy,
-    Lookup, Mode, Probe,
+    Lookup, Match, Mode, Probe, Reach, Similarity,
 };
 use akin::storage::StorageSettings;
 use akin_core::measure::Overlap;
@@ -130,28 +130,39 @@ struct Count {
     by_keys: usize,
 }
 
+/// The similarity from which the recall of an answer is promised.
+fn floor(answer: &Answer) -> f64 {
+    let Reach::Nearest { floor, .. } = answer.searched.reach else {
+        panic!("{:?}", answer.searched);
+    };
+    floor
+}
+
 impl Count {
     fn add(&mut self, answer: &Answer, truth: &[(f64, &str)], k: usize) {
-        assert!(!answer.truncated && !answer.more);
+        assert!(!answer.searched.truncated && !answer.searched.more);
         assert!(answer.matches.len() <= k);
         let exact: HashMap<&str, f64> = truth.iter().map(|(value, name)| (*name, *value)).collect();
         let mut last = 1.0;
         for found in &answer.matches {
-            assert_eq!(found.exact, Some(exact[found.id.as_str()]));
-            assert!(found.resemblance <= last, "best first");
-            last = found.resemblance;
+            let Similarity::Verified { exact: its, .. } = found.similarity else {
+                panic!("{found:?}");
+            };
+            assert_eq!(its, exact[found.id.as_str()]);
+            assert!(found.resemblance() <= last, "best first");
+            last = found.resemblance();
         }
         let found: HashSet<&str> = ids(answer).into_iter().collect();
         assert_eq!(found.len(), answer.matches.len(), "each once");
         // Of equally similar documents at the end any are right.
         let end = truth.get(k).map_or(0.0, |(value, _)| *value);
-        let floor = answer.floor.unwrap();
+        let floor = floor(answer);
         let wanted = truth.iter().filter(|(value, _)| *value >= floor && *value > end);
         self.wanted += wanted.clone().count();
         self.missed += wanted.filter(|(_, name)| !found.contains(name)).count();
         let enough = truth.iter().take(k).filter(|(value, _)| *value >= floor).count();
         assert!(answer.matches.len() + 3 >= enough);
-        match answer.found_by {
+        match answer.searched.found_by {
             FoundBy::Scan => self.scans += 1,
             _ => self.by_keys += 1,
         }
@@ -168,7 +179,7 @@ async fn compare(settings: &CollectionSettings, documents: Vec<Document>) -> Cou
         let others = truth.of_probe(probe);
         for k in [1, 10, 60] {
             let answer = nearest(&engine, name, k).await;
-            assert_eq!((answer.expected_recall, answer.threshold), (Some(0.999), None));
+            assert_eq!(answer.searched.reach.expected_recall(), Some(0.999));
             count.add(&answer, &others, k);
         }
     }
@@ -219,22 +230,25 @@ async fn equal_documents_and_collections_smaller_than_k() {
     }
     let two = nearest(&engine, "copy2", 2).await;
     assert_eq!(two.matches.len(), 2);
-    assert!(two.matches.iter().all(|found| found.resemblance == 1.0 && found.id != id("copy2")));
-    assert_eq!(two.found_by, FoundBy::Keys);
+    assert!(two.matches.iter().all(|found| found.resemblance() == 1.0 && found.id != id("copy2")));
+    assert_eq!(two.searched.found_by, FoundBy::Keys);
 
     let all = nearest(&engine, "copy0", 10_000).await;
     let last = ["copy1", "copy2", "copy3", "copy4", "most", "half", "some"];
     assert_eq!(ids(&all)[..7], last);
-    assert!(!ids(&all).contains(&"none") && all.found_by == FoundBy::Scan);
-    assert_eq!((all.truncated, all.more, all.candidates), (false, false, 6));
+    assert!(!ids(&all).contains(&"none") && all.searched.found_by == FoundBy::Scan);
+    assert_eq!(
+        (all.searched.truncated, all.searched.more, all.searched.candidates),
+        (false, false, 6)
+    );
     let alone = Probe::Content(bag("probe", 90_000..90_030).content);
     let nothing = engine.similar(alone, most(3)).await.unwrap();
-    assert!(nothing.matches.is_empty() && !nothing.truncated, "{:?}", ids(&nothing));
+    assert!(nothing.matches.is_empty() && !nothing.searched.truncated, "{:?}", ids(&nothing));
 
     let empty = tempdir().unwrap();
     let probe = Probe::Content(bag("probe", 0..3).content);
     let answer = open(empty.path()).similar(probe, most(5)).await.unwrap();
-    assert!(answer.matches.is_empty() && !answer.truncated);
+    assert!(answer.matches.is_empty() && !answer.searched.truncated);
 }
 
 #[tokio::test]
@@ -254,7 +268,7 @@ async fn only_what_is_stored_now_is_among_the_nearest() {
     let probe = || Probe::Content(bag("probe", 0..40).content);
     let found = async || {
         let answer = engine.similar(probe(), most(3)).await.unwrap();
-        assert!(!answer.truncated);
+        assert!(!answer.searched.truncated);
         ids(&answer).join(" ")
     };
     assert_eq!(found().await, "expires removed replaced");
@@ -265,7 +279,8 @@ async fn only_what_is_stored_now_is_among_the_nearest() {
     add(&engine, part("replaced", 12, 5_000)).await;
     let answer = engine.similar(probe(), most(3)).await.unwrap();
     assert_eq!(ids(&answer), ["stays", "replaced"]);
-    assert_eq!(answer.matches[1].shared, Some(12), "of the new version");
+    let replaced = &answer.matches[1].similarity;
+    assert!(matches!(replaced, Similarity::Verified { shared: 12, .. }), "of the new version");
 }
 
 #[tokio::test]
@@ -287,7 +302,7 @@ async fn conditions_choose_among_the_nearest() {
         let probe = Probe::Content(bag("probe", 0..40).content);
         let answer = engine.similar(probe, lookup).await.unwrap();
         assert_eq!(ids(&answer), expected);
-        assert!(!answer.truncated);
+        assert!(!answer.searched.truncated);
     }
 }
 
@@ -304,14 +319,14 @@ async fn more_sets_than_are_verified_are_truncated() {
     join_all((0..1_100).map(|n| add(&engine, third(n)))).await;
     let probe = || Probe::Content(bag("probe", 0..60).content);
     let answer = engine.similar(probe(), most(10)).await.unwrap();
-    assert_eq!((answer.matches.len(), answer.candidates), (10, 1_100));
-    assert!(answer.truncated, "a thousand of them are verified");
+    assert_eq!((answer.matches.len(), answer.searched.candidates), (10, 1_100));
+    assert!(answer.searched.truncated, "a thousand of them are verified");
     let estimated = Lookup { mode: Some(Mode::Estimated), ..most(10) };
     let answer = engine.similar(probe(), estimated).await.unwrap();
-    assert!(!answer.truncated && answer.matches.len() == 10);
+    assert!(!answer.searched.truncated && answer.matches.len() == 10);
     add(&engine, bag("same", 0..60)).await;
     let answer = engine.similar(probe(), most(1)).await.unwrap();
-    assert_eq!((ids(&answer), answer.truncated), (vec!["same"], false));
+    assert_eq!((ids(&answer), answer.searched.truncated), (vec!["same"], false));
 }
 
 #[tokio::test]
@@ -325,7 +340,7 @@ async fn the_floor_follows_from_the_sketches() {
         });
         let engine = try_open(dir.path(), settings).unwrap();
         add(&engine, bag("a", 0..9)).await;
-        floors.push(nearest(&engine, "a", 1).await.floor.unwrap());
+        floors.push(floor(&nearest(&engine, "a", 1).await));
     }
     assert!(floors[0] > floors[1] && floors[1] > 0.15 && floors[2..] == [0.15, 0.15], "{floors:?}");
 }
@@ -337,14 +352,12 @@ async fn estimates_and_signatures_are_ranked_without_a_floor() {
     join_all(texts(4, 3).into_iter().map(|document| add(&engine, document))).await;
     let lookup = Lookup { mode: Some(Mode::Estimated), ..most(7) };
     let answer = engine.similar(Probe::Stored(id("f2")), lookup).await.unwrap();
-    assert_eq!(
-        (answer.mode, answer.floor, answer.expected_recall),
-        (Mode::Estimated, None, Some(1.0))
-    );
-    assert_eq!((answer.matches.len(), answer.found_by), (7, FoundBy::Scan));
-    let estimates: Vec<f64> = answer.matches.iter().map(|found| found.estimated.unwrap()).collect();
-    assert!(estimates.is_sorted_by(|a, b| a >= b), "{estimates:?}");
-    assert!(answer.matches.iter().all(|found| found.exact.is_none()));
+    assert_eq!(answer.searched.mode, Mode::Estimated);
+    assert_eq!(answer.searched.reach, Reach::Nearest { floor: 0.0, expected_recall: 1.0 });
+    assert_eq!((answer.matches.len(), answer.searched.found_by), (7, FoundBy::Scan));
+    let is_estimated = |found: &Match| matches!(found.similarity, Similarity::Estimated { .. });
+    assert!(answer.matches.iter().all(is_estimated));
+    assert!(answer.matches.is_sorted_by(|a, b| a.resemblance() >= b.resemblance()));
 
     let settings = with(|it| {
         it.sketch.method = Method::Foreign;
@@ -361,7 +374,7 @@ async fn estimates_and_signatures_are_ranked_without_a_floor() {
         add(&engine, document).await;
     }
     let answer = engine.similar(Probe::Content(signature(0)), most(2)).await.unwrap();
-    assert_eq!((ids(&answer), answer.mode), (vec!["s10", "s60"], Mode::Estimated));
+    assert_eq!((ids(&answer), answer.searched.mode), (vec!["s10", "s60"], Mode::Estimated));
     let exact = Lookup { mode: Some(Mode::Exact), ..most(2) };
     let refused = engine.similar(Probe::Content(signature(0)), exact).await.unwrap_err();
     assert!(matches!(refused, EngineError::UnsupportedMode { .. }));

@@ -62,8 +62,8 @@ async fn assert_pages(
             let page = Lookup { limit, offset: paged.len(), ..lookup.clone() };
             let answer = engine.similar(probe.clone(), page.clone()).await.unwrap();
             paged.extend(ids(&answer));
-            if !answer.more {
-                assert_eq!(answer.truncated, whole.truncated, "{page:?}");
+            if !answer.searched.more {
+                assert_eq!(answer.searched.truncated, whole.searched.truncated, "{page:?}");
                 break;
             }
             assert_eq!(answer.matches.len(), limit, "{page:?}");
@@ -102,7 +102,7 @@ async fn pages_of_a_crowd_make_up_its_list() {
                 for (mode, conditions) in &lookups {
                     let (probe, lookup) = (Probe::Stored(id("17")), lookup(threshold, *mode));
                     let list = assert_pages(&engine, &probe, lookup, conditions).await;
-                    *ends.entry(list.truncated).or_insert(0) += 1;
+                    *ends.entry(list.searched.truncated).or_insert(0) += 1;
                 }
             }
         }

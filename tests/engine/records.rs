@@ -5,8 +5,8 @@ use std::path::Path;
 
 use akin::document::{Content, Document};
 use akin::engine::{
-    AddOptions, AddStatus, CollectionSettings, CompareOptions, ContentError, Engine, EngineError,
-    Lookup, Mode, OnDuplicate, Probe,
+    AddOptions, AddStatus, Answer, CollectionSettings, CompareOptions, ContentError, Engine,
+    EngineError, Lookup, Mode, OnDuplicate, Probe, Reach, Similarity,
 };
 use akin_core::scheme::{Kind, Threshold};
 use akin_core::text::{Equivalents, Unit};
@@ -58,8 +58,8 @@ fn lookup(points: Option<u32>) -> Lookup<'static> {
 /// Ids and points of a probe's matches.
 async fn found(engine: &Engine, probe: Probe, points: Option<u32>) -> Vec<(String, u32)> {
     let answer = engine.similar(probe, lookup(points)).await.unwrap();
-    assert!(!answer.truncated);
-    let points = |found: &akin::engine::Match| found.points.unwrap();
+    assert!(!answer.searched.truncated);
+    let points = |found: &akin::engine::Match| found.similarity.points().unwrap();
     answer.matches.iter().map(|found| (found.id.to_string(), points(found))).collect()
 }
 
@@ -80,10 +80,15 @@ async fn equivalent_values_score_fully_and_edits_cost_points() {
     let bill = &added.duplicates[0];
     let by_field = [("address", 100), ("name", 96), ("phone", 100)];
     let by_field = BTreeMap::from(by_field.map(|(name, points)| (name.to_owned(), points)));
-    assert_eq!(bill.field_points.as_ref(), Some(&by_field));
-    assert_eq!((bill.id.as_str(), bill.points), ("bill", Some(296)));
-    assert_eq!(bill.resemblance, 296.0 / 300.0);
-    assert_eq!((bill.shared, bill.union, bill.keys_shared), (Some(2), Some(4), 2));
+    let Similarity::Records { resemblance, points, field_points, shared, union, .. } =
+        &bill.similarity
+    else {
+        panic!("{bill:?}");
+    };
+    assert_eq!(field_points, &by_field);
+    assert_eq!((bill.id.as_str(), *points), ("bill", 296));
+    assert_eq!(*resemblance, 296.0 / 300.0);
+    assert_eq!((*shared, *union, bill.keys_shared), (2, 4, 2));
 
     // Another person of the same address, and one without an address or phone in common.
     add(&engine, record("anna", &[("name", "Anna Berg"), ("address", "12 Main Street")])).await;
@@ -97,7 +102,7 @@ async fn equivalent_values_score_fully_and_edits_cost_points() {
     let by_phone = found(&engine, probe(), Some(100)).await;
     assert_eq!(by_phone, [("bill".to_owned(), 100), ("william".to_owned(), 100)]);
     let answer = engine.similar(probe(), lookup(None)).await.unwrap();
-    assert_eq!((answer.points, answer.expected_recall), (Some(250), Some(1.0)));
+    assert_eq!(answer.searched.reach, Reach::Points { points: 250, expected_recall: 1.0 });
 }
 
 #[tokio::test]
@@ -163,7 +168,7 @@ async fn a_record_edited_in_every_field_is_found() {
         let answer = engine.similar(probe, lookup).await.unwrap();
         let ids: Vec<_> = answer.matches.iter().map(|found| found.id.as_str()).collect();
         assert!(ids.contains(&format!("r{n}").as_str()), "r{n}: {ids:?}");
-        let promised = answer.expected_recall.unwrap();
+        let promised = answer.searched.reach.expected_recall().unwrap();
         assert!((0.99..=1.0).contains(&promised), "{promised}");
     }
 }
@@ -180,8 +185,9 @@ async fn the_expected_recall_of_records_holds_under_its_condition() {
         engine.similar(probe, lookup(Some(points))).await.unwrap()
     };
     let missed = look_up(250).await;
-    assert_eq!((missed.matches.len(), missed.expected_recall), (0, Some(0.0)), "no field is equal");
-    assert_eq!(look_up(289).await.expected_recall, Some(1.0), "as many points take an equal field");
+    let recall = |answer: &Answer| answer.searched.reach.expected_recall();
+    assert_eq!((missed.matches.len(), recall(&missed)), (0, Some(0.0)), "no field is equal");
+    assert_eq!(recall(&look_up(289).await), Some(1.0), "as many points take an equal field");
 }
 
 #[tokio::test]

@@ -131,7 +131,7 @@ fn by_brute_force(records: &[Record], probe: &Record, own: Option<usize>) -> Vec
 }
 
 fn points(answer: &Answer) -> Vec<u32> {
-    answer.matches.iter().map(|found| found.points.unwrap()).collect()
+    answer.matches.iter().map(|found| found.similarity.points().unwrap()).collect()
 }
 
 #[tokio::test]
@@ -146,10 +146,10 @@ async fn k_returns_the_record_with_the_most_points_of_a_city() {
         let probe = ["giulia bianchy", "99 via veneto", "rome"].map(str::to_owned);
         let lookup = Lookup { k: 10.try_into().ok(), ..Lookup::default() };
         let answer = engine.similar(Probe::Content(content(&probe)), lookup).await.unwrap();
-        assert_eq!(answer.matches[0].points, Some(196), "of {count}");
+        assert_eq!(answer.matches[0].similarity.points(), Some(196), "of {count}");
         let expected = by_brute_force(&records, &probe, None);
         assert_eq!(points(&answer), expected[..10], "of {count}");
-        assert!(!answer.truncated, "of {count}");
+        assert!(!answer.searched.truncated, "of {count}");
     }
 }
 
@@ -199,8 +199,11 @@ async fn records_in_flight_are_found_among_others_of_their_city() {
     }
     let added = engine.add_all(documents).await;
     let added = added.into_iter().nth(350).unwrap().unwrap();
-    let found: Vec<_> =
-        added.duplicates.iter().map(|found| (found.id.as_str(), found.points)).collect();
+    let found: Vec<_> = added
+        .duplicates
+        .iter()
+        .map(|found| (found.id.as_str(), found.similarity.points()))
+        .collect();
     assert_eq!((found, added.truncated), (vec![("r300", Some(196))], false));
 }
 
@@ -222,7 +225,11 @@ async fn an_answer_says_that_records_were_left_unchecked() {
         let engine = stored(dir.path(), settings, &records).await;
         let probe_only = Probe::Content(content(&probe));
         let answer = engine.similar(probe_only, Lookup::default()).await.unwrap();
-        assert_eq!((answer.matches.len(), answer.truncated), (0, truncated), "{checked_max}");
+        assert_eq!(
+            (answer.matches.len(), answer.searched.truncated),
+            (0, truncated),
+            "{checked_max}"
+        );
         let added = engine.add(document(100, &probe), AddOptions::default()).await.unwrap();
         assert_eq!((added.duplicates.len(), added.truncated), (0, truncated), "{checked_max}");
     }
@@ -240,6 +247,6 @@ async fn an_answer_says_that_not_all_sketches_were_compared() {
         let engine = stored(dir.path(), settings, &records).await;
         let lookup = Lookup { points: Some(100), limit: 1_000, ..Lookup::default() };
         let answer = engine.similar(Probe::Stored(id("r99")), lookup).await.unwrap();
-        assert_eq!((answer.matches.len(), answer.truncated), (found, found < 99));
+        assert_eq!((answer.matches.len(), answer.searched.truncated), (found, found < 99));
     }
 }

@@ -59,19 +59,29 @@ fn schemas_of(paths: &mut Value) -> Vec<&mut Value> {
 /// open, as later versions may add to them.
 fn close(schema: &mut Value, components: &Value) {
     let Some(object) = schema.as_object_mut() else { return };
-    if let Some(parts) = object.get_mut("allOf").and_then(Value::as_array_mut) {
-        for part in parts {
-            if let Some(reference) = part["$ref"].as_str() {
-                let name = reference.rsplit('/').next().unwrap();
-                *part = components[name].clone();
-            }
-            close_within(part, components);
-        }
+    if object.contains_key("allOf") {
+        close_parts(schema, components);
+        let object = schema.as_object_mut().unwrap();
         object.insert("unevaluatedProperties".to_owned(), json!(false));
     } else if object.contains_key("properties") {
         object.entry("additionalProperties").or_insert(json!(false));
     }
     close_within(schema, components);
+}
+
+/// The parts of an object together declare its properties.
+fn close_parts(schema: &mut Value, components: &Value) {
+    if let Some(reference) = schema["$ref"].as_str() {
+        let name = reference.rsplit('/').next().unwrap();
+        *schema = components[name].clone();
+    }
+    for key in ["allOf", "oneOf"] {
+        let parts = schema.get_mut(key).and_then(Value::as_array_mut);
+        parts.into_iter().flatten().for_each(|part| close_parts(part, components));
+    }
+    if schema.get("oneOf").is_none() {
+        close_within(schema, components);
+    }
 }
 
 fn close_within(schema: &mut Value, components: &Value) {

@@ -42,7 +42,7 @@ pub fn lookup(least: Least, mode: Mode) -> Lookup<'static> {
 /// candidates, of the next 40, 80, 160 … candidates.
 pub fn groups_of(answer: &Answer) -> usize {
     let (mut groups, mut checked) = (1, 40);
-    while answer.found_by == FoundBy::Keys && checked < answer.candidates {
+    while answer.searched.found_by == FoundBy::Keys && checked < answer.searched.candidates {
         (groups, checked) = (groups + 1, 2 * checked);
     }
     groups
@@ -65,7 +65,7 @@ pub fn check(found: &[Match], near: &Near, finds: Finds, groups: usize) -> Resul
             return Err(format!("{} is out of order in {found:?} of {near:?}", of.id));
         }
     }
-    if found.windows(2).any(|pair| pair[0].points < pair[1].points) {
+    if found.windows(2).any(|pair| pair[0].similarity.points() < pair[1].similarity.points()) {
         return Err(format!("the points rise in {found:?}"));
     }
     check_missing(found, near, finds)
@@ -77,7 +77,7 @@ pub fn check_most_points(answer: &Answer, near: &Near, k: usize) -> Result<(), S
     check(&answer.matches, near, Finds::Some, groups_of(answer))?;
     let certain = near.iter().filter(|(_, score)| score.is_certain);
     let best: Vec<_> = certain.take(k).map(|(_, score)| score.points).collect();
-    let found: Vec<_> = answer.matches.iter().map(|found| found.points).collect();
+    let found: Vec<_> = answer.matches.iter().map(|found| found.similarity.points()).collect();
     let are_best = best.iter().enumerate().all(|(at, points)| found.get(at) >= Some(points));
     (are_best && found.len() <= k)
         .then_some(())
@@ -85,7 +85,7 @@ pub fn check_most_points(answer: &Answer, near: &Near, k: usize) -> Result<(), S
 }
 
 fn check_score(of: &Match, score: Score) -> Result<(), String> {
-    if (of.resemblance, of.points) != (score.resemblance, score.points) {
+    if (of.resemblance(), of.similarity.points()) != (score.resemblance, score.points) {
         return Err(format!("{of:?} should be {score:?}"));
     }
     Ok(())

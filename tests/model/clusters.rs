@@ -20,9 +20,9 @@ impl World {
         let (mut name, mut first) = (String::new(), None);
         for part in &parts {
             match part {
-                ClusterPart::Begin { name: of, representative, .. } => {
-                    name.clone_from(of);
-                    first = Some(representative.clone());
+                ClusterPart::Begin(head) => {
+                    name.clone_from(&head.cluster);
+                    first = Some(head.representative.clone());
                 }
                 ClusterPart::Member { id, .. } => {
                     assert_eq!(engine.cluster_name_of(id).as_ref(), Some(&name), "{id}");

@@ -196,7 +196,7 @@ impl World {
         let k = 1 + self.numbers.below(12);
         let lookup = Lookup { k: k.try_into().ok(), ..Lookup::default() };
         let answer = self.engine().similar(Probe::Stored(id(name)), lookup).await.unwrap();
-        assert!(!answer.truncated, "{answer:?}");
+        assert!(!answer.searched.truncated, "{answer:?}");
         answers::check_most_points(&answer, &near, k).unwrap();
     }
 
@@ -215,10 +215,10 @@ impl World {
         mode: Mode,
     ) {
         let near = self.model.near(features, least, except);
-        assert!(!answer.truncated && !answer.more, "{answer:?}");
+        assert!(!answer.searched.truncated && !answer.searched.more, "{answer:?}");
         let finds = Finds::of(self.setting.is_whole(mode), false);
         answers::check(&answer.matches, &near, finds, answers::groups_of(answer)).unwrap();
-        let promised = answer.expected_recall.unwrap();
+        let promised = answer.searched.reach.expected_recall().unwrap();
         self.recall.add(features, &self.model, &near, &answer.matches, promised);
     }
 
@@ -297,7 +297,9 @@ pub async fn pairs(engine: &Collection, least: f64) -> Vec<FoundPair> {
 pub type Pairs = BTreeMap<(String, String), f64>;
 
 pub fn by_ids(found: &[FoundPair]) -> Pairs {
-    let entry = |pair: &FoundPair| ((pair.a.to_string(), pair.b.to_string()), pair.resemblance);
+    let entry = |pair: &FoundPair| {
+        ((pair.a.to_string(), pair.b.to_string()), pair.similarity.resemblance())
+    };
     found.iter().map(entry).collect()
 }
 
@@ -327,7 +329,7 @@ pub fn members_of(parts: Vec<ClusterPart>) -> BTreeSet<Vec<String>> {
     let (mut clusters, mut members) = (BTreeSet::new(), Vec::new());
     for part in parts {
         match part {
-            ClusterPart::Begin { .. } => {}
+            ClusterPart::Begin(_) => {}
             ClusterPart::Member { id, .. } => members.push(id.to_string()),
             ClusterPart::End => assert!(clusters.insert(std::mem::take(&mut members))),
             ClusterPart::Incomplete(incomplete) => panic!("{incomplete:?}"),

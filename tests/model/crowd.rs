@@ -230,7 +230,7 @@ impl Client {
             },
         };
         let answer = answer.unwrap();
-        let finds = Finds::of(self.setting.is_whole(mode), answer.truncated);
+        let finds = Finds::of(self.setting.is_whole(mode), answer.searched.truncated);
         self.check_found(&answer.matches, &content, least, except, finds);
     }
 

@@ -103,7 +103,25 @@ export interface AddedPassages {
  * first 40 candidates and of the next 40, 80, 160 … candidates.
  */
 export interface Answer {
-  matches: Match[];
+  /**
+   * The similarity from which `expected_recall` holds. Less similar documents may be among the
+   * matches, and others may be missing. In mode `estimated` 0: the matches are the highest
+   * estimates of all documents.
+   */
+  floor?: number;
+  /** The chance to find a document whose similarity is exactly the threshold. */
+  expected_recall?: number;
+  /** The fewest points of a match. */
+  points?: number;
+  /** The lowest Jaccard similarity of a match. */
+  threshold?: number;
+  /**
+   * Unless `truncated` is true, every document that reaches the threshold and has a run of so
+   * many words of the probe is found. Others may be missing.
+   */
+  guarantee?: PassageGuarantee;
+  /** With `of=probe`: the chances to find a document that has the whole probe, edited. */
+  chances?: PassageChance[];
   /**
    * Distinct sets that share a key with the probe; or, if it was a scan, all documents, or with
    * `k` all distinct sets.
@@ -113,39 +131,13 @@ export interface Answer {
   more: boolean;
   /** A work limit was hit: some matches may be missing. */
   truncated: boolean;
-  /**
-   * The chance to find a document whose similarity is exactly the threshold; of records, one
-   * that agrees in a field. With `k`, the least chance to find each of the `k` most similar
-   * documents whose similarity is at least `floor`, unless `truncated` is true. Absent with
-   * `measure=containment`, of which `guarantee` says what is sure to be found.
-   */
-  expected_recall?: number;
-  /**
-   * With `measure=containment` only: unless `truncated` is true, every document that reaches
-   * the threshold and has a run of so many words of the probe is found. Others may be missing.
-   */
-  guarantee?: PassageGuarantee;
-  /**
-   * With `measure=containment` and `of=probe` only: the chances to find a document that has the
-   * whole probe, edited.
-   */
-  chances?: PassageChance[];
-  /** Of records, `points` as a share of the most that two of them can have. Absent with `k`. */
-  threshold?: number;
-  /**
-   * With `k` only: the similarity from which `expected_recall` holds. Less similar documents
-   * may be among the matches, and others may be missing. Absent in mode `estimated`, where the
-   * matches are the highest estimates of all documents.
-   */
-  floor?: number;
-  /** Of records only: the fewest points of a match. */
-  points?: number;
   mode: Mode;
   /**
    * Whether the candidates share a key of the sketch with the probe (`keys`), one of the first
    * elements (`prefix`) or a run of words (`passages`), or are all documents (`scan`).
    */
   found_by: FoundBy;
+  matches: Match[];
   took_us: number;
 }
 
@@ -309,9 +301,9 @@ export interface CollapseQuery {
   limit?: number | null;
 }
 
-/** A ranked list without the near-duplicates of what ranks higher. */
+/** A ranked list without the near-duplicates of higher-ranked documents. */
 export interface Collapsed {
-  /** In their order, with those that are not stored. */
+  /** In their order, with ids that are not stored. */
   kept: Id[];
   /** The kept documents that have near-duplicates in the list, in their order. */
   groups: CollapsedGroup[];
@@ -323,7 +315,7 @@ export interface Collapsed {
   took_us: number;
 }
 
-/** A kept document and those that it stands for. */
+/** A kept document and the documents that it stands for. */
 export interface CollapsedGroup {
   representative: Id;
   /** In their order, at least one. They need not resemble each other. */
@@ -416,7 +408,7 @@ export interface Comparison {
   containment?: PairContainment;
   /**
    * The probability that two documents of this resemblance share a key that a lookup at the
-   * collection's threshold probes; of records 1 if they share one, else 0. Absent where
+   * collection's threshold probes; of records 1 if they share a key, else 0. Absent where
    * candidates are found otherwise (`kind = "prefix"`).
    */
   probability_candidate?: number;
@@ -667,7 +659,7 @@ export interface ExactResemblance {
 export interface Explanation {
   a: Passages;
   b: Passages;
-  /** The bands whose keys both have. */
+  /** The bands with equal keys. */
   bands_shared: number[];
   /** Of records only, which have no passages: every field of either record. */
   fields?: ComparedField[];
@@ -683,12 +675,11 @@ export interface ExportDocumentsQuery {
 
 /** A document as it was posted, and can be posted again. */
 export interface ExportedDocument {
-  id: Id;
-  /** Absent, as all contents are, in a collection that does not keep texts. */
   text?: string;
   tokens?: Token[];
   fields?: Record<string, string>;
   signature?: number[];
+  id: Id;
   metadata?: Record<string, any>;
   /** Absent if it never expires. */
   expires_at?: Time;
@@ -709,11 +700,11 @@ export interface FetchDocumentsQuery {
 
 /** The documents that are stored, in the order of the ids. */
 export interface Fetched {
-  documents: StoredDocument[];
   /** The ids that are not stored, in their order. */
   unknown: Id[];
   /** The ids of documents that cannot be read whole: `GET /documents/{id}` says why. */
   damaged?: Id[];
+  documents: StoredDocument[];
 }
 
 /** An invalid field of a body. */
@@ -729,25 +720,27 @@ export type Fields = Record<string, string>;
 /** How the candidates of a lookup were found. */
 export type FoundBy = "keys" | "passages" | "prefix" | "scan";
 
-/**
- * Two near-duplicates. `exact`, `containment`, `shared` and `union` are absent in mode
- * `estimated`.
- */
+/** Two near-duplicates. */
 export interface FoundPair {
-  /** The id that is lower in byte order. */
-  a: Id;
-  b: Id;
-  /** The exact value where it is known, else the estimate. */
+  /** The Jaccard similarity: the same as `exact`. */
   resemblance: number;
-  estimated: number;
-  /** Where `exact` is absent: the 95 % interval of the estimate. */
-  interval?: number[];
   exact?: number;
   containment?: PairContainment;
   /** Shingles that both have. */
   shared?: number;
   /** Shingles that either has. */
   union?: number;
+  /** The points of all fields. */
+  points?: number;
+  /** The points of each field that both have. */
+  field_points?: Record<string, number>;
+  /** The estimate from the sketches. */
+  estimated?: number;
+  /** The 95 % interval of the estimate. */
+  interval?: number[];
+  /** The id that is lower in byte order. */
+  a: Id;
+  b: Id;
 }
 
 /** The options of `get_document`. */
@@ -764,11 +757,11 @@ export type Id = string;
 
 /** Ids in byte order. */
 export interface Ids {
-  ids: Id[];
   /** The `after` of the next page; absent on the last. */
   next?: Id;
   /** By `count=true`: how many documents there are that meet the conditions. */
   count?: number;
+  ids: Id[];
 }
 
 /** Texts whose shingles are in no set: documents are compared by the rest. */
@@ -923,42 +916,36 @@ export interface LookupProbe {
   expires_at?: any;
 }
 
-/**
- * A near-duplicate. `exact`, `containment`, `shared` and `union` are absent where the exact
- * resemblance is not known, as in mode `estimated`.
- */
+/** A near-duplicate of a probe. */
 export interface Match {
-  id: Id;
-  /**
-   * The Jaccard similarity: the exact value where it is known, else the estimate; of records,
-   * `points` as a share of the most for the fields that either has.
-   */
+  /** The Jaccard similarity: the same as `exact`. */
   resemblance: number;
-  /** Absent of records, which are not estimated. */
-  estimated?: number;
-  /** Where `exact` is absent: the 95 % interval of the estimate. */
-  interval?: number[];
   exact?: number;
   containment?: MatchContainment;
   /** Shingles that both have. */
   shared?: number;
   /** Shingles that either has. */
   union?: number;
-  /** Keys that the match shares with the probe; elements, if it was found by those. */
+  /** The points of all fields. */
+  points?: number;
+  /** The points of each field that both have. */
+  field_points?: Record<string, number>;
+  /** The estimate from the sketches. */
+  estimated?: number;
+  /** The 95 % interval of the estimate. */
+  interval?: number[];
+  text?: string;
+  tokens?: Token[];
+  fields?: Record<string, string>;
+  signature?: number[];
+  id: Id;
+  /** Keys that the match shares with the probe; elements, if these found it. */
   keys_shared: number;
   /** By `include=metadata`. */
   metadata?: Record<string, any>;
-  /** By `include=text`, as `tokens` and `fields` are. */
-  text?: string;
-  tokens?: any[];
-  fields?: Record<string, string>;
-  signature?: number[];
-  /** Of records only: the points of all fields. */
-  points?: number;
-  /** Of records only: the points of each field that both have. */
-  field_points?: Record<string, number>;
 }
 
+/** How much of a probe and of a match the other has. */
 export interface MatchContainment {
   /** The share of the probe's shingles that the match has. */
   of_probe: number;
@@ -1018,6 +1005,7 @@ export interface Pair {
   measures?: string[] | null;
 }
 
+/** How much of the documents of a pair the other has. */
 export interface PairContainment {
   /** The share of a's shingles that b has. */
   a_in_b: number;

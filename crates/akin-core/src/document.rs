@@ -3,13 +3,16 @@
 //! The newtypes here can only be built by checking constructors, so that later layers need no
 //! checks.
 
+mod content;
+
 use std::borrow::Borrow;
-use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
 use serde::de::{self, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+pub use content::{Content, Token};
 
 /// The client's name for a document: 1..=1024 bytes of UTF-8 without control characters.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -202,53 +205,6 @@ impl TryFrom<u64> for Ordinal {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("ordinals are below 2^48")]
 pub struct NotAnOrdinal;
-
-/// An element of a client-supplied set, with its number of occurrences (at least 1).
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Token {
-    /// The element itself.
-    pub text: String,
-    /// The number of occurrences, at least 1.
-    pub count: u32,
-}
-
-/// A string, or `[string, count]` if it occurs more than once.
-impl Serialize for Token {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self.count {
-            1 => serializer.serialize_str(&self.text),
-            count => (&self.text, count).serialize(serializer),
-        }
-    }
-}
-
-/// The source of a document's set.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Content {
-    /// Text to be tokenised and shingled.
-    Text(String),
-    /// Elements that are used as the set's elements without change.
-    Tokens(Vec<Token>),
-    /// A record: the text of each field, by name.
-    Fields(BTreeMap<String, String>),
-    /// MinHash values that the client computed: a value for each hash function.
-    Signature(Vec<u64>),
-}
-
-impl Content {
-    /// The cost of processing it: its bytes and, as sets may be multisets, the counts of its
-    /// tokens.
-    pub fn weight(&self) -> usize {
-        match self {
-            Self::Text(text) => text.len(),
-            Self::Tokens(tokens) => {
-                tokens.iter().map(|token| token.text.len() + token.count as usize).sum()
-            }
-            Self::Fields(fields) => fields.iter().map(|(name, text)| name.len() + text.len()).sum(),
-            Self::Signature(values) => size_of_val(values.as_slice()),
-        }
-    }
-}
 
 #[cfg(test)]
 mod tests {

@@ -4,15 +4,15 @@ use serde::Deserialize;
 use serde_json::error::Category;
 use serde_path_to_error::Segment;
 
-use akin_model::content::{FieldsBody, Object, WireToken, content};
-use akin_model::document::{Content, DocumentId};
+use akin_model::content::{FieldsBody, Object, content};
+use akin_model::document::{Content, DocumentId, Token};
 
 /// A document that is compared without a server. All other members are ignored.
 #[derive(Deserialize)]
 struct CorpusDocument {
     id: Option<DocumentId>,
     text: Option<String>,
-    tokens: Option<Vec<WireToken>>,
+    tokens: Option<Vec<Token>>,
     fields: Option<FieldsBody>,
 }
 

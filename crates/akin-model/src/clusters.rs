@@ -11,6 +11,16 @@ use crate::document::DocumentId;
 #[derive(Serialize, Deserialize, ToSchema)]
 #[schema(as = Cluster)]
 pub struct ClusterReply {
+    #[serde(flatten)]
+    #[schema(inline)]
+    pub head: ClusterHead,
+    /// In byte order of their ids, so the representative is first.
+    pub members: Vec<ClusterMemberReply>,
+}
+
+/// A cluster without its members.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct ClusterHead {
     /// The cluster's name, which depends on its representative only.
     #[schema(example = "e6c632b61e964e1f")]
     pub cluster: String,
@@ -18,8 +28,6 @@ pub struct ClusterReply {
     pub representative: DocumentId,
     /// The number of members.
     pub size: usize,
-    /// In byte order of their ids, so the representative is first.
-    pub members: Vec<ClusterMemberReply>,
 }
 
 #[derive(Serialize, Deserialize, ToSchema)]

@@ -6,8 +6,9 @@
 use std::sync::Arc;
 
 use serde::ser::Error as _;
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
+use serde_json::{Map, Value};
 
 pub use akin_core::document::{Content, DocumentId, DocumentIdError, NotAnOrdinal, Ordinal, Token};
 
@@ -35,6 +36,14 @@ impl Serialize for Metadata {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let raw: &RawValue = serde_json::from_str(self.as_json()).map_err(S::Error::custom)?;
         raw.serialize(serializer)
+    }
+}
+
+/// For readers of answers.
+impl<'de> Deserialize<'de> for Metadata {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let object = Map::<String, Value>::deserialize(deserializer)?;
+        Ok(Self(Value::Object(object).to_string().into()))
     }
 }
 

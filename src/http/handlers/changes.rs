@@ -17,7 +17,7 @@ use crate::http::problem::of_calls::Following;
 use crate::http::request::extract::{Ready, SMALL_BYTES_MAX, SmallAnswerMemory};
 use crate::http::request::lookup::WrongOption;
 use crate::http::request::query::Query;
-use crate::http::response::pieces::{self, Broken, Pieces};
+use crate::http::response::reply::{self, Broken, Writer};
 use akin_model::time::Time;
 
 /// Changes of an answer, if the call does not limit them.
@@ -227,8 +227,8 @@ pub async fn changes(
         engine.await_change(|engine| after.is_past(engine, clusters), wait).await?;
         admission.work_soon().await?;
     }
-    let write = |pieces| write(engine, since, limit as usize, clusters, pieces);
-    pieces::answer(ndjson::MEDIA, memory, write).await
+    let write = |writer| write(engine, since, limit as usize, clusters, writer);
+    reply::stream(ndjson::MEDIA, memory, write).await
 }
 
 /// Writes the changes of at most `limit` operations: a block of operations is read once the client
@@ -238,8 +238,8 @@ async fn write(
     since: Option<Since>,
     limit: usize,
     clusters: bool,
-    mut pieces: Pieces,
-) -> Result<Pieces, Broken> {
+    mut writer: Writer,
+) -> Result<Writer, Broken> {
     // Before the documents are read: so each document of these notes was told as stored before.
     let noted_until = since.and_then(|_| clusters.then(|| engine.last_cluster_note())).flatten();
     let mut after = since.map(|since| since.documents);
@@ -248,7 +248,7 @@ async fn write(
         let at_once = left.min(OPERATIONS_AT_ONCE);
         let (changes, next) = engine.changes(after, at_once).await?;
         let is_behind = engine.has_changed_since(next)?;
-        write_lines(changes.into_iter().map(DocumentChanged::from).collect(), &mut pieces).await?;
+        write_lines(changes.into_iter().map(DocumentChanged::from).collect(), &mut writer).await?;
         (left, after) = (left - at_once, Some(next));
         if is_behind && left > 0 {
             continue;
@@ -256,11 +256,11 @@ async fn write(
         let mut end = Since { documents: next, clusters: since.and_then(|since| since.clusters) };
         if let Some(until) = noted_until.filter(|_| !is_behind) {
             end.clusters =
-                Some(write_noted(&engine, end.clusters, until, limit, &mut pieces).await?);
+                Some(write_noted(&engine, end.clusters, until, limit, &mut writer).await?);
         }
-        pieces.write(&ChangesEnd { position: end.text() });
-        pieces.push(b"\n");
-        return Ok(pieces);
+        writer.value(&ChangesEnd { position: end.text() })?;
+        writer.text("\n")?;
+        return Ok(writer);
     }
 }
 
@@ -271,7 +271,7 @@ async fn write_noted(
     after: Option<ClusterPosition>,
     until: ClusterPosition,
     limit: usize,
-    pieces: &mut Pieces,
+    writer: &mut Writer,
 ) -> Result<ClusterPosition, Broken> {
     let (notes, next) = engine.cluster_notes(after, until, limit)?;
     let mut lines = Vec::new();
@@ -280,23 +280,23 @@ async fn write_noted(
         let clustered = |id| DocumentChanged::Clustered { id, cluster: cluster.clone() };
         lines.extend(ids.into_iter().map(clustered));
         if lines.len() >= OPERATIONS_AT_ONCE {
-            write_lines(std::mem::take(&mut lines), pieces).await?;
+            write_lines(std::mem::take(&mut lines), writer).await?;
             tokio::task::yield_now().await;
         }
     }
-    write_lines(lines, pieces).await?;
+    write_lines(lines, writer).await?;
     Ok(next)
 }
 
-async fn write_lines(lines: Vec<DocumentChanged>, pieces: &mut Pieces) -> Result<(), Broken> {
-    let memory = pieces.memory().beside(0)?.with_allowance(SMALL_BYTES_MAX);
+async fn write_lines(lines: Vec<DocumentChanged>, writer: &mut Writer) -> Result<(), Broken> {
+    let memory = writer.beside(0)?.with_allowance(SMALL_BYTES_MAX);
     memory.grow(lines.iter().map(|line| CHANGE_BYTES + line.id().as_str().len()).sum())?;
     let memory = Arc::new(memory);
     for line in lines {
-        pieces.hold(&memory);
-        pieces.write(&line);
-        pieces.push(b"\n");
-        pieces.flush_if_full().await?;
+        writer.hold(&memory);
+        writer.value(&line)?;
+        writer.text("\n")?;
+        writer.send_if_full().await?;
     }
     Ok(())
 }

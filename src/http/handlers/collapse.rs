@@ -3,6 +3,7 @@
 use std::num::NonZeroUsize;
 
 use axum::extract::{FromRequest, Request};
+use axum::response::Response;
 use bytes::Bytes;
 use serde::Deserialize;
 use utoipa::{IntoParams, ToSchema};
@@ -21,10 +22,10 @@ use crate::http::request::json;
 use crate::http::request::lookup::inherit;
 use crate::http::request::query::Query;
 use crate::http::request::reading;
-use crate::http::response::json::ReservedJson;
-use crate::http::response::timed::{Timed, timed_within};
+use crate::http::response::timed::timed_within;
 use akin_core::scheme::Threshold;
 use akin_model::content::Object;
+use akin_model::timed::Timed;
 
 type CollapsedReply = Timed<Collapsed>;
 
@@ -95,7 +96,7 @@ pub async fn collapse(
     Ready(engine): Ready,
     AnswerMemory(memory): AnswerMemory,
     RankedBody { ids, mut threshold, mut limit }: RankedBody,
-) -> Result<ReservedJson<CollapsedReply>, Problem> {
+) -> Result<Response, Problem> {
     inherit("threshold", &mut threshold, &parameters.threshold)?;
     inherit("limit", &mut limit, &parameters.limit)?;
     let limit = limit.map(NonZeroUsize::get);

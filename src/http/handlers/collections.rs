@@ -10,7 +10,7 @@ use crate::http::problem::of_calls::{Making, OfCollection, Plain, Removing};
 use crate::http::request::extract::{AllReady, PathCollection, Ready};
 use crate::http::request::query::{NoParameters, Query};
 use crate::http::request::settings::Settings;
-use crate::http::response::json::Json;
+use crate::http::response::reply::Json;
 use crate::http::response::stats::{CollectionReply, CollectionsReply};
 
 /// List collections

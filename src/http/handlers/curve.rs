@@ -6,8 +6,9 @@ use crate::http::problem::of_calls::OfTexts;
 use crate::http::request::extract::Ready;
 use crate::http::request::parameters::CurveParameters;
 use crate::http::request::query::Query;
-use crate::http::response::json::{Bounded, Json};
-use crate::http::response::timed::{Timed, timed};
+use crate::http::response::reply::{Bounded, Json};
+use crate::http::response::timed::timed;
+use akin_model::timed::Timed;
 
 type CurveReply = Timed<CurveAnswer>;
 

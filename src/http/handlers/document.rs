@@ -21,7 +21,7 @@ use crate::http::request::options::AddParameters;
 use crate::http::request::parameters::GetParameters;
 use crate::http::request::query::{NoParameters, Query};
 use crate::http::request::reading::{self, BodyReader, Media};
-use crate::http::response::json::ReservedJson;
+use crate::http::response::reply;
 use crate::http::response::stored::{self, StoredReply};
 
 /// Get a document
@@ -39,12 +39,12 @@ pub async fn get(
     Ready(engine): Ready,
     SmallAnswerMemory(memory): SmallAnswerMemory,
     caller: Caller,
-) -> Result<ReservedJson<StoredReply>, Problem> {
+) -> Result<Response, Problem> {
     Include::check(parameters.include, &caller, &engine)?;
     let stored = engine.get(&id).await?;
     memory.grow(stored::bytes(&stored, parameters.include.as_ref()))?;
     let reply = StoredReply::of(&engine, stored, parameters.include).await?;
-    Ok(ReservedJson(reply, memory))
+    reply::json(&reply, Some(memory))
 }
 
 /// Remove a document
@@ -172,8 +172,8 @@ pub async fn change(
     Ready(engine): Ready,
     AnswerMemory(memory): AnswerMemory,
     change: DocumentChange,
-) -> Result<ReservedJson<Added>, Problem> {
+) -> Result<Response, Problem> {
     let added = engine.update(&id, &change).await?;
     metrics::added(added.status);
-    Ok(ReservedJson(added, memory))
+    reply::json(&added, Some(memory))
 }

@@ -36,10 +36,9 @@ use crate::http::request::parameters::{
 use crate::http::request::query::Query;
 use crate::http::request::reading::{self, BodyReader, Media, Patience};
 use crate::http::request_id;
-use crate::http::response::json::{CountedJson, JSON};
 use crate::http::response::pace;
-use crate::http::response::pieces::{self, Pieces};
-use crate::http::response::stored::{ExportedLine, IdsReply};
+use crate::http::response::reply::{self, JSON, Writer};
+use crate::http::response::stored::{ExportedLine, IdsReply, NextIds};
 use crate::http::{AppState, ServerSettings};
 
 /// The documents of a `POST /documents`, in any of their forms.
@@ -179,7 +178,7 @@ pub async fn add_one(
     metrics::added(added.status);
     let created = added.status == AddStatus::Created;
     let status = if created { StatusCode::CREATED } else { StatusCode::OK };
-    Ok((status, CountedJson(added, memory)).into_response())
+    Ok((status, reply::reserved_json(&added, memory)).into_response())
 }
 
 /// List ids
@@ -200,22 +199,22 @@ pub async fn list(
 ) -> Result<Response, Problem> {
     let limit = lookup::limit(page.limit, &state.settings)?;
     let conditions = conditions.conditions()?;
-    let write = |mut pieces: Pieces| async move {
-        let memory = pieces.memory().beside(0)?.with_allowance(SMALL_BYTES_MAX);
+    let write = |mut writer: Writer| async move {
+        let memory = writer.beside(0)?.with_allowance(SMALL_BYTES_MAX);
         let within = Some(&memory);
         let count = if page.count { Some(engine.count(&conditions, within).await?) } else { None };
         let ListedIds { ids, next } =
             engine.list_where(page.after, limit, &conditions, within).await?;
         memory.grow(ids.iter().map(|id| size_of::<DocumentId>() + id.as_str().len()).sum())?;
         let memory = Arc::new(memory);
-        let mut list = pieces.list(r#"{"ids":["#);
+        let mut list = writer.list("ids")?;
         for id in ids {
             list.element(&id, &memory).await?;
         }
-        list.end(&IdsReply { ids: Vec::new(), next, count });
-        Ok(pieces)
+        list.end(&NextIds { next, count })?;
+        Ok(writer)
     };
-    pieces::answer(JSON, memory, write).await
+    reply::stream(JSON, memory, write).await
 }
 
 /// Export all documents

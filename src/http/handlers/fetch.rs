@@ -24,16 +24,12 @@ use crate::http::request::lookup::inherit;
 use crate::http::request::parameters::GetParameters;
 use crate::http::request::query::Query;
 use crate::http::request::reading;
-use crate::http::response::json::JSON;
-use crate::http::response::pieces::{self, Pieces};
+use crate::http::response::reply::{self, JSON, Writer};
 use crate::http::response::stored::{self, StoredReply};
 use akin_model::content::Object;
 
 /// A record, its reply, and its JSON in a vector that grows by doubling.
 const COPIES: usize = 4;
-
-/// The beginning of an answer, with the documents as its first field.
-const BEGINNING: &str = r#"{"documents":["#;
 
 /// Which documents are wanted. `include` may stand in the query instead.
 #[derive(Deserialize, ToSchema)]
@@ -48,10 +44,18 @@ pub struct WantedBody {
 }
 
 /// The documents that are stored, in the order of the ids.
-#[derive(Default, Serialize, ToSchema)]
+#[derive(ToSchema)]
 #[schema(as = Fetched)]
+#[expect(dead_code, reason = "it documents what is written piece by piece")]
 pub struct FetchedReply {
     documents: Vec<StoredReply>,
+    #[serde(flatten)]
+    #[schema(inline)]
+    rest: Unfetched,
+}
+
+#[derive(Default, Serialize, ToSchema)]
+pub struct Unfetched {
     /// The ids that are not stored, in their order.
     unknown: Vec<DocumentId>,
     /// The ids of documents that cannot be read whole: `GET /documents/{id}` says why.
@@ -107,10 +111,10 @@ pub async fn fetch(
 ) -> Result<Response, Problem> {
     inherit("include", &mut include, &call.include)?;
     Include::check(include, &caller, &engine)?;
-    let write = |mut pieces: Pieces| async move {
-        let mut rest = FetchedReply::default();
-        let memory = pieces.memory().beside(0)?;
-        let mut documents = pieces.list(BEGINNING);
+    let write = |mut writer: Writer| async move {
+        let mut rest = Unfetched::default();
+        let memory = writer.beside(0)?;
+        let mut documents = writer.list("documents")?;
         for id in ids {
             match engine.get(&id).await {
                 Ok(record) => {
@@ -124,10 +128,10 @@ pub async fn fetch(
                 Err(error) => return Err(error.into()),
             }
         }
-        documents.end(&rest);
-        Ok(pieces)
+        documents.end(&rest)?;
+        Ok(writer)
     };
-    pieces::answer(JSON, memory, write).await
+    reply::stream(JSON, memory, write).await
 }
 
 fn bytes(record: &Record, include: Option<&Include>) -> usize {

@@ -7,7 +7,7 @@ use crate::http::problem::Problem;
 use crate::http::problem::code::Code;
 use crate::http::problem::of_calls::Plain;
 use crate::http::request::extract::AllReady;
-use crate::http::response::json::Json;
+use crate::http::response::reply::Json;
 use crate::http::response::stats::{ReadinessReply, StatusReply};
 
 /// Alive

@@ -1,6 +1,7 @@
 //! Passages that stored documents share with a probe.
 
 use axum::extract::State;
+use axum::response::Response;
 
 use crate::budget::Reservation;
 use crate::engine::{Engine, PassageAnswer, PassageQuery, Probe};
@@ -15,8 +16,8 @@ use crate::http::request::passages::{
     PassageBody, PassageOptions, PassageParameters, PostedPassages,
 };
 use crate::http::request::query::Query;
-use crate::http::response::json::ReservedJson;
-use crate::http::response::timed::{Timed, timed_within};
+use crate::http::response::timed::timed_within;
+use akin_model::timed::Timed;
 
 type PassagesReply = Timed<PassageAnswer>;
 
@@ -42,7 +43,7 @@ pub async fn stored(
     State(state): State<AppState>,
     Ready(engine): Ready,
     AnswerMemory(memory): AnswerMemory,
-) -> Result<ReservedJson<PassagesReply>, Problem> {
+) -> Result<Response, Problem> {
     let query = PassageOptions { passages, conditions }.read(&state.settings)?;
     find(&engine, Probe::Stored(stored.id), query, memory).await
 }
@@ -74,7 +75,7 @@ pub async fn posted(
     Ready(engine): Ready,
     AnswerMemory(memory): AnswerMemory,
     PostedPassages { probe, own }: PostedPassages,
-) -> Result<ReservedJson<PassagesReply>, Problem> {
+) -> Result<Response, Problem> {
     let given = PassageOptions { passages, conditions };
     let in_body = own != PassageOptions::default();
     let query = own.with(&given).and_then(|options| options.read(&state.settings));
@@ -90,7 +91,7 @@ async fn find(
     probe: Probe,
     query: PassageQuery<'static>,
     memory: Reservation,
-) -> Result<ReservedJson<PassagesReply>, Problem> {
+) -> Result<Response, Problem> {
     let find = async |memory: &Reservation| {
         engine.passages(probe, &PassageQuery { memory: Some(memory), ..query }).await
     };

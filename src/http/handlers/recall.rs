@@ -12,8 +12,9 @@ use crate::http::problem::of_calls::Measuring;
 use crate::http::request::extract::{AnswerMemory, Ready};
 use crate::http::request::parameters::RecallParameters;
 use crate::http::request::query::Query;
-use crate::http::response::json::{Bounded, Json};
-use crate::http::response::timed::{Timed, timed};
+use crate::http::response::reply::{Bounded, Json};
+use crate::http::response::timed::timed;
+use akin_model::timed::Timed;
 
 type TimedRecall = Timed<RecallReply>;
 

@@ -9,8 +9,8 @@ use crate::http::problem::of_calls::{BeginningReindex, OfReindex};
 use crate::http::request::extract::{AllReady, PathCollection};
 use crate::http::request::query::{NoParameters, Query};
 use crate::http::request::settings::Settings;
-use crate::http::response::json::Json;
 use crate::http::response::reindex;
+use crate::http::response::reply::Json;
 use akin_model::reindex::ReindexReply;
 
 /// Reindex a collection

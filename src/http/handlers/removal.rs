@@ -21,10 +21,10 @@ use crate::http::request::json;
 use crate::http::request::lookup::ConditionParameters;
 use crate::http::request::query::{NoParameters, Query};
 use crate::http::request::reading;
-use crate::http::response::json::{Bounded, Json};
-use crate::http::response::timed::Timed;
+use crate::http::response::reply::{Bounded, Json};
 use akin_model::content::Object;
 use akin_model::time::Time;
+use akin_model::timed::Timed;
 
 type RemovedReply = Timed<Removed>;
 

@@ -1,5 +1,7 @@
 //! Comparing two documents.
 
+use axum::response::Response;
+
 use crate::budget::Reservation;
 use crate::engine::{CompareOptions, Comparison, Engine, Probe};
 use crate::http::problem::Problem;
@@ -9,8 +11,8 @@ use crate::http::request::options::CompareParameters;
 use crate::http::request::parameters::StoredPair;
 use crate::http::request::probes::{PairBody, ProbePair};
 use crate::http::request::query::Query;
-use crate::http::response::json::ReservedJson;
-use crate::http::response::timed::{Timed, timed_within};
+use crate::http::response::timed::timed_within;
+use akin_model::timed::Timed;
 
 type ComparisonReply = Timed<Comparison>;
 
@@ -30,7 +32,7 @@ pub async fn stored(
     Query((pair, options)): Query<(StoredPair, CompareParameters)>,
     Ready(engine): Ready,
     SmallAnswerMemory(memory): SmallAnswerMemory,
-) -> Result<ReservedJson<ComparisonReply>, Problem> {
+) -> Result<Response, Problem> {
     compare(&engine, Probe::Stored(pair.a), Probe::Stored(pair.b), options.options(), memory).await
 }
 
@@ -52,7 +54,7 @@ pub async fn posted(
     Ready(engine): Ready,
     AnswerMemory(memory): AnswerMemory,
     ProbePair(a, b, own): ProbePair,
-) -> Result<ReservedJson<ComparisonReply>, Problem> {
+) -> Result<Response, Problem> {
     let options = own.with(call)?.options();
     compare(&engine, a, b, options, memory).await
 }
@@ -63,7 +65,7 @@ async fn compare(
     b: Probe,
     options: CompareOptions,
     memory: Reservation,
-) -> Result<ReservedJson<ComparisonReply>, Problem> {
+) -> Result<Response, Problem> {
     let compared =
         timed_within(memory, async |memory| engine.compare(a, b, options, Some(memory)).await)
             .await;

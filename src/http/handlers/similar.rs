@@ -25,9 +25,7 @@ use crate::http::request::query::Query;
 use crate::http::response::answers::{
     AnswerReply, AnswersReply, FailedProbeReply, Found, ProbeAnswerReply,
 };
-use crate::http::response::json::JSON;
-use crate::http::response::pieces::{self, Broken, Pieces};
-use crate::http::response::timed::Timed;
+use crate::http::response::reply::{self, Broken, JSON, Writer};
 use crate::http::{AppState, metrics, request_id};
 
 /// Probes of one call that are looked up at once, if each has [few](MATCHES_AT_ONCE) matches: the
@@ -51,11 +49,11 @@ pub async fn stored(
     SmallAnswerMemory(memory): SmallAnswerMemory,
 ) -> Result<Response, Problem> {
     let options = LookupOptions { lookup, conditions }.read(&state.settings)?;
-    pieces::answer(JSON, memory, |mut pieces| async move {
+    reply::stream(JSON, memory, |mut writer| async move {
         let probe = Probe::Stored(stored.id);
-        let memory = pieces.memory().beside(0)?.with_allowance(SMALL_BYTES_MAX);
-        look_up(&engine, probe, &options, memory).await?.write(&engine, &mut pieces, false).await?;
-        Ok(pieces)
+        let memory = writer.beside(0)?.with_allowance(SMALL_BYTES_MAX);
+        look_up(&engine, probe, &options, memory).await?.write(&engine, &mut writer).await?;
+        Ok(writer)
     })
     .await
 }
@@ -99,22 +97,22 @@ pub async fn posted(
     let call = Call::new(LookupOptions { lookup, conditions }, &state)?;
     match probes {
         Probes::One(probe) => {
-            pieces::answer(JSON, memory, |mut pieces| async move {
-                let found = call.find(&engine, probe, pieces.memory().beside(0)?).await?;
-                found.write(&engine, &mut pieces, false).await?;
-                Ok(pieces)
+            reply::stream(JSON, memory, |mut writer| async move {
+                let found = call.find(&engine, probe, writer.beside(0)?).await?;
+                found.write(&engine, &mut writer).await?;
+                Ok(writer)
             })
             .await
         }
         Probes::Array(probes) => {
-            pieces::answer(JSON, memory, |pieces| {
-                call.answer_all(engine, probes, id, Form::Array, pieces)
+            reply::stream(JSON, memory, |writer| {
+                call.answer_all(engine, probes, id, Form::Array, writer)
             })
             .await
         }
         Probes::Lines(probes) => {
-            pieces::answer(ndjson::MEDIA, memory, |pieces| {
-                call.answer_all(engine, probes, id, Form::Lines, pieces)
+            reply::stream(ndjson::MEDIA, memory, |writer| {
+                call.answer_all(engine, probes, id, Form::Lines, writer.lines())
             })
             .await
         }
@@ -165,17 +163,17 @@ impl Call {
         probes: Vec<Result<OwnProbe, Problem>>,
         request_id: RequestId,
         form: Form,
-        mut pieces: Pieces,
-    ) -> Result<Pieces, Broken> {
-        let (call, engine, memory) = (&self, &engine, pieces.memory().beside(0)?);
+        mut writer: Writer,
+    ) -> Result<Writer, Broken> {
+        let (call, engine, memory) = (&self, &engine, writer.beside(0)?);
         let find = async |probe| call.find(engine, probe?, memory.beside(0)?).await;
         let at_once = self.probes_at_once(&probes);
         let mut answers = stream::iter(probes).map(find).buffered(at_once).enumerate();
-        let mut separator: &[u8] = if form == Form::Array { b"[" } else { b"" };
+        let mut separator = if form == Form::Array { "[" } else { "" };
         while let Some((at, found)) = answers.next().await {
-            pieces.push(separator);
+            writer.text(separator)?;
             match found {
-                Ok(found) => found.write(engine, &mut pieces, form == Form::Lines).await?,
+                Ok(found) => found.write(engine, &mut writer).await?,
                 Err(fault) if at == 0 && fault.code.status().is_server_error() => {
                     return Err(fault.into());
                 }
@@ -183,21 +181,21 @@ impl Call {
                     problem.log(request_id::text(&request_id));
                     let problem = problem.under(&format!("/{at}"));
                     let error = problem.reply(request_id::text(&request_id));
-                    pieces.write(&FailedProbeReply { error });
+                    writer.value(&FailedProbeReply { error })?;
                 }
             }
-            separator = if form == Form::Array { b"," } else { b"\n" };
-            pieces.flush_if_full().await?;
+            separator = if form == Form::Array { "," } else { "\n" };
+            writer.send_if_full().await?;
             // Lookups that wait for nothing must not starve other requests.
             tokio::task::yield_now().await;
         }
         drop(answers);
-        pieces.push(match (form, separator) {
-            (Form::Array, b"[") => b"[]",
-            (Form::Array, _) => b"]",
+        writer.text(match (form, separator) {
+            (Form::Array, "[") => "[]",
+            (Form::Array, _) => "]",
             (Form::Lines, end) => end,
-        });
-        Ok(pieces)
+        })?;
+        Ok(writer)
     }
 }
 
@@ -211,6 +209,6 @@ async fn look_up(
     let lookup = Lookup { memory: Some(&memory), ..lookup.clone() };
     let answer = engine.similar(probe, lookup).await?;
     let took = started.elapsed();
-    metrics::looked_up(&answer, took);
-    Ok(Found { answer: Timed::new(answer, took), include: *include, memory })
+    metrics::looked_up(&answer.searched, took);
+    Ok(Found { answer, took, include: *include, memory })
 }

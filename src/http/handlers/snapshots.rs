@@ -8,7 +8,7 @@ use crate::http::problem::Problem;
 use crate::http::problem::of_calls::OfSnapshots;
 use crate::http::request::extract::Ready;
 use crate::http::request::query::{NoParameters, Query};
-use crate::http::response::json::Json;
+use crate::http::response::reply::Json;
 use crate::http::response::stats::{SnapshotReply, SnapshotsReply, StatusReply};
 
 /// Take a snapshot

@@ -7,7 +7,7 @@ use crate::http::problem::Problem;
 use crate::http::problem::of_calls::Plain;
 use crate::http::request::extract::Ready;
 use crate::http::request::query::{NoParameters, Query};
-use crate::http::response::json::Json;
+use crate::http::response::reply::Json;
 use crate::http::response::stats::StatsReply;
 
 /// Statistics of the collection

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use metrics::{Counter, Histogram};
 
-use crate::engine::{AddStatus, Answer, Mode};
+use crate::engine::{AddStatus, Mode, Searched};
 use crate::http::problem::code::Code;
 
 /// Counts an addition.
@@ -43,9 +43,9 @@ fn added_counter(status: AddStatus) -> Counter {
     }
 }
 
-pub fn looked_up(answer: &Answer, took: Duration) {
-    lookup_duration(answer.mode).record(took);
-    metrics::histogram!("akin_lookup_candidates").record(answer.candidates as f64);
+pub fn looked_up(searched: &Searched, took: Duration) {
+    lookup_duration(searched.mode).record(took);
+    metrics::histogram!("akin_lookup_candidates").record(searched.candidates as f64);
 }
 
 fn lookup_duration(mode: Mode) -> Histogram {

@@ -9,14 +9,14 @@ use serde_json::value::RawValue;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use crate::document::{Document, DocumentId, Metadata};
+use crate::document::{Document, DocumentId, Metadata, Token};
 use crate::engine::{AddOptions, ContainedOf, DocumentChange, OnDuplicate};
 use crate::http::problem::Problem;
 use crate::http::problem::code::Code;
 use crate::http::request::json;
 use crate::http::request::options::AddParameters;
 use akin_core::scheme::Threshold;
-use akin_model::content::{FieldsBody, Object, WireToken, content};
+use akin_model::content::{FieldsBody, Object, content};
 use akin_model::time::Time;
 
 /// A document: it has exactly one of `text`, `tokens`, `fields` and `signature`. The options, from
@@ -32,7 +32,7 @@ pub struct DocumentBody<'a> {
     text: Option<String>,
     /// The elements of a ready-made set.
     #[schema(example = json!(["a", ["b", 3]]))]
-    tokens: Option<Vec<WireToken>>,
+    tokens: Option<Vec<Token>>,
     /// Of a record, in a collection that declares these fields.
     fields: Option<FieldsBody>,
     /// MinHash values, in a collection whose `sketch.method` is `foreign`: as many as its

@@ -9,7 +9,7 @@ use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
-use crate::document::{Content, DocumentId};
+use crate::document::{Content, DocumentId, Token};
 use crate::engine::{ContainedOf, Mode, Probe};
 use crate::http::AppState;
 use crate::http::problem::Problem;
@@ -21,7 +21,7 @@ use crate::http::request::lookup::{ConditionParameters, LookupOptions, LookupPar
 use crate::http::request::options::CompareParameters;
 use crate::http::request::reading::{self, BodyReader, Media};
 use akin_core::scheme::Threshold;
-use akin_model::content::{FieldsBody, Object, WireToken, content};
+use akin_model::content::{FieldsBody, Object, content};
 use akin_model::time::Time;
 
 const CODE: Code = Code::InvalidRequest;
@@ -35,7 +35,7 @@ struct ProbeBody {
     #[schema(value_type = Option<GivenId>)]
     id: Option<DocumentId>,
     text: Option<String>,
-    tokens: Option<Vec<WireToken>>,
+    tokens: Option<Vec<Token>>,
     fields: Option<FieldsBody>,
     #[schema(min_items = 16, max_items = 1024)]
     signature: Option<Vec<u64>>,
@@ -59,7 +59,7 @@ pub struct LookupBody {
     #[schema(value_type = Option<GivenId>)]
     id: Option<DocumentId>,
     text: Option<String>,
-    tokens: Option<Vec<WireToken>>,
+    tokens: Option<Vec<Token>>,
     fields: Option<FieldsBody>,
     #[schema(min_items = 16, max_items = 1024)]
     signature: Option<Vec<u64>>,

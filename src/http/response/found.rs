@@ -5,7 +5,7 @@ use utoipa::ToSchema;
 
 use crate::engine::{ClusterPart, DiscoveryKind, DiscoveryStats, FoundPair, Linkage, Mode, Stage};
 use crate::http::bulk::ndjson;
-use akin_model::clusters::{ClusterLine, ClusterMemberReply, ClusterReply, IncompleteReply};
+use akin_model::clusters::{ClusterLine, ClusterMemberReply, IncompleteReply};
 use akin_model::time::Time;
 
 const PLAIN: &str = "replies are plain JSON";
@@ -19,11 +19,12 @@ pub struct ClusterLines {
 impl ClusterLines {
     pub fn write(&mut self, part: ClusterPart, text: &mut Vec<u8>) {
         match part {
-            ClusterPart::Begin { name, representative, size } => {
+            ClusterPart::Begin(head) => {
                 self.members_written = false;
-                let cluster = ClusterReply { cluster: name, representative, size, members: vec![] };
-                serde_json::to_writer(&mut *text, &ClusterLine::Cluster(cluster)).expect(PLAIN);
-                text.truncate(text.len() - "]}".len());
+                serde_json::to_writer(&mut *text, &head).expect(PLAIN);
+                // The object goes on.
+                text.pop();
+                text.extend_from_slice(br#","members":["#);
             }
             ClusterPart::Member { id, resemblance } => {
                 if self.members_written {
@@ -97,17 +98,19 @@ impl From<DiscoveryStats> for DiscoveryReply {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use akin_model::clusters::ClusterHead;
+
     use crate::document::DocumentId;
 
     #[test]
     fn parts_come_to_lines_that_are_json() {
         let id = |id: &str| DocumentId::new(id).unwrap();
         let cluster = |members: &[&str]| {
-            let begin = ClusterPart::Begin {
-                name: "c".to_owned(),
+            let begin = ClusterPart::Begin(ClusterHead {
+                cluster: "c".to_owned(),
                 representative: id(members[0]),
                 size: members.len(),
-            };
+            });
             let members = members
                 .iter()
                 .map(|member| ClusterPart::Member { id: id(member), resemblance: 0.5 });

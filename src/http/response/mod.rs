@@ -2,10 +2,9 @@
 
 pub mod answers;
 pub mod found;
-pub mod json;
 pub mod pace;
-pub mod pieces;
 pub mod reindex;
+pub mod reply;
 pub mod stats;
 pub mod stored;
 pub mod timed;

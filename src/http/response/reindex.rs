@@ -2,7 +2,7 @@
 
 use crate::engine::ReindexStatus;
 use crate::http::problem::Problem;
-use crate::http::response::json::Bounded;
+use crate::http::response::reply::Bounded;
 use akin_model::reindex::{ReindexFailure, ReindexReply};
 use akin_model::time::Time;
 

@@ -10,7 +10,7 @@ use crate::engine::{
     ClusterCounts, Collection, CollectionName, CollectionSettings, Recovery, SnapshotInfo, Stats,
 };
 use crate::http::response::found::DiscoveryReply;
-use crate::http::response::json::Bounded;
+use crate::http::response::reply::Bounded;
 use akin_core::passages::BlockIndexStats;
 use akin_model::time::Time;
 

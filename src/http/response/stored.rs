@@ -1,6 +1,5 @@
 //! Stored documents and ids.
 
-use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use serde::Serialize;
@@ -12,7 +11,6 @@ use crate::engine::{Disguise, Engine, Note, Record};
 use crate::http::problem::{Problem, ProblemReply, internal};
 use crate::http::request::include::Include;
 use akin_core::text::ShingleSet;
-use akin_model::content::WireToken;
 use akin_model::time::Time;
 
 /// Disguising more shingles takes milliseconds.
@@ -23,15 +21,10 @@ const SHINGLES_INLINE_MAX: u32 = 16_384;
 #[schema(as = ExportedDocument)]
 pub struct DocumentReply {
     id: DocumentId,
-    /// Absent, as all contents are, in a collection that does not keep texts.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    text: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    tokens: Option<Vec<WireToken>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    fields: Option<BTreeMap<String, String>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    signature: Option<Vec<u64>>,
+    /// Absent in a collection that does not keep texts.
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Content, inline)]
+    content: Option<Content>,
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Object>)]
     metadata: Option<Metadata>,
@@ -42,25 +35,8 @@ pub struct DocumentReply {
 
 impl From<Record> for DocumentReply {
     fn from(stored: Record) -> Self {
-        let mut reply = Self {
-            id: stored.id,
-            text: None,
-            tokens: None,
-            fields: None,
-            signature: None,
-            metadata: stored.metadata,
-            expires_at: stored.expires_at_ms.map(Time),
-        };
-        match stored.content {
-            Some(Content::Text(text)) => reply.text = Some(text),
-            Some(Content::Tokens(tokens)) => {
-                reply.tokens = Some(tokens.into_iter().map(WireToken).collect());
-            }
-            Some(Content::Fields(fields)) => reply.fields = Some(fields),
-            Some(Content::Signature(values)) => reply.signature = Some(values),
-            None => {}
-        }
-        reply
+        let Record { id, content, metadata, expires_at_ms, .. } = stored;
+        Self { id, content, metadata, expires_at: expires_at_ms.map(Time) }
     }
 }
 
@@ -181,10 +157,18 @@ fn shingles(set: &ShingleSet, disguise: Disguise) -> Vec<String> {
 }
 
 /// Ids in byte order.
-#[derive(Serialize, ToSchema)]
+#[derive(ToSchema)]
 #[schema(as = Ids)]
+#[expect(dead_code, reason = "it documents what is written piece by piece")]
 pub struct IdsReply {
-    pub ids: Vec<DocumentId>,
+    ids: Vec<DocumentId>,
+    #[serde(flatten)]
+    #[schema(inline)]
+    rest: NextIds,
+}
+
+#[derive(Serialize, ToSchema)]
+pub struct NextIds {
     /// The `after` of the next page; absent on the last.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next: Option<DocumentId>,

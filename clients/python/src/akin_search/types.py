@@ -136,7 +136,23 @@ class Answer(TypedDict):
     the first 40 candidates and of the next 40, 80, 160 … candidates.
     """
 
-    matches: list[Match]
+    floor: NotRequired[float]
+    """The similarity from which `expected_recall` holds. Less similar documents may be among the
+    matches, and others may be missing. In mode `estimated` 0: the matches are the highest
+    estimates of all documents.
+    """
+    expected_recall: NotRequired[float]
+    """The chance to find a document whose similarity is exactly the threshold."""
+    points: NotRequired[int]
+    """The fewest points of a match."""
+    threshold: NotRequired[float]
+    """The lowest Jaccard similarity of a match."""
+    guarantee: NotRequired[PassageGuarantee]
+    """Unless `truncated` is true, every document that reaches the threshold and has a run of so
+    many words of the probe is found. Others may be missing.
+    """
+    chances: NotRequired[list[PassageChance]]
+    """With `of=probe`: the chances to find a document that has the whole probe, edited."""
     candidates: int
     """Distinct sets that share a key with the probe; or, if it was a scan, all documents, or
     with `k` all distinct sets.
@@ -145,34 +161,12 @@ class Answer(TypedDict):
     """There are more matches than `limit`; with `k` never true."""
     truncated: bool
     """A work limit was hit: some matches may be missing."""
-    expected_recall: NotRequired[float]
-    """The chance to find a document whose similarity is exactly the threshold; of records, one
-    that agrees in a field. With `k`, the least chance to find each of the `k` most similar
-    documents whose similarity is at least `floor`, unless `truncated` is true. Absent with
-    `measure=containment`, of which `guarantee` says what is sure to be found.
-    """
-    guarantee: NotRequired[PassageGuarantee]
-    """With `measure=containment` only: unless `truncated` is true, every document that reaches
-    the threshold and has a run of so many words of the probe is found. Others may be missing.
-    """
-    chances: NotRequired[list[PassageChance]]
-    """With `measure=containment` and `of=probe` only: the chances to find a document that has
-    the whole probe, edited.
-    """
-    threshold: NotRequired[float]
-    """Of records, `points` as a share of the most that two of them can have. Absent with `k`."""
-    floor: NotRequired[float]
-    """With `k` only: the similarity from which `expected_recall` holds. Less similar documents
-    may be among the matches, and others may be missing. Absent in mode `estimated`, where the
-    matches are the highest estimates of all documents.
-    """
-    points: NotRequired[int]
-    """Of records only: the fewest points of a match."""
     mode: Mode
     found_by: FoundBy
     """Whether the candidates share a key of the sketch with the probe (`keys`), one of the first
     elements (`prefix`) or a run of words (`passages`), or are all documents (`scan`).
     """
+    matches: list[Match]
     took_us: int
 
 
@@ -387,10 +381,10 @@ class CollapseQuery(TypedDict):
 
 
 class Collapsed(TypedDict):
-    """A ranked list without the near-duplicates of what ranks higher."""
+    """A ranked list without the near-duplicates of higher-ranked documents."""
 
     kept: list[Id]
-    """In their order, with those that are not stored."""
+    """In their order, with ids that are not stored."""
     groups: list[CollapsedGroup]
     """The kept documents that have near-duplicates in the list, in their order."""
     unknown: list[Id]
@@ -402,7 +396,7 @@ class Collapsed(TypedDict):
 
 
 class CollapsedGroup(TypedDict):
-    """A kept document and those that it stands for."""
+    """A kept document and the documents that it stands for."""
 
     representative: Id
     members: list[CollapsedMember]
@@ -501,7 +495,7 @@ class Comparison(TypedDict):
     """Absent where `exact` is."""
     probability_candidate: NotRequired[float]
     """The probability that two documents of this resemblance share a key that a lookup at the
-    collection's threshold probes; of records 1 if they share one, else 0. Absent where
+    collection's threshold probes; of records 1 if they share a key, else 0. Absent where
     candidates are found otherwise (`kind = "prefix"`).
     """
     probability_reported: float
@@ -712,7 +706,7 @@ class Explanation(TypedDict):
     a: Passages
     b: Passages
     bands_shared: list[int]
-    """The bands whose keys both have."""
+    """The bands with equal keys."""
     fields: NotRequired[list[ComparedField]]
     """Of records only, which have no passages: every field of either record."""
 
@@ -729,12 +723,11 @@ class ExportDocumentsQuery(TypedDict):
 class ExportedDocument(TypedDict):
     """A document as it was posted, and can be posted again."""
 
-    id: Id
     text: NotRequired[str]
-    """Absent, as all contents are, in a collection that does not keep texts."""
     tokens: NotRequired[list[Token]]
     fields: NotRequired[dict[str, str]]
     signature: NotRequired[list[int]]
+    id: Id
     metadata: NotRequired[dict[str, Any]]
     expires_at: NotRequired[Time]
     """Absent if it never expires."""
@@ -754,11 +747,11 @@ class FetchDocumentsQuery(TypedDict):
 class Fetched(TypedDict):
     """The documents that are stored, in the order of the ids."""
 
-    documents: list[StoredDocument]
     unknown: list[Id]
     """The ids that are not stored, in their order."""
     damaged: NotRequired[list[Id]]
     """The ids of documents that cannot be read whole: `GET /documents/{id}` says why."""
+    documents: list[StoredDocument]
 
 
 class FieldError(TypedDict):
@@ -778,24 +771,27 @@ FoundBy: TypeAlias = Literal["keys", "passages", "prefix", "scan"]
 
 
 class FoundPair(TypedDict):
-    """Two near-duplicates. `exact`, `containment`, `shared` and `union` are absent in mode
-    `estimated`.
-    """
+    """Two near-duplicates."""
 
-    a: Id
-    """The id that is lower in byte order."""
-    b: Id
     resemblance: float
-    """The exact value where it is known, else the estimate."""
-    estimated: float
-    interval: NotRequired[list[float]]
-    """Where `exact` is absent: the 95 % interval of the estimate."""
+    """The Jaccard similarity: the same as `exact`."""
     exact: NotRequired[float]
     containment: NotRequired[PairContainment]
     shared: NotRequired[int]
     """Shingles that both have."""
     union: NotRequired[int]
     """Shingles that either has."""
+    points: NotRequired[int]
+    """The points of all fields."""
+    field_points: NotRequired[dict[str, int]]
+    """The points of each field that both have."""
+    estimated: NotRequired[float]
+    """The estimate from the sketches."""
+    interval: NotRequired[list[float]]
+    """The 95 % interval of the estimate."""
+    a: Id
+    """The id that is lower in byte order."""
+    b: Id
 
 
 class GetDocumentQuery(TypedDict):
@@ -816,11 +812,11 @@ GivenId: TypeAlias = Union[Id, int]
 class Ids(TypedDict):
     """Ids in byte order."""
 
-    ids: list[Id]
     next: NotRequired[Id]
     """The `after` of the next page; absent on the last."""
     count: NotRequired[int]
     """By `count=true`: how many documents there are that meet the conditions."""
+    ids: list[Id]
 
 
 IgnoredTexts: TypeAlias = typing.Collection[str]
@@ -972,41 +968,38 @@ class LookupProbe(TypedDict):
 
 
 class Match(TypedDict):
-    """A near-duplicate. `exact`, `containment`, `shared` and `union` are absent where the exact
-    resemblance is not known, as in mode `estimated`.
-    """
+    """A near-duplicate of a probe."""
 
-    id: Id
     resemblance: float
-    """The Jaccard similarity: the exact value where it is known, else the estimate; of records,
-    `points` as a share of the most for the fields that either has.
-    """
-    estimated: NotRequired[float]
-    """Absent of records, which are not estimated."""
-    interval: NotRequired[list[float]]
-    """Where `exact` is absent: the 95 % interval of the estimate."""
+    """The Jaccard similarity: the same as `exact`."""
     exact: NotRequired[float]
     containment: NotRequired[MatchContainment]
     shared: NotRequired[int]
     """Shingles that both have."""
     union: NotRequired[int]
     """Shingles that either has."""
-    keys_shared: int
-    """Keys that the match shares with the probe; elements, if it was found by those."""
-    metadata: NotRequired[dict[str, Any]]
-    """By `include=metadata`."""
+    points: NotRequired[int]
+    """The points of all fields."""
+    field_points: NotRequired[dict[str, int]]
+    """The points of each field that both have."""
+    estimated: NotRequired[float]
+    """The estimate from the sketches."""
+    interval: NotRequired[list[float]]
+    """The 95 % interval of the estimate."""
     text: NotRequired[str]
-    """By `include=text`, as `tokens` and `fields` are."""
-    tokens: NotRequired[list[Any]]
+    tokens: NotRequired[list[Token]]
     fields: NotRequired[dict[str, str]]
     signature: NotRequired[list[int]]
-    points: NotRequired[int]
-    """Of records only: the points of all fields."""
-    field_points: NotRequired[dict[str, int]]
-    """Of records only: the points of each field that both have."""
+    id: Id
+    keys_shared: int
+    """Keys that the match shares with the probe; elements, if these found it."""
+    metadata: NotRequired[dict[str, Any]]
+    """By `include=metadata`."""
 
 
 class MatchContainment(TypedDict):
+    """How much of a probe and of a match the other has."""
+
     of_probe: float
     """The share of the probe's shingles that the match has."""
     of_match: float
@@ -1072,6 +1065,8 @@ class Pair(TypedDict):
 
 
 class PairContainment(TypedDict):
+    """How much of the documents of a pair the other has."""
+
     a_in_b: float
     """The share of a's shingles that b has."""
     b_in_a: float

@@ -34,12 +34,17 @@ pub use crate::backend::{ClusterCounts, ClusterPosition, ClustersState};
 pub use crate::stored::{Change, Order, Position, Record, SnapshotInfo};
 pub use akin_core::join::{Linkage, Stage};
 pub use akin_model::analysis::{Analyser, Analysis, ContentError, Mode};
+pub use akin_model::answer::{AddStatus, Added, Answer, FoundBy, Note, Reach, Searched};
 pub use akin_model::clusters::Incomplete;
 pub use akin_model::name::{CollectionName, InvalidCollectionName};
+pub use akin_model::passages::{
+    AddedPassages, Chance, ContainedOf, Guarantee, PassageAnswer, PassageMatch, PassagePlace,
+};
 pub use akin_model::reindex::ReindexState;
 pub use akin_model::settings::{
     ClusteringSettings, CollectionSettings, LimitSettings, PassageIndexing, StoreSettings,
 };
+pub use akin_model::similarity::{FoundPair, Match, MatchContainment, PairContainment, Similarity};
 pub use clusters::KeptClusters;
 pub use collections::{
     Collection, Collections, CollectionsSettings, Creation, ReindexStatus, Verification,
@@ -47,13 +52,12 @@ pub use collections::{
 };
 pub use compare::compare_contents;
 pub use compare::comparison::{
-    CompareOptions, ComparedField, Comparison, ExactResemblance, Explanation, PairContainment,
-    Passages,
+    CompareOptions, ComparedField, Comparison, ExactResemblance, Explanation, Passages,
 };
 pub use compare::measures::{Distance, MeasureSelection, MeasureValues, UnknownMeasure};
 pub use discovery::{
     Batch, ClusterFigures, ClusterPart, ClusterQuery, Discovery, DiscoveryKind, DiscoveryStats,
-    FoundPair, PairPart,
+    PairPart,
 };
 pub use disguise::Disguise;
 pub use documents::DocumentChange;
@@ -65,16 +69,10 @@ pub use operations::ListedIds;
 #[cfg(any(test, fuzzing, feature = "fuzzing"))]
 pub use operations::backup::check_backup;
 pub use operations::backup::{Restored, Restoring, restore};
-pub use passages::{
-    AddedPassages, Chance, ContainedOf, ContainmentCheck, Guarantee, PassageAnswer, PassageMatch,
-    PassagePlace, PassageProbe, PassageQuery, PassageShares, SharedPassage,
-};
+pub use passages::{ContainmentCheck, PassageQuery};
 pub use quality::{CurveAnswer, CurveOf, curve_of};
 pub use quality::{Recall, Sample, Tally};
-pub use types::{
-    AddOptions, AddStatus, Added, Answer, FoundBy, Lookup, Match, MatchContainment, MatchDetails,
-    Note, OnDuplicate, Probe, Stats,
-};
+pub use types::{AddOptions, Lookup, MatchDetails, OnDuplicate, Probe, Stats};
 
 /// One open collection. Clones are handles to the same collection.
 #[derive(Clone)]

@@ -8,6 +8,7 @@ use utoipa::ToSchema;
 
 use crate::document::Content;
 use crate::settings::CollectionSettings;
+use crate::similarity::{MatchContainment, Similarity};
 use akin_core::measure::Overlap;
 use akin_core::scheme::{Key, NearestPlan, ProbePlan, Scheme, Threshold};
 use akin_core::sketch::{Estimator, Method, Sketch, Sketcher};
@@ -55,18 +56,6 @@ pub struct Analysis {
     pub sketch: Sketch,
     /// The whole text is its only shingle.
     pub whole_document: bool,
-}
-
-/// The similarity of two documents, as far as it is known.
-#[derive(Clone, Copy, Debug)]
-pub struct Similarity {
-    /// The exact value where it is known, else the estimate.
-    pub resemblance: f64,
-    /// `None` for records, which are compared exactly.
-    pub estimated: Option<f64>,
-    /// The interval of the estimate, if there is no exact value.
-    pub interval: Option<(f64, f64)>,
-    pub exact: Option<Overlap>,
 }
 
 /// Makes the set, the sketch and the keys of a content. Needs no store.
@@ -117,30 +106,23 @@ impl Analyser {
     }
 
     /// The similarity of two contents by the overlap of their sets.
-    pub fn verified(&self, overlap: Overlap, agreeing: u32) -> Similarity {
-        Similarity {
-            resemblance: overlap.resemblance(),
-            estimated: Some(self.estimator.estimate(agreeing).value),
-            interval: None,
-            exact: Some(overlap),
-        }
+    pub fn verified<C: From<Overlap>>(&self, overlap: Overlap, agreeing: u32) -> Similarity<C> {
+        Similarity::verified(overlap, self.estimator.estimate(agreeing).value)
     }
 
     /// The similarity of two sets, estimated from their sketches.
-    pub fn estimated(&self, agreeing: u32) -> Similarity {
-        let estimate = self.estimator.estimate(agreeing);
-        Similarity {
-            resemblance: estimate.value,
-            estimated: Some(estimate.value),
-            interval: Some(estimate.interval),
-            exact: None,
-        }
+    pub fn estimated<C>(&self, agreeing: u32) -> Similarity<C> {
+        Similarity::estimated(&self.estimator.estimate(agreeing))
     }
 
     /// [`estimated`](Self::estimated), if the estimate reaches the threshold.
-    pub fn estimated_reaching(&self, agreeing: u32, threshold: Threshold) -> Option<Similarity> {
+    pub fn estimated_reaching(
+        &self,
+        agreeing: u32,
+        threshold: Threshold,
+    ) -> Option<Similarity<MatchContainment>> {
         let estimated = self.estimated(agreeing);
-        (estimated.resemblance >= threshold.get()).then_some(estimated)
+        (estimated.resemblance() >= threshold.get()).then_some(estimated)
     }
 
     pub fn slots(&self) -> u32 {

@@ -16,6 +16,7 @@ use crate::engine::{
     Batch, ClusterPart, ClusterQuery, Discovery, DiscoveryKind, Engine, EngineError, Incomplete,
     Mode,
 };
+use akin_model::clusters::ClusterHead;
 use stream::Message;
 
 /// Parts of clusters buffered for the reader.
@@ -158,11 +159,11 @@ impl Sending<'_> {
         else {
             return Ok(());
         };
-        let begin = ClusterPart::Begin {
-            name: cluster_name(representative),
+        let begin = ClusterPart::Begin(ClusterHead {
+            cluster: cluster_name(representative),
             representative: representative.clone(),
             size: members.len(),
-        };
+        });
         self.send(begin).await?;
         for (id, resemblance) in members {
             self.send(ClusterPart::Member { id, resemblance }).await?;

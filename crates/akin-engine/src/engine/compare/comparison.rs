@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::engine::{MeasureSelection, MeasureValues};
+use crate::engine::{MeasureSelection, MeasureValues, PairContainment};
 use akin_core::measure::Overlap;
 use akin_core::sketch::Estimate;
 
@@ -124,18 +124,4 @@ pub struct Passages {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schema(required = false)]
     pub ignored: Vec<[usize; 2]>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, ToSchema)]
-pub struct PairContainment {
-    /// The share of a's shingles that b has.
-    pub a_in_b: f64,
-    /// The share of b's shingles that a has.
-    pub b_in_a: f64,
-}
-
-impl From<Overlap> for PairContainment {
-    fn from(overlap: Overlap) -> Self {
-        Self { a_in_b: overlap.containment_of_a(), b_in_a: overlap.containment_of_b() }
-    }
 }

@@ -6,6 +6,7 @@ use crate::document::DocumentId;
 use akin_core::join::{Corpus, Documents, JoinError, Sets, Stage, cluster_name};
 use akin_core::measure::Overlap;
 use akin_core::sketch::Estimator;
+use akin_model::clusters::ClusterHead;
 
 /// Memory for the keys of a document while it is clustered, and the least for all.
 const KEY_BYTES: usize = 256;
@@ -77,7 +78,7 @@ impl ClusterEmitter<'_> {
         let documents: &Documents = self.sets.documents;
         let representative = documents.of(cluster[0].0)[0].0.clone();
         let name = cluster_name(&representative);
-        found.send(ClusterPart::Begin { name, representative, size })?;
+        found.send(ClusterPart::Begin(ClusterHead { cluster: name, representative, size }))?;
         let resemblances = self.resemblances(cluster)?;
         let members = |((_, set), resemblance): (&(u32, u32), f64)| {
             documents.of(*set).iter().map(move |(id, _)| (id, resemblance))

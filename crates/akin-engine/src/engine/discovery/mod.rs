@@ -13,20 +13,20 @@ mod view;
 use std::sync::Arc;
 
 use futures_util::stream::BoxStream;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use tokio::runtime::Handle;
 use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{Notify, mpsc};
-use utoipa::{IntoParams, ToSchema};
+use utoipa::IntoParams;
 
 use crate::backend::{BackendError, SketchView};
 use crate::background;
 use crate::document::DocumentId;
-use crate::engine::{Analyser, Engine, EngineError, Mode, PairContainment, unsupported};
+use crate::engine::{Analyser, Engine, EngineError, FoundPair, Mode, unsupported};
 use akin_core::join::{JoinError, LeftOut, Linkage, Sets, Stopped};
 use akin_core::measure::Overlap;
 use akin_core::scheme::Threshold;
-use akin_model::clusters::Incomplete;
+use akin_model::clusters::{ClusterHead, Incomplete};
 use stream::Message;
 use view::ViewSets;
 
@@ -49,35 +49,6 @@ pub struct Discovery {
     pub mode: Option<Mode>,
 }
 
-/// Two near-duplicates. `exact`, `containment`, `shared` and `union` are absent in mode
-/// `estimated`.
-#[derive(Clone, Debug, Serialize, ToSchema)]
-pub struct FoundPair {
-    /// The id that is lower in byte order.
-    pub a: DocumentId,
-    pub b: DocumentId,
-    /// The exact value where it is known, else the estimate.
-    #[schema(example = 0.91)]
-    pub resemblance: f64,
-    #[schema(example = 0.898)]
-    pub estimated: f64,
-    /// Where `exact` is absent: the 95 % interval of the estimate.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<Vec<f64>>, example = json!([0.84, 0.95]))]
-    pub interval: Option<(f64, f64)>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(example = 0.91)]
-    pub exact: Option<f64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub containment: Option<PairContainment>,
-    /// Shingles that both have.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub shared: Option<usize>,
-    /// Shingles that either has.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub union: Option<usize>,
-}
-
 /// Which clusters are returned.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClusterQuery {
@@ -98,14 +69,8 @@ pub enum PairPart {
 /// Clusters come in parts, as a cluster may be as large as the collection.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ClusterPart {
-    Begin {
-        /// Stable as long as the representative is.
-        name: String,
-        /// The lowest id in byte order.
-        representative: DocumentId,
-        /// The number of members that follow.
-        size: usize,
-    },
+    /// Its members follow.
+    Begin(ClusterHead),
     /// In the byte order of their ids, the representative first.
     Member {
         id: DocumentId,

@@ -3,12 +3,11 @@
 use std::ops::ControlFlow;
 
 use super::view::ViewSets;
-use super::{FoundPair, FoundSender, Interrupted, Mode, PairPart, Work, incomplete};
+use super::{FoundSender, Interrupted, Mode, PairPart, Work, incomplete};
 use crate::document::DocumentId;
-use crate::engine::{Analyser, PairContainment};
+use crate::engine::{Analyser, FoundPair};
 use akin_core::join::{Corpus, Documents, Pair, Stopped};
 use akin_core::measure::Overlap;
-use akin_model::analysis::Similarity;
 
 /// Sends pairs of documents with equal sets first, then pairs of documents with different sets.
 pub(crate) fn emit(work: &mut Work, found: &FoundSender<PairPart>) -> Result<(), Interrupted> {
@@ -77,26 +76,14 @@ fn found_pair(
     overlap: Option<Overlap>,
     agreeing: u32,
 ) -> impl Fn(&DocumentId, &DocumentId) -> FoundPair {
-    let Similarity { resemblance, estimated, interval, exact } = match overlap {
+    let similarity = |overlap: Option<Overlap>| match overlap {
         Some(overlap) => analyser.verified(overlap, agreeing),
         None => analyser.estimated(agreeing),
     };
-    let estimated = estimated.unwrap_or(resemblance);
-    move |a, b| {
-        let (a, b, overlap) = match a > b {
-            true => (b, a, exact.map(|Overlap { shared, a, b }| Overlap { shared, a: b, b: a })),
-            false => (a, b, exact),
-        };
-        FoundPair {
-            a: a.clone(),
-            b: b.clone(),
-            resemblance,
-            estimated,
-            interval,
-            exact: overlap.map(|overlap| overlap.resemblance()),
-            containment: overlap.map(PairContainment::from),
-            shared: overlap.map(|overlap| overlap.shared),
-            union: overlap.map(|overlap| overlap.union()),
-        }
+    let turned = overlap.map(|Overlap { shared, a, b }| Overlap { shared, a: b, b: a });
+    let (similarity, turned) = (similarity(overlap), similarity(turned));
+    move |a, b| match a > b {
+        true => FoundPair { a: b.clone(), b: a.clone(), similarity: turned.clone() },
+        false => FoundPair { a: a.clone(), b: b.clone(), similarity: similarity.clone() },
     }
 }

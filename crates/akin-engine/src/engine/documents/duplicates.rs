@@ -7,7 +7,7 @@ use async_trait::async_trait;
 
 use super::add::Admitted;
 use crate::backend::{Check, Found, PreparedDocument, Rival, RivalSearch, Rivals, Verdict};
-use crate::engine::lookup::{PageRange, Query, SHINGLES_INLINE_MAX, Scored, put_in_order};
+use crate::engine::lookup::{PageRange, Query, SHINGLES_INLINE_MAX, put_in_order};
 use crate::engine::{
     AddOptions, AddStatus, Added, Engine, EngineError, Match, Mode, Note, OnDuplicate, compute_if,
 };
@@ -203,7 +203,7 @@ impl Engine {
         query: &Query<'_>,
         rivals: Rivals,
         skips: bool,
-        near: &mut Vec<Scored>,
+        near: &mut Vec<Match>,
     ) -> Result<Scoring, EngineError> {
         let mut enough = match &query.record {
             _ if skips => 1,
@@ -225,7 +225,7 @@ impl Engine {
                 continue;
             }
             // It may be in the index by now, and must be reported once.
-            let is_known = near.iter().any(|other| other.id() == scored.id());
+            let is_known = near.iter().any(|other| other.id == scored.id);
             enough = enough.saturating_add(usize::from(is_known));
             near.push(scored);
         }
@@ -238,7 +238,7 @@ impl Engine {
         query: &Query<'_>,
         rival: &PreparedDocument,
         is_long: bool,
-    ) -> Result<Option<Scored>, EngineError> {
+    ) -> Result<Option<Match>, EngineError> {
         let document = &rival.document;
         if document.expires_at_ms.is_some_and(|at| at <= self.clock.now_ms()) {
             return Ok(None);
@@ -255,11 +255,9 @@ impl Engine {
                 overlap.map(|overlap| self.analyser.verified(overlap, agreeing))
             }
         };
-        Ok(similarity.map(|similarity| Scored {
-            found: Match {
-                keys_shared: self.analyser.scheme.tables_shared(ours, its).count() as u32,
-                ..Match::of(document.id.clone(), similarity)
-            },
+        Ok(similarity.map(|similarity| {
+            let keys_shared = self.analyser.scheme.tables_shared(ours, its).count() as u32;
+            Match::new(document.id.clone(), similarity, keys_shared, None)
         }))
     }
 }

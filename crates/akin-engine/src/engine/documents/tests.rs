@@ -113,7 +113,7 @@ async fn failed_calls_are_never_acknowledged_and_change_nothing() {
 
 /// What an addition or a lookup answers, as far as every backend answers alike.
 fn told(matches: &[Match]) -> Vec<(String, f64)> {
-    matches.iter().map(|found| (found.id.to_string(), found.resemblance)).collect()
+    matches.iter().map(|found| (found.id.to_string(), found.resemblance())).collect()
 }
 
 /// A text with near-duplicates.

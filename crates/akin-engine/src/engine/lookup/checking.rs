@@ -4,9 +4,9 @@ use std::cmp::Reverse;
 
 use super::conditions::READ_AT_ONCE;
 use super::scoring::{ScoredCandidates, put_first_in_order, put_in_order};
-use super::{Query, SHINGLES_AT_ONCE_MAX, Scored};
+use super::{Query, SHINGLES_AT_ONCE_MAX};
 use crate::backend::Candidate;
-use crate::engine::{Engine, EngineError, LimitSettings};
+use crate::engine::{Engine, EngineError, LimitSettings, Match};
 
 /// Candidates in the first block, and verified at once.
 pub(super) const CHECKED_AT_ONCE: usize = 40;
@@ -19,9 +19,9 @@ const DECOY_SHINGLES_MAX: usize = SHINGLES_AT_ONCE_MAX;
 /// The list of matches of a query, as far as it is complete.
 pub(super) struct Checking {
     /// The matches of all blocks, each block in order up to the query's limit.
-    pub scored: Vec<Scored>,
+    pub scored: Vec<Match>,
     /// Records that come into the list once no unchecked record can have more points.
-    pending: Vec<Scored>,
+    pending: Vec<Match>,
     /// Every candidate's set could be read: none was removed in the meantime.
     pub none_gone: bool,
     /// Candidates left unchecked may belong to the matches up to the query's limit.
@@ -99,7 +99,7 @@ impl Checking {
         }
     }
 
-    fn add(&mut self, part: &Part, checked: ScoredCandidates, block: &mut Vec<Scored>) {
+    fn add(&mut self, part: &Part, checked: ScoredCandidates, block: &mut Vec<Match>) {
         let missed = part.candidates - checked.matching;
         if part.should_match && missed > 0 {
             self.decoys += missed;
@@ -112,12 +112,13 @@ impl Checking {
     }
 
     /// `points_left`: no record that is left unchecked has more points.
-    fn append(&mut self, block: Vec<Scored>, query: &Query<'_>, points_left: u32) {
+    fn append(&mut self, block: Vec<Match>, query: &Query<'_>, points_left: u32) {
         self.pending.extend(block);
         // A match beyond the limit shows that there are more.
         let wanted = (query.limit + 1).saturating_sub(self.scored.len()).min(self.pending.len());
         put_first_in_order(&mut self.pending, wanted);
-        let is_certain = |scored: &Scored| scored.found.points.is_none_or(|own| own >= points_left);
+        let is_certain =
+            |scored: &Match| scored.similarity.points().is_none_or(|own| own >= points_left);
         let certain = self.pending[..wanted].partition_point(is_certain);
         self.scored.extend(self.pending.drain(..certain));
     }
@@ -209,19 +210,14 @@ impl Engine {
     /// matches up to the limit: the upper bound of its estimate reaches the lowest of these
     /// matches, or the threshold if the list is shorter than the limit. For records, the upper
     /// bound of its points does so, where equal points change nothing.
-    pub(super) fn may_be_missed(
-        &self,
-        query: &Query<'_>,
-        scored: &[Scored],
-        agreeing: u32,
-    ) -> bool {
+    pub(super) fn may_be_missed(&self, query: &Query<'_>, scored: &[Match], agreeing: u32) -> bool {
         let goes_on = scored.len() > query.limit;
         let reported = scored[..query.limit.min(scored.len())].iter().filter(|_| goes_on);
         if let Some(record) = &query.record {
-            let lowest = reported.filter_map(|scored| scored.found.points).min();
+            let lowest = reported.filter_map(|scored| scored.similarity.points()).min();
             return lowest.map_or(agreeing >= record.points_min, |lowest| agreeing > lowest);
         }
-        let lowest = reported.map(|scored| scored.found.resemblance).min_by(f64::total_cmp);
+        let lowest = reported.map(|scored| scored.resemblance()).min_by(f64::total_cmp);
         let lowest = lowest.unwrap_or(query.threshold.get());
         self.analyser.estimator.estimate(agreeing).interval.1 >= lowest
     }

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use crate::backend::{Candidate, Member, Sketched, Version};
 use crate::budget::{Exhausted, Reservation, cost, decoded_json_bytes, json_values};
 use crate::document::{DocumentId, Ordinal};
-use crate::engine::lookup::Scored;
 use crate::engine::lookup::charging::charge;
-use crate::engine::{Engine, EngineError, Filter};
+use crate::engine::lookup::details::version_of;
+use crate::engine::{Engine, EngineError, Filter, Match};
 use crate::stored::DocumentDetails;
 
 /// Documents that are examined before the number of matches is compared with the limit.
@@ -107,24 +107,24 @@ impl Engine {
     /// `limits.filtered_max` cut the search short.
     pub(super) async fn filter_matches(
         &self,
-        scored: Vec<Scored>,
+        scored: Vec<Match>,
         limit: usize,
         conditions: &Conditions,
         memory: Option<&Reservation>,
-    ) -> Result<(Vec<Scored>, bool), EngineError> {
+    ) -> Result<(Vec<Match>, bool), EngineError> {
         let filtered_max = self.settings.limits.filtered_max;
         let is_cut = scored.len() > filtered_max;
         let mut rest = scored.into_iter().take(filtered_max);
         let mut matching = Vec::new();
         while matching.len() < limit {
-            let next: Vec<Scored> = rest.by_ref().take(READ_AT_ONCE).collect();
+            let next: Vec<Match> = rest.by_ref().take(READ_AT_ONCE).collect();
             if next.is_empty() {
                 return Ok((matching, is_cut));
             }
-            let versions: Vec<Version> = next.iter().filter_map(Scored::version).collect();
+            let versions: Vec<Version> = next.iter().filter_map(version_of).collect();
             let found = self.versions_matching(conditions, &versions, memory).await?;
             let meets =
-                |scored: &Scored| scored.ordinal().is_some_and(|ordinal| found.contains(&ordinal));
+                |scored: &Match| scored.stored.is_some_and(|it| found.contains(&it.ordinal));
             matching.extend(next.into_iter().filter(meets));
         }
         matching.truncate(limit);

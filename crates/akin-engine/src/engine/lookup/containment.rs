@@ -10,13 +10,13 @@ use std::cmp::Ordering;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
-use super::{FoundMatches, PageRange, Query, Scored};
+use super::{FoundMatches, PageRange, Query};
 use crate::backend::{Candidate, PassageRequest, PassageSearch, SharedPassages, Sketched};
 use crate::document::{Content, DocumentId};
 use crate::engine::lookup::keyed::ATTEMPTS_MAX;
 use crate::engine::{
-    Answer, Chance, ContainedOf, Engine, EngineError, FoundBy, Guarantee, Lookup, Mode,
-    PassageQuery, Probe,
+    Answer, Chance, ContainedOf, Engine, EngineError, FoundBy, Guarantee, Lookup, Match, Mode,
+    PassageQuery, Probe, Reach,
 };
 use akin_core::scheme::Threshold;
 use akin_core::sketch::Sketch;
@@ -67,12 +67,12 @@ impl Engine {
         // A document may have been replaced since the search.
         self.keep_meeting(&mut found, page, &lookup.conditions, memory).await?;
         let chances = Chance::of(settings, text.words.len());
-        Ok(Answer {
-            guarantee: Some(Guarantee::new(settings, settings.run_words())),
+        let reach = Reach::Containment {
+            threshold,
+            guarantee: Guarantee::new(settings, settings.run_words()),
             chances: (of == ContainedOf::Probe).then_some(chances),
-            threshold: Some(threshold),
-            ..Self::answer(found, page, Mode::Verified, memory)?
-        })
+        };
+        Self::answer(found, page, (Mode::Verified, reach), memory)
     }
 
     /// Searches and compares, and repeats both if documents are removed in between.
@@ -98,7 +98,7 @@ impl Engine {
                     scored,
                     candidates,
                     truncated: found.truncated || !checked.none_gone,
-                    expected_recall: None,
+                    expected_recall: 0.0,
                     by: FoundBy::Passages,
                 });
             }
@@ -143,17 +143,16 @@ fn most_of(of: ContainedOf, probe: usize, matched: usize) -> f64 {
     probe.min(matched) as f64 / whole as f64
 }
 
-fn containment(of: ContainedOf, scored: &Scored) -> f64 {
-    let shares = scored.found.containment;
-    shares.map_or(0.0, |shares| match of {
+fn containment(of: ContainedOf, scored: &Match) -> f64 {
+    scored.similarity.containment().map_or(0.0, |shares| match of {
         ContainedOf::Probe => shares.of_probe,
         ContainedOf::Match => shares.of_match,
     })
 }
 
 /// By containment, then by resemblance, then by id.
-fn in_order(of: ContainedOf, a: &Scored, b: &Scored) -> Ordering {
+fn in_order(of: ContainedOf, a: &Match, b: &Match) -> Ordering {
     let by_containment = containment(of, b).total_cmp(&containment(of, a));
-    let by_resemblance = || b.found.resemblance.total_cmp(&a.found.resemblance);
-    by_containment.then_with(by_resemblance).then_with(|| a.found.id.cmp(&b.found.id))
+    let by_resemblance = || b.resemblance().total_cmp(&a.resemblance());
+    by_containment.then_with(by_resemblance).then_with(|| a.id.cmp(&b.id))
 }

@@ -8,8 +8,8 @@ use crate::budget::{Reservation, cost};
 use crate::document::{Content, Metadata};
 use crate::engine::lookup::charging::charge;
 use crate::engine::lookup::conditions::metadata_bytes;
-use crate::engine::types::StoredVersion;
 use crate::engine::{Engine, EngineError, Match, MatchDetails};
+use akin_model::similarity::StoredVersion;
 
 /// Bytes of metadata read at once, unless the metadata of one document alone is larger.
 const BYTES_AT_ONCE_MAX: usize = 2 << 20;
@@ -66,7 +66,7 @@ impl Engine {
         let has_metadata = |found: &Match| found.stored.is_some_and(|stored| stored.has_metadata);
         let having: Vec<&mut Match> =
             matches.iter_mut().filter(|found| has_metadata(found)).collect();
-        let versions: Vec<Version> = having.iter().filter_map(|found| found.version()).collect();
+        let versions: Vec<Version> = having.iter().filter_map(|found| version_of(found)).collect();
         if versions.is_empty() {
             return Ok(());
         }
@@ -98,11 +98,9 @@ impl Engine {
         memory: Option<&Reservation>,
     ) -> Result<(), EngineError> {
         for found in matches {
-            let Some(version) = found.version() else { continue };
-            let content = self.backend.contents(&[vec![version]]).await?.pop().flatten();
-            let Some(content) = content else { continue };
-            grow(memory, content.weight())?;
-            found.include(content);
+            let Some(version) = version_of(found) else { continue };
+            found.content = self.backend.contents(&[vec![version]]).await?.pop().flatten();
+            grow(memory, found.content.as_ref().map_or(0, Content::weight))?;
         }
         Ok(())
     }
@@ -114,23 +112,11 @@ fn grow(memory: Option<&Reservation>, bytes: usize) -> Result<(), EngineError> {
     Ok(memory.map_or(Ok(()), |memory| memory.grow(bytes.saturating_mul(COPIES)))?)
 }
 
-impl From<&Member> for StoredVersion {
-    fn from(member: &Member) -> Self {
-        Self { ordinal: member.ordinal, has_metadata: member.has_metadata }
-    }
+pub(super) fn stored(member: &Member) -> StoredVersion {
+    StoredVersion { ordinal: member.ordinal, has_metadata: member.has_metadata }
 }
 
-impl Match {
-    fn version(&self) -> Option<Version> {
-        Some(Version { id: self.id.clone(), ordinal: self.stored?.ordinal })
-    }
-
-    fn include(&mut self, content: Content) {
-        match content {
-            Content::Text(text) => self.text = Some(text),
-            Content::Tokens(tokens) => self.tokens = Some(tokens),
-            Content::Fields(fields) => self.fields = Some(fields),
-            Content::Signature(values) => self.signature = Some(values),
-        }
-    }
+/// The stored version of a match; `None` for a document in flight.
+pub(super) fn version_of(found: &Match) -> Option<Version> {
+    Some(Version { id: found.id.clone(), ordinal: found.stored?.ordinal })
 }

@@ -33,7 +33,7 @@ impl Engine {
                     scored: checked.scored,
                     candidates: candidates.seen,
                     truncated: candidates.truncated || !checked.none_gone,
-                    expected_recall: Some(1.0),
+                    expected_recall: 1.0,
                     by: FoundBy::Prefix,
                 });
             }
@@ -53,7 +53,7 @@ impl Engine {
             scored,
             candidates: scan.seen,
             truncated: false,
-            expected_recall: Some(1.0),
+            expected_recall: 1.0,
             by: FoundBy::Scan,
         }
     }

@@ -139,11 +139,11 @@ impl Engine {
                     truncated: checking.is_cut || !checking.none_gone,
                     scored: checking.scored,
                     candidates: seen,
-                    expected_recall: Some(match (&query.record, query.mode) {
+                    expected_recall: match (&query.record, query.mode) {
                         (Some(record), _) => record.expected_recall(&self.analyser),
                         (None, Mode::Estimated) => probed.plan.expected_recall_estimated,
                         (None, _) => probed.plan.expected_recall,
-                    }),
+                    },
                     by: FoundBy::Keys,
                 });
             }

@@ -18,19 +18,18 @@ pub(crate) use scoring::{overlaps, put_in_order};
 
 use std::collections::HashSet;
 
-use crate::backend::{Candidates, Version};
+use crate::backend::Candidates;
 use crate::budget::Reservation;
-use crate::document::{DocumentId, Ordinal};
+use crate::document::DocumentId;
 use crate::engine::lookup::charging::{charge, reserve};
 use crate::engine::lookup::records::RecordQuery;
 use crate::engine::{
-    Analysis, Answer, Conditions, Engine, EngineError, FoundBy, Lookup, Match, MatchContainment,
-    Mode,
+    Analysis, Answer, Conditions, Engine, EngineError, FoundBy, Lookup, Match, Mode, Reach,
+    Searched,
 };
 use akin_core::scheme::{Key, Threshold};
 use akin_core::sketch::Sketch;
 use akin_core::text::ShingleSet;
-use akin_model::analysis::Similarity;
 
 /// Comparisons of more shingles (about a millisecond's work) run off the runtime's thread.
 pub(crate) const SHINGLES_INLINE_MAX: usize = 500_000;
@@ -109,61 +108,15 @@ impl From<&Lookup<'_>> for PageRange {
     }
 }
 
-pub(crate) struct Scored {
-    pub found: Match,
-}
-
-impl Scored {
-    pub fn id(&self) -> &DocumentId {
-        &self.found.id
-    }
-
-    /// `None` for a document in flight.
-    pub fn ordinal(&self) -> Option<Ordinal> {
-        Some(self.found.stored?.ordinal)
-    }
-
-    /// The stored version; `None` for a document in flight.
-    pub fn version(&self) -> Option<Version> {
-        Some(Version { id: self.found.id.clone(), ordinal: self.ordinal()? })
-    }
-}
-
 pub(crate) struct FoundMatches {
     /// In the order of the report, up to the query's limit and one further match.
-    pub scored: Vec<Scored>,
+    pub scored: Vec<Match>,
     /// Distinct sets that shared a key, or all sets in a scan.
     pub candidates: usize,
     pub truncated: bool,
-    /// The chance that a document at just the threshold is found; `None` by containment.
-    pub expected_recall: Option<f64>,
+    /// The chance that a document at just the threshold is found; by containment there is none.
+    pub expected_recall: f64,
     pub by: FoundBy,
-}
-
-impl Match {
-    /// A match without `keys_shared`, details, points and version.
-    pub(crate) fn of(id: DocumentId, similarity: Similarity) -> Self {
-        let Similarity { resemblance, estimated, interval, exact: overlap } = similarity;
-        Self {
-            id,
-            resemblance,
-            estimated,
-            interval,
-            exact: overlap.map(|overlap| overlap.resemblance()),
-            containment: overlap.map(MatchContainment::from),
-            shared: overlap.map(|overlap| overlap.shared),
-            union: overlap.map(|overlap| overlap.union()),
-            keys_shared: 0,
-            metadata: None,
-            text: None,
-            tokens: None,
-            fields: None,
-            signature: None,
-            points: None,
-            field_points: None,
-            stored: None,
-        }
-    }
 }
 
 impl Engine {
@@ -206,40 +159,29 @@ impl Engine {
         Ok(())
     }
 
-    /// A page of the matches as an answer without threshold, floor and promises.
+    /// A page of the matches as an answer.
     fn answer(
         found: FoundMatches,
         page: PageRange,
-        mode: Mode,
+        (mode, reach): (Mode, Reach),
         memory: Option<&Reservation>,
     ) -> Result<Answer, EngineError> {
-        let (matches, more) = Self::page(found.scored, page, memory)?;
-        Ok(Answer {
-            matches,
-            more,
-            candidates: found.candidates,
-            truncated: found.truncated,
-            expected_recall: found.expected_recall,
-            guarantee: None,
-            chances: None,
-            threshold: None,
-            floor: None,
-            points: None,
-            mode,
-            found_by: found.by,
-        })
+        let FoundMatches { scored, candidates, truncated, by: found_by, .. } = found;
+        let (matches, more) = Self::page(scored, page, memory)?;
+        let searched = Searched { candidates, more, truncated, reach, mode, found_by };
+        Ok(Answer { matches, searched })
     }
 
     /// A page of matches that are in order; and whether there were more.
     pub(crate) fn page(
-        mut scored: Vec<Scored>,
+        mut scored: Vec<Match>,
         page: PageRange,
         memory: Option<&Reservation>,
     ) -> Result<(Vec<Match>, bool), EngineError> {
         // A document that is being replaced may be found in both versions, one of them in flight.
         if has_repeated_ids(&scored) {
             let mut seen = HashSet::new();
-            scored.retain(|scored| seen.insert(scored.found.id.clone()));
+            scored.retain(|scored| seen.insert(scored.id.clone()));
         }
         let end = page.end();
         let more = scored.len() > end;
@@ -247,11 +189,11 @@ impl Engine {
         scored.drain(..page.offset.min(scored.len()));
         charge(memory, scored.len())?;
         reserve(memory, scored.len().saturating_mul(MATCH_BYTES))?;
-        Ok((scored.into_iter().map(|scored| scored.found).collect(), more))
+        Ok((scored, more))
     }
 }
 
-fn has_repeated_ids(scored: &[Scored]) -> bool {
+fn has_repeated_ids(scored: &[Match]) -> bool {
     let mut seen = HashSet::with_capacity(scored.len());
-    !scored.iter().all(|scored| seen.insert(&scored.found.id))
+    !scored.iter().all(|scored| seen.insert(&scored.id))
 }

@@ -22,10 +22,12 @@ use super::conditions::READ_AT_ONCE;
 use super::keyed::ATTEMPTS_MAX;
 use super::records::MinimumScore;
 use super::scoring::put_in_order;
-use super::{FoundMatches, PageRange, Query, Scored};
+use super::{FoundMatches, PageRange, Query};
 use crate::backend::{Candidate, SketchScanning, SketchSearch};
 use crate::budget::{Reservation, cost};
-use crate::engine::{Answer, Engine, EngineError, FoundBy, Lookup, Mode, Probe, unsupported};
+use crate::engine::{
+    Answer, Engine, EngineError, FoundBy, Lookup, Match, Mode, Probe, Reach, unsupported,
+};
 use akin_core::index::{ScanLimits, Search, SearchLimits};
 use akin_core::measure::Overlap;
 use akin_core::scheme::{Key, NearestPlan, Threshold};
@@ -46,7 +48,7 @@ struct Nearest<'a> {
     k: usize,
     plan: &'a NearestPlan,
     /// At most k, in the order of the report.
-    best: Vec<Scored>,
+    best: Vec<Match>,
     /// Fingerprints of the sets that were looked at.
     known: HashSet<u64>,
     /// Sets that were compared.
@@ -84,15 +86,20 @@ impl Engine {
             ..Query::of(&analysis, mode, members_max)
         };
         let (nearest, by, candidates) = self.find_nearest(scanning, query, k, plan).await?;
+        // An estimate is of every document.
+        let (floor, expected_recall) = match mode {
+            Mode::Estimated => (0.0, 1.0),
+            Mode::Verified | Mode::Exact => (plan.floor(), NearestPlan::RECALL),
+        };
         let found = FoundMatches {
             truncated: nearest.is_cut || !nearest.none_gone,
             scored: nearest.best,
             candidates,
-            expected_recall: Some(if mode == Mode::Estimated { 1.0 } else { NearestPlan::RECALL }),
+            expected_recall,
             by,
         };
-        let answer = Self::answer(found, PageRange::first(k), mode, memory)?;
-        Ok(Answer { floor: (mode != Mode::Estimated).then_some(plan.floor()), ..answer })
+        let reach = Reach::Nearest { floor, expected_recall };
+        Self::answer(found, PageRange::first(k), (mode, reach), memory)
     }
 
     /// Signatures have no sets, and no sketch promises that nothing is missed.
@@ -252,7 +259,7 @@ impl Nearest<'_> {
 
     /// The resemblance of the k-th best document; 0 while there are fewer.
     fn lowest(&self) -> f64 {
-        self.best.get(self.k - 1).map_or(0.0, |kth| kth.found.resemblance)
+        self.best.get(self.k - 1).map_or(0.0, |kth| kth.resemblance())
     }
 
     /// Sets with sketches that agree in fewer slots hardly belong to the best.
@@ -310,12 +317,12 @@ impl Nearest<'_> {
         self.checked += block.len();
     }
 
-    fn add(&mut self, scored: Vec<Scored>) {
+    fn add(&mut self, scored: Vec<Match>) {
         self.best.extend(scored);
         put_in_order(&mut self.best);
         // A document that is being replaced may be found in both versions.
         let mut seen = HashSet::new();
-        self.best.retain(|scored| seen.insert(scored.found.id.clone()));
+        self.best.retain(|scored| seen.insert(scored.id.clone()));
         self.best.truncate(self.k);
     }
 }

@@ -3,15 +3,16 @@
 use std::sync::Arc;
 
 use crate::backend::{Candidate, Member, PreparedDocument, Version};
-use crate::document::{Content, DocumentId};
+use crate::document::Content;
 use crate::engine::CONTENT_INLINE_BYTES_MAX;
+use crate::engine::lookup::Query;
+use crate::engine::lookup::details::stored;
 use crate::engine::lookup::scoring::ScoredCandidates;
-use crate::engine::lookup::{Query, Scored};
 use crate::engine::{Analyser, Engine, EngineError, Match, compute_if};
 use akin_core::measure::Points;
 use akin_core::scheme::{Fields, Threshold};
 use akin_core::text::NormalisedFields;
-use akin_model::analysis::Similarity;
+use akin_model::similarity::Similarity;
 
 /// Candidates that are scored at once. With 32 fields of the usual limit's 4 KiB, their fields take
 /// 32 MiB of memory.
@@ -111,11 +112,13 @@ impl Engine {
             for (candidate, points) in batch.iter().zip(points) {
                 let Some(points) = points else { continue };
                 checked.matching += 1;
+                let similarity = Similarity::of_records(points);
                 let members = candidate.members.iter();
                 for member in members.filter(|member| Some(&member.id) != query.own_id) {
-                    let found = match_of(&member.id, &points, candidate.keys_shared);
-                    let found = Match { stored: Some(member.into()), ..found };
-                    checked.scored.push(Scored { found });
+                    let (id, similarity) = (member.id.clone(), similarity.clone());
+                    let version = Some(stored(member));
+                    let found = Match::new(id, similarity, candidate.keys_shared, version);
+                    checked.scored.push(found);
                 }
             }
         }
@@ -128,14 +131,14 @@ impl Engine {
         query: &Query<'_>,
         record: &RecordQuery,
         rival: &PreparedDocument,
-    ) -> Result<Option<Scored>, EngineError> {
+    ) -> Result<Option<Match>, EngineError> {
         let content = rival.document.content.clone();
         let points = self.points(record, vec![Some(content)]).await?.pop().flatten();
         let Some(points) = points else { return Ok(None) };
         let (ours, its) = (query.sketch.as_bytes(), rival.sketch.as_bytes());
         let keys_shared = self.analyser.scheme.tables_shared(ours, its).count() as u32;
-        let found = match_of(&rival.document.id, &points, keys_shared);
-        Ok(Some(Scored { found }))
+        let (id, similarity) = (rival.document.id.clone(), Similarity::of_records(points));
+        Ok(Some(Match::new(id, similarity, keys_shared, None)))
     }
 
     async fn points(
@@ -166,21 +169,5 @@ impl RecordQuery {
         let fields = analyser.shingler.fields(content).ok()?;
         let points = Points::of(&self.fields, &fields, analyser.edit_penalty);
         (points.total() >= self.points_min).then_some(points)
-    }
-}
-
-/// The match of a scored record. Records are compared by their fields, so nothing is estimated.
-fn match_of(id: &DocumentId, points: &Points, keys_shared: u32) -> Match {
-    let similarity = Similarity {
-        resemblance: points.resemblance(),
-        estimated: None,
-        interval: None,
-        exact: Some(points.overlap()),
-    };
-    Match {
-        keys_shared,
-        points: Some(points.total()),
-        field_points: Some(points.by_field.clone()),
-        ..Match::of(id.clone(), similarity)
     }
 }

@@ -3,17 +3,18 @@
 use std::cmp::Ordering;
 
 use super::charging::{self, charge};
-use super::{Query, SHINGLES_AT_ONCE_MAX, SHINGLES_INLINE_MAX, Scored};
+use super::details::stored;
+use super::{Query, SHINGLES_AT_ONCE_MAX, SHINGLES_INLINE_MAX};
 use crate::backend::Candidate;
 use crate::engine::{Engine, EngineError, Match, Mode, compute_if};
 use akin_core::measure::Overlap;
 use akin_core::scheme::Threshold;
 use akin_core::text::ShingleSet;
-use akin_model::analysis::Similarity;
+use akin_model::similarity::{MatchContainment, Similarity};
 
 /// The result of verifying candidates.
 pub(super) struct ScoredCandidates {
-    pub scored: Vec<Scored>,
+    pub scored: Vec<Match>,
     /// Every candidate's set could be read: none was removed in the meantime.
     pub none_gone: bool,
     /// The number of candidates that match.
@@ -88,16 +89,13 @@ impl Engine {
 pub(super) fn score_members(
     query: &Query<'_>,
     candidate: &Candidate,
-    similarity: Similarity,
-    scored: &mut Vec<Scored>,
+    similarity: Similarity<MatchContainment>,
+    scored: &mut Vec<Match>,
 ) {
     let others = candidate.members.iter().filter(|member| Some(&member.id) != query.own_id);
-    scored.extend(others.map(|member| Scored {
-        found: Match {
-            keys_shared: candidate.keys_shared,
-            stored: Some(member.into()),
-            ..Match::of(member.id.clone(), similarity)
-        },
+    let keys_shared = candidate.keys_shared;
+    scored.extend(others.map(|member| {
+        Match::new(member.id.clone(), similarity.clone(), keys_shared, Some(stored(member)))
     }));
 }
 
@@ -127,12 +125,12 @@ pub(crate) async fn overlaps(
 }
 
 /// Sorts by falling points if documents are records, then by falling resemblance, then by id.
-pub(crate) fn put_in_order(scored: &mut [Scored]) {
+pub(crate) fn put_in_order(scored: &mut [Match]) {
     scored.sort_unstable_by(in_order);
 }
 
 /// Puts the first `count` matches of that order in their places, and all other matches behind.
-pub(super) fn put_first_in_order(scored: &mut [Scored], count: usize) {
+pub(super) fn put_first_in_order(scored: &mut [Match], count: usize) {
     if count >= scored.len() {
         return put_in_order(scored);
     }
@@ -141,8 +139,8 @@ pub(super) fn put_first_in_order(scored: &mut [Scored], count: usize) {
 }
 
 /// By points, by resemblance, then by id.
-fn in_order(a: &Scored, b: &Scored) -> Ordering {
-    let (a, b) = (&a.found, &b.found);
-    let by_points = b.points.cmp(&a.points);
-    by_points.then_with(|| b.resemblance.total_cmp(&a.resemblance)).then_with(|| a.id.cmp(&b.id))
+fn in_order(a: &Match, b: &Match) -> Ordering {
+    let by_points = b.similarity.points().cmp(&a.similarity.points());
+    let by_resemblance = || b.resemblance().total_cmp(&a.resemblance());
+    by_points.then_with(by_resemblance).then_with(|| a.id.cmp(&b.id))
 }

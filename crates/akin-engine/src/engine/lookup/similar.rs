@@ -8,7 +8,7 @@ use crate::engine::lookup::charging::{self, charge};
 use crate::engine::lookup::records::{MinimumScore, RecordQuery};
 use crate::engine::lookup::{PageRange, Query};
 use crate::engine::{
-    Analysis, Answer, Engine, EngineError, FoundBy, Lookup, Mode, Probe, compute_if,
+    Analysis, Answer, Engine, EngineError, FoundBy, Lookup, Mode, Probe, Reach, compute_if,
 };
 use crate::stored::Detail;
 use akin_core::scheme::Scheme;
@@ -54,8 +54,13 @@ impl Engine {
         if found.by != FoundBy::Keys {
             self.keep_meeting(&mut found, page, conditions, memory).await?;
         }
-        let answer = Self::answer(found, page, mode, memory)?;
-        Ok(Answer { threshold: Some(minimum.threshold), points: minimum.points, ..answer })
+        let (MinimumScore { threshold, points }, expected_recall) =
+            (minimum, found.expected_recall);
+        let reach = match points {
+            Some(points) => Reach::Points { points, expected_recall },
+            None => Reach::Threshold { threshold, expected_recall },
+        };
+        Self::answer(found, page, (mode, reach), memory)
     }
 
     /// The mode of a request, by default the scheme's. Prefix schemes have no keys of sketches to

@@ -2,17 +2,15 @@
 
 use std::sync::Arc;
 
-use serde::Serialize;
-use utoipa::ToSchema;
-
 use akin_core::passages::TextBlocks;
 
-use super::{ContainedOf, Guarantee, PassageMatch, PassageQuery, ProbeText, no_text};
+use super::{PassageQuery, ProbeText, no_text};
 use crate::backend::{Found, PreparedDocument};
 use crate::budget::Reservation;
 use crate::document::Content;
 use crate::engine::lookup::charging::{charge, of_content, reserve};
 use crate::engine::{Engine, EngineError, OnDuplicate};
+use akin_model::passages::{AddedPassages, ContainedOf};
 
 /// Which stored documents are looked for when a document is added.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -22,21 +20,6 @@ pub struct ContainmentCheck {
     /// The least share of words in passages.
     pub containment_min: f64,
     pub of: ContainedOf,
-}
-
-/// The documents that share passages with a document that is added: all that arrived before it, the
-/// documents that share the most words first, then by their longest run of equal words, then by
-/// their age.
-#[derive(Clone, Debug, Serialize, ToSchema)]
-pub struct AddedPassages {
-    /// The document that is added is the `probe`.
-    pub matches: Vec<PassageMatch>,
-    pub guarantee: Guarantee,
-    /// There are more matches than `limits.duplicates_max`.
-    pub more: bool,
-    /// A limit was hit, or a damaged text is not in the index: documents or passages may be
-    /// missing.
-    pub truncated: bool,
 }
 
 impl Engine {

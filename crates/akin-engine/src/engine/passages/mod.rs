@@ -4,22 +4,19 @@
 //! The backend reads and compares (`backend/local/passages`); this module makes the probe, selects
 //! a page of the matches, and finds the places of their passages in the texts.
 
-mod answer;
 mod arrival;
 mod page;
+mod query;
 
-pub use arrival::{AddedPassages, ContainmentCheck};
-
-pub use answer::{
-    Chance, ContainedOf, Guarantee, PassageAnswer, PassageMatch, PassagePlace, PassageProbe,
-    PassageQuery, PassageShares, SharedPassage,
-};
+pub use arrival::ContainmentCheck;
+pub use query::PassageQuery;
 
 use std::sync::Arc;
 
 use akin_core::passages::{PassageLimits, PassageSettings};
 use akin_core::text::{ShingleError, WordSequence};
 use akin_model::analysis::ContentError;
+use akin_model::passages::{ContainedOf, PassageAnswer};
 
 use crate::backend::{PassageFilter, PassageRequest, PassageSearch};
 use crate::budget::Reservation;

@@ -4,12 +4,13 @@ use std::sync::Arc;
 
 use akin_core::passages::PassageSettings;
 use akin_core::text::CharOffsets;
+use akin_model::passages::{
+    Chance, Guarantee, PassageAnswer, PassageMatch, PassagePlace, PassageProbe, PassageShares,
+    SharedPassage,
+};
 
 use super::ProbeText;
-use super::answer::{
-    Chance, Guarantee, PassageAnswer, PassageMatch, PassagePlace, PassageProbe, PassageQuery,
-    PassageShares, SharedPassage,
-};
+use super::query::{PassageQuery, share};
 use crate::backend::{FoundPassages, LocatedPassages, PassageSearch, SharedPassages, Version};
 use crate::engine::lookup::PageRange;
 use crate::engine::lookup::charging::reserve;
@@ -64,7 +65,7 @@ impl Engine {
         let range = PageRange { offset: query.offset, limit: query.limit };
         let FoundPassages { matches: mut selected, mut truncated } = found;
         selected.retain(|shared| {
-            query.of.share(&shared.comparison).containment() >= query.containment_min
+            share(query.of, &shared.comparison).containment() >= query.containment_min
         });
         let more = selected.len() > range.end();
         selected.truncate(range.end());

@@ -286,7 +286,7 @@ impl Engine {
             members_max: self.settings.limits.candidates_max,
         };
         let found = self.find(&query, None).await?;
-        let ids = found.scored.iter().map(|scored| scored.id().clone()).collect();
+        let ids = found.scored.iter().map(|scored| scored.id.clone()).collect();
         Ok((!found.truncated).then_some(ids))
     }
 

@@ -1,50 +1,13 @@
-//! The options of a search for passages, and its answer.
+//! The answers to searches for passages.
 
+use akin_core::passages::{Comparison, PassageSettings, Span};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use akin_core::passages::{Comparison, PassageSettings, Share, Span};
-
-use crate::budget::Reservation;
 use crate::document::{DocumentId, Metadata};
-use crate::engine::Conditions;
 
 /// Shares of kept words for which the chance of an edited passage is computed.
 const KEPT: [f64; 4] = [1.0, 0.95, 0.9, 0.8];
-
-/// Which matches a search for passages returns.
-#[derive(Clone, Debug)]
-pub struct PassageQuery<'a> {
-    /// The fewest equal words of a passage; by default the guaranteed length.
-    pub words_min: Option<usize>,
-    /// The least containment of a match.
-    pub containment_min: f64,
-    pub of: ContainedOf,
-    /// Matches reported, at most.
-    pub limit: usize,
-    /// Matches left out before the first that is reported.
-    pub offset: usize,
-    pub conditions: Conditions,
-    /// Whether matches have their metadata.
-    pub metadata: bool,
-    /// Where memory and work are counted, if they are.
-    pub memory: Option<&'a Reservation>,
-}
-
-impl Default for PassageQuery<'_> {
-    fn default() -> Self {
-        Self {
-            words_min: None,
-            containment_min: 0.0,
-            of: ContainedOf::Probe,
-            limit: 20,
-            offset: 0,
-            conditions: Conditions::default(),
-            metadata: false,
-            memory: None,
-        }
-    }
-}
 
 /// Which of two texts is contained in the other.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -57,7 +20,7 @@ pub enum ContainedOf {
 
 /// The documents that share passages with a probe: the documents that share the most words first,
 /// then by their longest run of equal words, then by their age.
-#[derive(Clone, Debug, Serialize, ToSchema)]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct PassageAnswer {
     pub matches: Vec<PassageMatch>,
     pub probe: PassageProbe,
@@ -71,7 +34,7 @@ pub struct PassageAnswer {
     pub truncated: bool,
 }
 
-#[derive(Clone, Copy, Debug, Serialize, ToSchema)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize, ToSchema)]
 pub struct PassageProbe {
     /// Its words.
     #[schema(example = 120)]
@@ -79,7 +42,7 @@ pub struct PassageProbe {
 }
 
 /// What an answer that is not `truncated` is sure to have.
-#[derive(Clone, Copy, Debug, Serialize, ToSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[schema(as = PassageGuarantee)]
 pub struct Guarantee {
     /// Every document that has a run of so many words of the probe is found, with all these words.
@@ -87,12 +50,12 @@ pub struct Guarantee {
     pub words: usize,
     /// With a `words_min` below the guarantee: passages from so many words up to the guarantee are
     /// found by chance only.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub best_effort_from: Option<usize>,
 }
 
 /// The chance that a passage of `words_min` words is found.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, ToSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[schema(as = PassageChance)]
 pub struct Chance {
     /// The probability with which each word was kept.
@@ -105,7 +68,7 @@ pub struct Chance {
 }
 
 /// A document that shares passages with the probe.
-#[derive(Clone, Debug, Serialize, ToSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct PassageMatch {
     pub id: DocumentId,
     /// Words of the probe in runs of equal words of the passages. Each counts once, in however many
@@ -117,13 +80,13 @@ pub struct PassageMatch {
     /// The passages with the most equal words first.
     pub passages: Vec<SharedPassage>,
     /// By `include=metadata`.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Object>)]
     pub metadata: Option<Metadata>,
 }
 
 /// Words in runs of equal words of the passages, as shares of all words of a text.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, ToSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[schema(as = PassageContainment)]
 pub struct PassageShares {
     /// `words_shared`, divided by the probe's words.
@@ -134,8 +97,23 @@ pub struct PassageShares {
     pub of_match: f64,
 }
 
+/// The documents that share passages with a document that is added: all that arrived before it, the
+/// documents that share the most words first, then by their longest run of equal words, then by
+/// their age.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+pub struct AddedPassages {
+    /// The document that is added is the `probe`.
+    pub matches: Vec<PassageMatch>,
+    pub guarantee: Guarantee,
+    /// There are more matches than `limits.duplicates_max`.
+    pub more: bool,
+    /// A limit was hit, or a damaged text is not in the index: documents or passages may be
+    /// missing.
+    pub truncated: bool,
+}
+
 /// A part of the probe, and the part of the match that equals it, or nearly.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct SharedPassage {
     pub probe: PassagePlace,
     pub r#match: PassagePlace,
@@ -145,7 +123,7 @@ pub struct SharedPassage {
 }
 
 /// A part of a text as it was sent, in Unicode code points: the slice `text[start:end]` of Python.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct PassagePlace {
     pub start: usize,
     pub end: usize,
@@ -168,17 +146,8 @@ impl From<&Comparison> for PassageShares {
     }
 }
 
-impl ContainedOf {
-    pub(super) fn share(self, comparison: &Comparison) -> Share {
-        match self {
-            Self::Probe => comparison.of_probe,
-            Self::Match => comparison.of_match,
-        }
-    }
-}
-
 impl Guarantee {
-    pub(in crate::engine) fn new(settings: PassageSettings, words_min: usize) -> Self {
+    pub fn new(settings: PassageSettings, words_min: usize) -> Self {
         let words = settings.run_words();
         Self {
             words: words.max(words_min),
@@ -188,7 +157,7 @@ impl Guarantee {
 }
 
 impl Chance {
-    pub(in crate::engine) fn of(settings: PassageSettings, words_min: usize) -> Vec<Self> {
+    pub fn of(settings: PassageSettings, words_min: usize) -> Vec<Self> {
         let rounded = |probability: f64| (probability * 10_000.0).round() / 10_000.0;
         let chance = |kept| Self { kept, probability: rounded(settings.chance(words_min, kept)) };
         KEPT.map(chance).to_vec()

@@ -1,0 +1,49 @@
+//! The options of a search for passages.
+
+use akin_core::passages::{Comparison, Share};
+use akin_model::passages::ContainedOf;
+
+use crate::budget::Reservation;
+use crate::engine::Conditions;
+
+/// Which matches a search for passages returns.
+#[derive(Clone, Debug)]
+pub struct PassageQuery<'a> {
+    /// The fewest equal words of a passage; by default the guaranteed length.
+    pub words_min: Option<usize>,
+    /// The least containment of a match.
+    pub containment_min: f64,
+    pub of: ContainedOf,
+    /// Matches reported, at most.
+    pub limit: usize,
+    /// Matches left out before the first that is reported.
+    pub offset: usize,
+    pub conditions: Conditions,
+    /// Whether matches have their metadata.
+    pub metadata: bool,
+    /// Where memory and work are counted, if they are.
+    pub memory: Option<&'a Reservation>,
+}
+
+impl Default for PassageQuery<'_> {
+    fn default() -> Self {
+        Self {
+            words_min: None,
+            containment_min: 0.0,
+            of: ContainedOf::Probe,
+            limit: 20,
+            offset: 0,
+            conditions: Conditions::default(),
+            metadata: false,
+            memory: None,
+        }
+    }
+}
+
+/// The words of the text of which the containment is wanted.
+pub(super) fn share(of: ContainedOf, comparison: &Comparison) -> Share {
+    match of {
+        ContainedOf::Probe => comparison.of_probe,
+        ContainedOf::Match => comparison.of_match,
+    }
+}
