@@ -1,7 +1,7 @@
 use std::io;
 use std::process::ExitCode;
 
-use super::client::Problem;
+use super::client::ServerProblem;
 use crate::app::AppError;
 use crate::config::ConfigError;
 use crate::engine::{EngineError, NotOpened};
@@ -140,7 +140,7 @@ pub fn hint_for_opening(error: &EngineError) -> &'static str {
 }
 
 /// The hint for a problem that a server answers with.
-pub fn hint_for_problem(problem: &Problem) -> Option<&'static str> {
+pub fn hint_for_problem(problem: &ServerProblem) -> Option<&'static str> {
     match problem.code.as_str() {
         "" => Some(
             "--url or AKIN_URL must be the address of an akin server, not of a proxy or another \
@@ -167,8 +167,8 @@ pub fn hint_for_problem(problem: &Problem) -> Option<&'static str> {
     }
 }
 
-impl From<Problem> for Failure {
-    fn from(problem: Problem) -> Self {
+impl From<ServerProblem> for Failure {
+    fn from(problem: ServerProblem) -> Self {
         let hint = hint_for_problem(&problem).map(str::to_owned);
         Self::Reported { what: problem.to_string(), hint }
     }

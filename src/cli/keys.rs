@@ -12,7 +12,7 @@ use serde_json::json;
 
 use super::failure::Failure;
 use super::serve::{ConfigFile, flags};
-use crate::http::key::{Action, Hash, Key, generate};
+use crate::http::key::{Action, ApiKey, Hash, generate};
 use crate::http::key_file;
 use akin_files::output::print_json;
 
@@ -116,7 +116,7 @@ fn create(arguments: CreateKey) -> Result<ExitCode, Failure> {
     let mut actions = arguments.actions;
     actions.sort_unstable();
     actions.dedup();
-    let stored = Key {
+    let stored = ApiKey {
         name: arguments.name,
         sha256: Hash::of(key.as_bytes()),
         actions,
@@ -176,7 +176,7 @@ fn revoke(arguments: Revoke) -> Result<ExitCode, Failure> {
 }
 
 /// The properties of a key, without its hash.
-fn public(key: &Key) -> serde_json::Value {
+fn public(key: &ApiKey) -> serde_json::Value {
     json!({
         "name": key.name,
         "actions": key.actions,
@@ -187,7 +187,7 @@ fn public(key: &Key) -> serde_json::Value {
     })
 }
 
-fn summary(key: &Key) -> String {
+fn summary(key: &ApiKey) -> String {
     let actions: Vec<_> = key.actions.iter().map(|action| action.name()).collect();
     let expiry = match key.expires_at {
         None => String::new(),

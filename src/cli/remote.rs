@@ -6,7 +6,7 @@ use clap::Args;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::cli::client::{Client, Credentials, InCollection, Problem, read_json, with_query};
+use crate::cli::client::{Client, Credentials, InCollection, ServerProblem, read_json, with_query};
 use crate::cli::failure::Failure;
 use crate::engine::{CollectionName, CollectionSettings};
 use akin_core::sketch::Method;
@@ -109,7 +109,7 @@ impl Exportable {
 #[derive(Deserialize)]
 struct Damaged {
     id: String,
-    problem: Problem,
+    problem: ServerProblem,
 }
 
 /// Replaces the line of a damaged document by the failure that the line tells.

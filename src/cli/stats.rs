@@ -48,7 +48,7 @@ pub struct Arguments {
 
 /// The part of a server's answer that is shown.
 #[derive(Deserialize)]
-struct Stats {
+struct ShownStats {
     documents: u64,
     distinct_sets: Option<u64>,
     keys: Option<u64>,
@@ -58,7 +58,7 @@ struct Stats {
     wal_bytes: Option<u64>,
     log_rows: Option<u64>,
     last_snapshot: Option<Snapshot>,
-    discoveries: Vec<Discovery>,
+    discoveries: Vec<ShownDiscovery>,
     uptime_s: u64,
     version: String,
 }
@@ -70,7 +70,7 @@ struct Snapshot {
 }
 
 #[derive(Deserialize)]
-struct Discovery {
+struct ShownDiscovery {
     kind: String,
     stage: String,
     done: u64,
@@ -94,12 +94,12 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let answer = read_whole(client.get(&arguments.within.path("/stats"))?)?;
     match arguments.json {
         true => print_answer(&answer)?,
-        false => client.parse::<Stats>(&answer)?.write(&mut stdout().lock())?,
+        false => client.parse::<ShownStats>(&answer)?.write(&mut stdout().lock())?,
     }
     Ok(ExitCode::SUCCESS)
 }
 
-impl Stats {
+impl ShownStats {
     fn write(&self, out: &mut impl Write) -> io::Result<()> {
         let count = HumanCount;
         writeln!(out, "documents  {}", documents(self.documents, self.distinct_sets))?;
@@ -127,7 +127,7 @@ impl Stats {
             }
             (_, None) => {}
         }
-        for Discovery { kind, stage, done, total } in &self.discoveries {
+        for ShownDiscovery { kind, stage, done, total } in &self.discoveries {
             writeln!(out, "running    {kind}: {stage}, {} of {}", count(*done), count(*total))?;
         }
         writeln!(out, "server     akin {}, up for {}", self.version, duration(self.uptime_s))

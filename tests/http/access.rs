@@ -1,7 +1,7 @@
 //! Who may: hosts, web pages and keys.
 
 use akin::engine::CollectionSettings;
-use akin::http::key::{Action, Hash, Key};
+use akin::http::key::{Action, ApiKey, Hash};
 use akin::http::key_file::{self, KeyFileError};
 use akin::http::{KeyRing, ServerSettings};
 use axum::body::Body;
@@ -17,8 +17,8 @@ use crate::contract::CONTRACT;
 /// Needs no key, whatever the settings.
 const OPEN: [&str; 4] = ["GET /healthz", "GET /readyz", "GET /openapi.yaml", "GET /openapi.json"];
 
-pub fn key(name: &str, actions: &[Action], collections: &[&str]) -> Key {
-    Key {
+pub fn key(name: &str, actions: &[Action], collections: &[&str]) -> ApiKey {
+    ApiKey {
         name: name.to_owned(),
         sha256: Hash::of(format!("akin_{name}").as_bytes()),
         actions: actions.to_vec(),

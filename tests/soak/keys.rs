@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use akin::http::key::{Action, Hash, Key};
+use akin::http::key::{Action, ApiKey, Hash};
 use akin::http::key_file::{self, KeyFileError};
 use jiff::Timestamp;
 
@@ -27,7 +27,7 @@ pub fn secret(number: usize) -> String {
 
 /// Writes them where a server of this data directory reads them.
 pub fn write(data_dir: &Path) {
-    let key = |number| Key {
+    let key = |number| ApiKey {
         name: format!("key{number}"),
         sha256: Hash::of(secret(number).as_bytes()),
         actions: Action::ALL.to_vec(),

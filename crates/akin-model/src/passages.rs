@@ -1,6 +1,6 @@
 //! The answers to searches for passages.
 
-use akin_core::passages::{Comparison, PassageSettings, Span};
+use akin_core::passages::{PassageComparison, PassageSettings, Span};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -137,8 +137,8 @@ impl From<&Span> for PassagePlace {
     }
 }
 
-impl From<&Comparison> for PassageShares {
-    fn from(comparison: &Comparison) -> Self {
+impl From<&PassageComparison> for PassageShares {
+    fn from(comparison: &PassageComparison) -> Self {
         Self {
             of_probe: comparison.of_probe.containment(),
             of_match: comparison.of_match.containment(),

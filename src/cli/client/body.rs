@@ -8,7 +8,7 @@ use serde::de::DeserializeOwned;
 use tokio::runtime::Handle;
 use tokio::time::timeout;
 
-use super::{Client, IDLE_TIMEOUT, Problem, Response};
+use super::{Client, IDLE_TIMEOUT, Response, ServerProblem};
 use crate::cli::failure::Failure;
 
 /// The size of an answer that is read as a whole.
@@ -63,7 +63,7 @@ impl Client {
     /// The answer is a problem.
     pub fn body(response: Response) -> Result<Body, Failure> {
         if !response.status().is_success() {
-            return Err(Problem::read(response).into());
+            return Err(ServerProblem::read(response).into());
         }
         Ok(response.into_body())
     }

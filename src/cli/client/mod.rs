@@ -10,7 +10,7 @@ mod problem;
 
 pub use body::{Body, read_json, read_whole};
 pub use connector::Trust;
-pub use problem::Problem;
+pub use problem::ServerProblem;
 
 use std::error::Error as _;
 use std::fs;

@@ -13,7 +13,7 @@ const BYTES_MAX: u64 = 64 << 10;
 /// The problem that a server answers with (RFC 9457): the members that are shown.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
-pub struct Problem {
+pub struct ServerProblem {
     pub status: u16,
     /// Empty if the server is not akin.
     pub code: String,
@@ -25,7 +25,7 @@ pub struct Problem {
     pub retry_after: Option<Duration>,
 }
 
-impl Problem {
+impl ServerProblem {
     /// Reads an answer with an error status, from akin or from a proxy.
     pub fn read(mut response: Response) -> Self {
         let status = response.status();
@@ -50,7 +50,7 @@ impl Problem {
     }
 }
 
-impl fmt::Display for Problem {
+impl fmt::Display for ServerProblem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let summary = self.detail.as_ref().unwrap_or(&self.title);
         f.write_str(summary)?;
@@ -67,7 +67,7 @@ mod tests {
     use super::*;
 
     fn shown(problem: &str) -> String {
-        serde_json::from_str::<Problem>(problem).unwrap().to_string()
+        serde_json::from_str::<ServerProblem>(problem).unwrap().to_string()
     }
 
     #[test]

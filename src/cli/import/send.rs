@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use hyper::StatusCode;
 use serde::Deserialize;
 
-use crate::cli::client::{CallError, Client, Problem, Response};
+use crate::cli::client::{CallError, Client, Response, ServerProblem};
 use akin_files::input::Item;
 
 const WAIT_FIRST: Duration = Duration::from_millis(250);
@@ -19,7 +19,7 @@ pub struct AddedAnswer {
     pub id: String,
     pub status: String,
     pub duplicates: Vec<Duplicate>,
-    pub problem: Option<Problem>,
+    pub problem: Option<ServerProblem>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -35,7 +35,7 @@ pub enum SendError {
     Call(#[from] CallError),
     /// Another try would also be refused.
     #[error("the server refuses the import: {0}")]
-    Refused(Problem),
+    Refused(ServerProblem),
     #[error("gave up after {waited_s} s without progress: {reason}")]
     GaveUp { waited_s: u64, reason: String },
 }
@@ -117,7 +117,7 @@ impl Sender<'_> {
         if response.status() == StatusCode::OK {
             return Ok(take_answers(response, items, on_answer));
         }
-        let problem = Problem::read(response);
+        let problem = ServerProblem::read(response);
         if !problem.is_temporary() {
             return Err(SendError::Refused(problem));
         }
@@ -139,7 +139,7 @@ fn random_share() -> f64 {
 }
 
 impl Setback {
-    fn of(problem: &Problem) -> Self {
+    fn of(problem: &ServerProblem) -> Self {
         Self { reason: problem.to_string(), retry_after: problem.retry_after }
     }
 }
@@ -184,7 +184,7 @@ fn next_answer(
 }
 
 /// The problem of a document for which another try may succeed.
-fn temporary(answer: &AddedAnswer) -> Option<&Problem> {
+fn temporary(answer: &AddedAnswer) -> Option<&ServerProblem> {
     answer.problem.as_ref().filter(|problem| problem.is_temporary())
 }
 

@@ -17,7 +17,7 @@ use jiff::Timestamp;
 use tokio::sync::watch;
 use tower_http::request_id::RequestId;
 
-use crate::http::access::key::Key;
+use crate::http::access::key::ApiKey;
 use crate::http::access::key_ring::{Keys, check_expiry, find, unknown};
 use crate::http::access::permits;
 use crate::http::access::routes::Needs;
@@ -31,7 +31,7 @@ const EXPIRY_CHECKED_EVERY: Duration = Duration::from_secs(60);
 /// The key of a request, and the action that needed it.
 #[derive(Clone)]
 pub struct Grant {
-    key: Arc<Key>,
+    key: Arc<ApiKey>,
     needs: Needs,
     /// The collection that the path names.
     collection: Option<Arc<str>>,
@@ -40,7 +40,7 @@ pub struct Grant {
 
 impl Grant {
     pub fn new(
-        key: Arc<Key>,
+        key: Arc<ApiKey>,
         needs: Needs,
         collection: Option<&str>,
         keys: watch::Receiver<Keys>,

@@ -64,7 +64,7 @@ impl std::str::FromStr for Action {
 /// A key as it is stored: everything but the key itself.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Key {
+pub struct ApiKey {
     /// Appears in the log.
     pub name: String,
     pub sha256: Hash,
@@ -76,7 +76,7 @@ pub struct Key {
     pub expires_at: Option<Timestamp>,
 }
 
-impl Key {
+impl ApiKey {
     pub fn permits(&self, action: Action) -> bool {
         self.actions.contains(&action)
     }
@@ -199,8 +199,8 @@ fn hex(bytes: &[u8]) -> String {
 mod tests {
     use super::*;
 
-    fn key() -> Key {
-        Key {
+    fn key() -> ApiKey {
+        ApiKey {
             name: "crawler".to_owned(),
             sha256: Hash::of(b"akin_1"),
             actions: vec![Action::Read],
@@ -247,11 +247,11 @@ mod tests {
     fn faults_are_named() {
         assert_eq!(key().fault(), None);
         let faulty = [
-            Key { name: "a b".to_owned(), ..key() },
-            Key { name: String::new(), ..key() },
-            Key { actions: Vec::new(), ..key() },
-            Key { collections: Vec::new(), ..key() },
-            Key { collections: vec!["News".to_owned()], ..key() },
+            ApiKey { name: "a b".to_owned(), ..key() },
+            ApiKey { name: String::new(), ..key() },
+            ApiKey { actions: Vec::new(), ..key() },
+            ApiKey { collections: Vec::new(), ..key() },
+            ApiKey { collections: vec!["News".to_owned()], ..key() },
         ];
         for key in faulty {
             assert!(key.fault().is_some(), "{key:?}");

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use tempfile::NamedTempFile;
 
-use crate::http::access::key::Key;
+use crate::http::access::key::ApiKey;
 use crate::trusted_file::{self, FileContent, FileError, FileVersion};
 
 /// The file's name within the data directory.
@@ -39,13 +39,13 @@ impl KeyFileError {
 #[derive(Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct KeyList {
-    keys: Vec<Key>,
+    keys: Vec<ApiKey>,
 }
 
 /// The keys of a file, and which of its versions has them.
 #[derive(Debug)]
 pub struct StoredKeys {
-    pub keys: Vec<Key>,
+    pub keys: Vec<ApiKey>,
     pub version: FileVersion,
 }
 
@@ -69,7 +69,7 @@ pub fn read(path: &Path) -> Result<Option<StoredKeys>, KeyFileError> {
 }
 
 /// The fault of the keys of a file, if they have a fault.
-pub fn fault(keys: &[Key]) -> Option<String> {
+pub fn fault(keys: &[ApiKey]) -> Option<String> {
     if keys.len() > KEYS_MAX {
         return Some(format!("there are {} keys, more than {KEYS_MAX}", keys.len()));
     }
@@ -77,7 +77,7 @@ pub fn fault(keys: &[Key]) -> Option<String> {
     names.sort_unstable();
     let twice = names.windows(2).find(|pair| pair[0] == pair[1]);
     let twice = twice.map(|pair| format!("there is a key '{}' already", pair[0]));
-    twice.or_else(|| keys.iter().find_map(Key::fault))
+    twice.or_else(|| keys.iter().find_map(ApiKey::fault))
 }
 
 /// Reads the keys, lets `change` change them and writes them, while no other process does the same.
@@ -86,7 +86,7 @@ pub fn fault(keys: &[Key]) -> Option<String> {
 /// The file cannot be read or written, or is damaged; or the error of `change`.
 pub fn change<T, E: From<KeyFileError>>(
     path: &Path,
-    change: impl FnOnce(&mut Vec<Key>) -> Result<T, E>,
+    change: impl FnOnce(&mut Vec<ApiKey>) -> Result<T, E>,
 ) -> Result<T, E> {
     let failed = |source| KeyFileError::Write { path: path.to_owned(), source };
     let dir = match path.parent() {
@@ -102,7 +102,7 @@ pub fn change<T, E: From<KeyFileError>>(
     Ok(changed)
 }
 
-fn write(path: &Path, (dir, dir_file): (&Path, File), keys: Vec<Key>) -> io::Result<()> {
+fn write(path: &Path, (dir, dir_file): (&Path, File), keys: Vec<ApiKey>) -> io::Result<()> {
     // Readable by its owner alone from the start.
     let mut file = NamedTempFile::new_in(dir)?;
     serde_json::to_writer_pretty(&mut file, &KeyList { keys })?;
@@ -126,8 +126,8 @@ mod tests {
     use super::*;
     use crate::http::access::key::{Action, Hash};
 
-    fn key(name: &str) -> Key {
-        Key {
+    fn key(name: &str) -> ApiKey {
+        ApiKey {
             name: name.to_owned(),
             sha256: Hash::of(name.as_bytes()),
             actions: vec![Action::Read, Action::Metrics],

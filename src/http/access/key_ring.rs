@@ -8,14 +8,14 @@ use jiff::Timestamp;
 use subtle::ConditionallySelectable;
 use tokio::sync::watch;
 
-use crate::http::access::key::{Hash, Key};
+use crate::http::access::key::{ApiKey, Hash};
 use crate::http::access::key_file::{self, KeyFileError, StoredKeys};
 use crate::http::problem::Problem;
 use crate::http::problem::code::Code;
 use crate::trusted_file::{self, FileVersion};
 
 /// `None`: no key is needed.
-pub(super) type Keys = Option<Arc<Vec<Arc<Key>>>>;
+pub(super) type Keys = Option<Arc<Vec<Arc<ApiKey>>>>;
 
 /// The keys in force. Requests need no key until a file of keys exists.
 pub struct KeyRing {
@@ -113,7 +113,7 @@ impl KeyRing {
     ///
     /// # Errors
     /// `key_required`: it has none; `invalid_key`: it is unknown or has expired.
-    pub(super) fn identify(&self, headers: &HeaderMap) -> Result<Option<Arc<Key>>, Problem> {
+    pub(super) fn identify(&self, headers: &HeaderMap) -> Result<Option<Arc<ApiKey>>, Problem> {
         let Some(keys) = self.current.borrow().clone() else { return Ok(None) };
         let key = find(&keys, &Hash::of(bearer(headers)?)).ok_or_else(unknown)?;
         check_expiry(key)?;
@@ -127,7 +127,7 @@ pub(super) fn unknown() -> Problem {
 
 /// # Errors
 /// `invalid_key`: it has expired.
-pub(super) fn check_expiry(key: &Key) -> Result<(), Problem> {
+pub(super) fn check_expiry(key: &ApiKey) -> Result<(), Problem> {
     if !key.has_expired(Timestamp::now()) {
         return Ok(());
     }
@@ -136,7 +136,7 @@ pub(super) fn check_expiry(key: &Key) -> Result<(), Problem> {
 }
 
 /// Compares with every key, so that the time does not depend on the key that matches.
-pub(super) fn find<'a>(keys: &'a [Arc<Key>], hash: &Hash) -> Option<&'a Arc<Key>> {
+pub(super) fn find<'a>(keys: &'a [Arc<ApiKey>], hash: &Hash) -> Option<&'a Arc<ApiKey>> {
     let mut found = u32::MAX;
     for (at, key) in keys.iter().enumerate() {
         found.conditional_assign(&(at as u32), key.sha256.equals(hash));
@@ -172,8 +172,8 @@ mod tests {
     use super::*;
     use crate::http::access::key::Action;
 
-    fn key(name: &str, expires_at: Option<Timestamp>) -> Key {
-        Key {
+    fn key(name: &str, expires_at: Option<Timestamp>) -> ApiKey {
+        ApiKey {
             name: name.to_owned(),
             sha256: Hash::of(format!("akin_{name}").as_bytes()),
             actions: vec![Action::Read],

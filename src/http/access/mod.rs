@@ -31,7 +31,7 @@ use tracing::Span;
 use crate::engine::CollectionName;
 use crate::http::AppState;
 use crate::http::access::grant::Grant;
-use crate::http::access::key::{Action, Key};
+use crate::http::access::key::{Action, ApiKey};
 use crate::http::access::routes::{Needs, Table};
 use crate::http::problem::Problem;
 use crate::http::problem::code::Code;
@@ -40,12 +40,12 @@ use crate::http::problem::code::Code;
 #[derive(Clone, Copy, Debug)]
 pub struct Peer {
     pub address: IpAddr,
-    pub room: Room,
+    pub room: ConnectionRoom,
 }
 
 /// The room for a connection when it was opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Room {
+pub enum ConnectionRoom {
     Open,
     /// All connections are busy. This is one of the reserve, which answers probes alone.
     AllAreBusy,
@@ -55,7 +55,7 @@ pub enum Room {
 
 /// The key that a request was sent with; `None` if it needed none.
 #[derive(Clone, Default)]
-pub struct Caller(Option<Arc<Key>>);
+pub struct Caller(Option<Arc<ApiKey>>);
 
 impl Caller {
     /// The key's name.
@@ -77,7 +77,7 @@ impl Caller {
     }
 
     /// The key, if it is limited to some collections.
-    pub fn limited(&self) -> Option<&Key> {
+    pub fn limited(&self) -> Option<&ApiKey> {
         self.0.as_deref().filter(|key| !key.covers_all())
     }
 }
@@ -214,15 +214,15 @@ fn limit(state: &AppState, parts: &Parts, needs: Option<Needs>) -> Result<(), Pr
 
 /// # Errors
 /// `overloaded`, `too_many_requests`: the connection is one of the reserve.
-fn check_room(state: &AppState, room: Room) -> Result<(), Problem> {
+fn check_room(state: &AppState, room: ConnectionRoom) -> Result<(), Problem> {
     let max = state.settings.connections_max;
     match room {
-        Room::Open => Ok(()),
-        Room::AllAreBusy => {
+        ConnectionRoom::Open => Ok(()),
+        ConnectionRoom::AllAreBusy => {
             let detail = format!("{max} connections are busy (connections_max)");
             Err(Problem::new(Code::Overloaded, detail))
         }
-        Room::ShareIsTaken => {
+        ConnectionRoom::ShareIsTaken => {
             let share = quotas::share(max, state.settings.client_share_percent);
             let detail = format!(
                 "{share} connections of this address are busy, its share (client_share_percent) of \
@@ -235,7 +235,7 @@ fn check_room(state: &AppState, room: Room) -> Result<(), Problem> {
 
 /// # Errors
 /// `not_permitted`
-pub(super) fn permits(key: &Key, needs: Needs, collection: Option<&str>) -> Result<(), Problem> {
+pub(super) fn permits(key: &ApiKey, needs: Needs, collection: Option<&str>) -> Result<(), Problem> {
     let refused = |what: String| {
         let detail = format!("the key '{}' does not permit {what}", key.name);
         Err(Problem::new(Code::NotPermitted, detail))

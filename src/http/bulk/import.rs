@@ -28,7 +28,7 @@ use crate::budget::Reservation;
 use crate::engine::{AddOptions, Added, Collection, Engine, PreparedDocument};
 use crate::http::access::grant::EndsByItself;
 use crate::http::access::quotas::QuotaPermit;
-use crate::http::bulk::intake::{Batch, BatchPermit, Gathered, Intake, Line};
+use crate::http::bulk::intake::{Batch, BatchPermit, Gathered, InputLine, Intake};
 use crate::http::bulk::ndjson;
 use crate::http::bulk::report::Reporter;
 use crate::http::bulk::split::Form;
@@ -144,7 +144,7 @@ async fn admit(
         documents.push((document, AddOptions { memory: permit.memory.clone(), ..options }));
         Ok(())
     };
-    let lines: Vec<Line<()>> = lines.into_iter().map(|line| line.then(&mut take)).collect();
+    let lines: Vec<InputLine<()>> = lines.into_iter().map(|line| line.then(&mut take)).collect();
     let adding = engine.admit(documents).await;
     async move {
         let mut added = adding.await.into_iter();

@@ -28,21 +28,21 @@ const BATCHES_UNFINISHED_MAX: usize = 1 << 10;
 const BYTES_PER_UNIT: usize = 16 << 10;
 
 /// One document of the input, at any stage between its bytes and its result.
-pub struct Line<T> {
+pub struct InputLine<T> {
     pub number: u64,
     pub content: Result<T, Problem>,
 }
 
-impl<T> Line<T> {
+impl<T> InputLine<T> {
     /// Applies the next step, unless an earlier step failed.
-    pub fn then<U>(self, step: impl FnOnce(T) -> Result<U, Problem>) -> Line<U> {
-        Line { number: self.number, content: self.content.and_then(step) }
+    pub fn then<U>(self, step: impl FnOnce(T) -> Result<U, Problem>) -> InputLine<U> {
+        InputLine { number: self.number, content: self.content.and_then(step) }
     }
 }
 
 /// Documents that are prepared, added and reported together.
 pub struct Batch<T> {
-    pub lines: Vec<Line<T>>,
+    pub lines: Vec<InputLine<T>>,
     /// The batch's share of the documents in flight.
     pub permit: BatchPermit,
 }
@@ -81,7 +81,7 @@ impl<T> Default for Batch<T> {
 
 impl Gathered {
     /// The line that reports why the input ended needs no permit.
-    fn push(&mut self, line: Line<Bytes>, permit: Option<OwnedSemaphorePermit>) {
+    fn push(&mut self, line: InputLine<Bytes>, permit: Option<OwnedSemaphorePermit>) {
         let bytes = line.content.as_ref().map_or(0, Bytes::len);
         self.bytes += bytes;
         self.batch.permit.bytes += bytes;
@@ -241,7 +241,7 @@ impl Intake {
     }
 
     /// Reads the next chunk. A body that fails yields a last line with the error.
-    async fn read(&mut self) -> Option<Line<Bytes>> {
+    async fn read(&mut self) -> Option<InputLine<Bytes>> {
         match self.reader.chunk().await {
             Ok(Some(chunk)) => self.splitter.push(chunk),
             Ok(None) => {
@@ -253,15 +253,15 @@ impl Intake {
         None
     }
 
-    fn end_with(&mut self, number: u64, problem: Problem) -> Line<Bytes> {
+    fn end_with(&mut self, number: u64, problem: Problem) -> InputLine<Bytes> {
         self.ended = true;
         self.splitter.abandon();
-        Line { number, content: Err(problem) }
+        InputLine { number, content: Err(problem) }
     }
 
-    fn line(&mut self, item: Item) -> Line<Bytes> {
+    fn line(&mut self, item: Item) -> InputLine<Bytes> {
         self.ended |= self.splitter.is_faulty();
-        Line { number: item.number, content: item.content.map_err(Problem::from) }
+        InputLine { number: item.number, content: item.content.map_err(Problem::from) }
     }
 
     fn units(item: &Item) -> u32 {

@@ -12,7 +12,7 @@ use tower_http::request_id::RequestId;
 use utoipa::ToSchema;
 
 use crate::engine::{AddStatus, Added};
-use crate::http::bulk::intake::Line;
+use crate::http::bulk::intake::InputLine;
 use crate::http::bulk::ndjson;
 use crate::http::bulk::split::Form;
 use crate::http::metrics;
@@ -38,12 +38,12 @@ pub struct Reporter {
     problem_bytes_left: usize,
     /// The failed documents that are only counted.
     counted: Option<CountedErrors>,
-    tally: Tally,
+    tally: OutcomeCounts,
 }
 
 /// Numbers of documents by outcome, for the log.
 #[derive(Default)]
-struct Tally {
+struct OutcomeCounts {
     created: u64,
     replaced: u64,
     unchanged: u64,
@@ -126,7 +126,7 @@ impl Reporter {
             fault_logged: false,
             problem_bytes_left: PROBLEM_BYTES_MIN,
             counted: None,
-            tally: Tally::default(),
+            tally: OutcomeCounts::default(),
         }
     }
 
@@ -151,10 +151,10 @@ impl Reporter {
     }
 
     /// The results of documents of so many bytes.
-    pub fn results(&mut self, lines: Vec<Line<Added>>, bytes: usize) -> Bytes {
+    pub fn results(&mut self, lines: Vec<InputLine<Added>>, bytes: usize) -> Bytes {
         self.problem_bytes_left = self.problem_bytes_left.saturating_add(bytes);
         let mut results = Vec::with_capacity(RESULT_BYTES_USUAL * lines.len());
-        for Line { number, content } in lines {
+        for InputLine { number, content } in lines {
             match content {
                 Ok(added) => {
                     metrics::added(added.status);
@@ -202,7 +202,7 @@ impl Reporter {
     }
 }
 
-impl Tally {
+impl OutcomeCounts {
     fn count(&mut self, status: AddStatus) {
         let count = match status {
             AddStatus::Created => &mut self.created,

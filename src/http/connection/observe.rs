@@ -30,7 +30,7 @@ pub async fn observe(State(state): State<AppState>, request: Request, next: Next
     let span =
         tracing::info_span!("request", request_id, trace_id = trace_id.as_deref(), key = Empty);
 
-    let in_flight = InFlight::enter();
+    let in_flight = RequestInFlight::enter();
     let response = next.run(request).instrument(span).await;
     let caller = response.extensions().get::<Caller>().cloned().unwrap_or_default();
     let mut response = problem::render(response, request_id);
@@ -123,16 +123,16 @@ fn method_label(method: &Method) -> &'static str {
 }
 
 /// Counts a request as in flight until it is answered or abandoned.
-struct InFlight;
+struct RequestInFlight;
 
-impl InFlight {
+impl RequestInFlight {
     fn enter() -> Self {
         metrics::gauge!("akin_http_requests_in_flight").increment(1);
         Self
     }
 }
 
-impl Drop for InFlight {
+impl Drop for RequestInFlight {
     fn drop(&mut self) {
         metrics::gauge!("akin_http_requests_in_flight").decrement(1);
     }

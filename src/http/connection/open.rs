@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
 
-use crate::http::access::Room;
+use crate::http::access::ConnectionRoom;
 
 /// Stands for a moment while a request is being answered.
 const BUSY: u64 = u64::MAX;
@@ -46,7 +46,7 @@ pub struct Activity {
     idle_since: AtomicU64,
     is_closing: AtomicBool,
     network: IpAddr,
-    room: Room,
+    room: ConnectionRoom,
     /// Notified when the connection is to close.
     close: Notify,
 }
@@ -70,13 +70,13 @@ impl OpenConnections {
         let Count { open, reserve } = self.count(network);
         let room = if open < self.share {
             match is_full && !self.close_idle() {
-                true => Room::AllAreBusy,
-                false => Room::Open,
+                true => ConnectionRoom::AllAreBusy,
+                false => ConnectionRoom::Open,
             }
         } else if open < self.share.saturating_add(self.reserve) && self.close_idle_of(network) {
-            Room::Open
+            ConnectionRoom::Open
         } else if reserve < self.reserve {
-            Room::ShareIsTaken
+            ConnectionRoom::ShareIsTaken
         } else {
             return None;
         };
@@ -98,7 +98,7 @@ impl OpenConnections {
         let all = self.all();
         let of_network = all.by_number.values().filter(|activity| {
             activity.network == network
-                && activity.room == Room::Open
+                && activity.room == ConnectionRoom::Open
                 && !activity.is_closing.load(Ordering::Relaxed)
         });
         let idle = of_network.filter_map(|activity| Some((activity.idle_since()?, activity)));
@@ -112,7 +112,7 @@ impl OpenConnections {
     }
 
     /// A new connection, idle until its first request is read.
-    fn open(self: &Arc<Self>, network: IpAddr, room: Room) -> Opened {
+    fn open(self: &Arc<Self>, network: IpAddr, room: ConnectionRoom) -> Opened {
         let number = self.now();
         let activity = Arc::new(Activity {
             idle_since: AtomicU64::new(number),
@@ -135,7 +135,7 @@ impl OpenConnections {
         let all = &all.by_number;
         let idle = all.values().filter_map(|activity| Some((activity.idle_since()?, activity)));
         let (others, reserve): (Vec<_>, Vec<_>) =
-            idle.partition(|(_, activity)| activity.room == Room::Open);
+            idle.partition(|(_, activity)| activity.room == ConnectionRoom::Open);
         let leaves_room = !others.is_empty();
         let mut idle = if leaves_room { others } else { reserve };
         let is_one_closing =
@@ -153,10 +153,10 @@ impl OpenConnections {
 }
 
 impl Count {
-    fn of(&mut self, room: Room) -> &mut usize {
+    fn of(&mut self, room: ConnectionRoom) -> &mut usize {
         match room {
-            Room::Open => &mut self.open,
-            Room::AllAreBusy | Room::ShareIsTaken => &mut self.reserve,
+            ConnectionRoom::Open => &mut self.open,
+            ConnectionRoom::AllAreBusy | ConnectionRoom::ShareIsTaken => &mut self.reserve,
         }
     }
 }
@@ -173,7 +173,7 @@ impl Activity {
 }
 
 impl Opened {
-    pub fn room(&self) -> Room {
+    pub fn room(&self) -> ConnectionRoom {
         self.activity.room
     }
 
@@ -233,7 +233,7 @@ mod tests {
     fn the_connection_that_is_idle_for_longest_closes_first() {
         let all = OpenConnections::new(usize::MAX, 1);
         assert!(!all.close_idle());
-        let connections = [(); 3].map(|()| all.open(NETWORK, Room::Open));
+        let connections = [(); 3].map(|()| all.open(NETWORK, ConnectionRoom::Open));
         let busy = connections[0].request();
         drop(connections[1].request());
         assert!(all.close_idle());
@@ -252,7 +252,10 @@ mod tests {
     #[test]
     fn the_reserve_leaves_no_room_for_others() {
         let all = OpenConnections::new(usize::MAX, 1);
-        let (reserve, other) = (all.open(NETWORK, Room::AllAreBusy), all.open(NETWORK, Room::Open));
+        let (reserve, other) = (
+            all.open(NETWORK, ConnectionRoom::AllAreBusy),
+            all.open(NETWORK, ConnectionRoom::Open),
+        );
         assert!(all.close_idle() && is_closing(&other) && !is_closing(&reserve));
         drop(other);
         assert!(!all.close_idle() && is_closing(&reserve));
@@ -261,7 +264,8 @@ mod tests {
     #[test]
     fn many_close_at_once_where_there_are_many() {
         let all = OpenConnections::new(usize::MAX, 1);
-        let connections: Vec<_> = (0..16).map(|_| all.open(NETWORK, Room::Open)).collect();
+        let connections: Vec<_> =
+            (0..16).map(|_| all.open(NETWORK, ConnectionRoom::Open)).collect();
         assert!(all.close_idle());
         let closing: Vec<_> = connections.iter().map(is_closing).collect();
         assert!(closing[..3].iter().all(|is| *is) && !closing[3..].contains(&true));
@@ -274,15 +278,18 @@ mod tests {
         let (_, first) = room(NETWORK).unwrap();
         let (_, second) = room(NETWORK).unwrap();
         let (third_room, third) = room(NETWORK).unwrap();
-        assert!(third_room == Room::Open && is_closing(&first), "it was idle for longest");
+        assert!(
+            third_room == ConnectionRoom::Open && is_closing(&first),
+            "it was idle for longest"
+        );
         let busy = [second.request(), third.request()];
         drop(first);
         let (fourth_room, fourth) = room(NETWORK).unwrap();
-        assert_eq!(fourth_room, Room::ShareIsTaken);
+        assert_eq!(fourth_room, ConnectionRoom::ShareIsTaken);
         assert!(room(NETWORK).is_none(), "there is a probe already");
-        assert_eq!(room(OTHER).unwrap().0, Room::Open);
+        assert_eq!(room(OTHER).unwrap().0, ConnectionRoom::Open);
         drop((busy, fourth));
-        assert_eq!(room(NETWORK).unwrap().0, Room::Open, "one is idle again");
+        assert_eq!(room(NETWORK).unwrap().0, ConnectionRoom::Open, "one is idle again");
         drop((second, third));
         assert!(all.all().by_network.is_empty(), "who has none takes no memory");
     }

@@ -19,7 +19,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio_io_timeout::TimeoutWriter;
 use tower::ServiceExt;
 
-use crate::http::access::{Peer, Room, quotas, rates};
+use crate::http::access::{ConnectionRoom, Peer, quotas, rates};
 use crate::http::connection::holding::HoldingBody;
 use crate::http::connection::lingering::{self, LingeringBody};
 use crate::http::connection::open::{OpenConnections, Opened};
@@ -147,7 +147,7 @@ impl Connections {
         let is_full = self.permits.available_permits() < CONNECTIONS_RESERVE;
         let Some(opened) = self.all.admit(rates::network(from.ip()), is_full) else { return };
         let room = opened.room();
-        let is_reserve = room != Room::Open;
+        let is_reserve = room != ConnectionRoom::Open;
         let acceptor = self.tls.as_ref().map(|tls| tls.acceptor());
         let connection = Connection {
             stream: Transport::new(stream, acceptor.as_ref()),

@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use dashmap::DashMap;
 
 use super::blocks::{BlockPlace, Sequence, TextBlocks};
-use super::candidates::{Candidate, CandidateEntry, candidate_entries};
-use super::entries::{Change, Entries, Member, ONLY_BLOCK};
+use super::candidates::{CandidateEntry, PassageCandidate, candidate_entries};
+use super::entries::{DocumentBlock, Entries, EntryChange, ONLY_BLOCK};
 use super::search::{PassageLimits, PassageSearch};
 use super::settings::{GRAM_WORDS, PassageSettings};
 use crate::document::Ordinal;
@@ -72,7 +72,7 @@ impl BlockIndex {
         for (member, sequence) in members(ordinal, text).zip(text.sequences()) {
             let &Sequence { fingerprint, words, ref keys } = sequence;
             let _lock = self.entries.lock(fingerprint);
-            if let Change::Entry(number) = self.entries.add(fingerprint, words, member) {
+            if let EntryChange::Entry(number) = self.entries.add(fingerprint, words, member) {
                 if let Some(short) = self.short.get(words as usize) {
                     short.fetch_add(1, Ordering::Relaxed);
                 }
@@ -89,7 +89,7 @@ impl BlockIndex {
         for (member, sequence) in members(ordinal, text).zip(text.sequences()) {
             let &Sequence { fingerprint, words, ref keys } = sequence;
             let _lock = self.entries.lock(fingerprint);
-            if let Change::Entry(number) = self.entries.remove(fingerprint, member) {
+            if let EntryChange::Entry(number) = self.entries.remove(fingerprint, member) {
                 self.postings.remove(number, keys.iter().copied());
                 self.entries.give_back(number);
                 if let Some(short) = self.short.get(words as usize) {
@@ -139,11 +139,15 @@ impl BlockIndex {
     }
 
     /// The candidate of an entry, with at most `members_max` members; `None` if it was removed.
-    pub(super) fn candidate(&self, entry: CandidateEntry, members_max: usize) -> Option<Candidate> {
+    pub(super) fn candidate(
+        &self,
+        entry: CandidateEntry,
+        members_max: usize,
+    ) -> Option<PassageCandidate> {
         let copy = self.entries.get(entry.number, members_max)?;
         let places = copy.members.iter().filter_map(|member| self.block(*member));
         let blocks = places.collect();
-        Some(Candidate {
+        Some(PassageCandidate {
             fingerprint: copy.fingerprint,
             words: copy.words as usize,
             shared_max: entry.shared_max,
@@ -153,7 +157,7 @@ impl BlockIndex {
     }
 
     /// `None` if the document was removed.
-    fn block(&self, member: Member) -> Option<(Ordinal, Option<BlockPlace>)> {
+    fn block(&self, member: DocumentBlock) -> Option<(Ordinal, Option<BlockPlace>)> {
         if member.block == ONLY_BLOCK {
             return Some((member.ordinal, None));
         }
@@ -175,7 +179,10 @@ impl BlockIndex {
     }
 }
 
-fn members(ordinal: Ordinal, text: &TextBlocks) -> impl Iterator<Item = Member> {
+fn members(ordinal: Ordinal, text: &TextBlocks) -> impl Iterator<Item = DocumentBlock> {
     let is_only = text.blocks().len() == 1;
-    (0..).map(move |number| Member { ordinal, block: if is_only { ONLY_BLOCK } else { number } })
+    (0..).map(move |number| DocumentBlock {
+        ordinal,
+        block: if is_only { ONLY_BLOCK } else { number },
+    })
 }

@@ -11,7 +11,7 @@ use crate::scheme::Key;
 
 /// A sequence of words to compare with the probe.
 #[derive(Clone, Debug)]
-pub struct Candidate {
+pub struct PassageCandidate {
     /// The fingerprint of the sequence.
     pub(super) fingerprint: u64,
     pub(super) words: usize,
@@ -20,7 +20,7 @@ pub struct Candidate {
     pub(super) blocks_left_out: usize,
 }
 
-impl Candidate {
+impl PassageCandidate {
     /// The number of its words.
     pub fn words(&self) -> usize {
         self.words
@@ -77,7 +77,7 @@ pub(super) struct CandidateEntries {
 
 /// A gram of the probe, and the words of the probe that a guaranteed run with this anchor can have.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Reach {
+struct AnchorReach {
     key: Key,
     start: u32,
     end: u32,
@@ -136,17 +136,17 @@ pub(super) fn candidate_entries(
 }
 
 /// Sorted by key, and by place in the probe.
-fn reaches(index: &BlockIndex, probe: &[u64], short_lengths: &[usize]) -> Vec<Reach> {
+fn reaches(index: &BlockIndex, probe: &[u64], short_lengths: &[usize]) -> Vec<AnchorReach> {
     let mut reaches = Vec::with_capacity(probe.len() * (1 + short_lengths.len()));
     let (run, stride) = (index.settings().run_words(), index.settings().stride());
     each_gram(probe, GRAM_WORDS, |at, gram| {
         let (start, end) = (at.saturating_sub(stride - 1), probe.len().min(at + run));
-        reaches.push(Reach { key: key(gram), start: start as u32, end: end as u32 });
+        reaches.push(AnchorReach { key: key(gram), start: start as u32, end: end as u32 });
     });
     for length in short_lengths {
         each_gram(probe, *length, |at, gram| {
             let (start, end) = (at as u32, (at + length) as u32);
-            reaches.push(Reach { key: key(gram), start, end });
+            reaches.push(AnchorReach { key: key(gram), start, end });
         });
     }
     reaches.sort_unstable();
@@ -155,7 +155,7 @@ fn reaches(index: &BlockIndex, probe: &[u64], short_lengths: &[usize]) -> Vec<Re
 
 /// The keys that have postings. The reaches of a key are merged where they overlap or touch, with
 /// the number of grams, so that a repetitive probe is not searched for word by word.
-fn merge(index: &BlockIndex, reaches: &[Reach]) -> (Vec<(u32, u32, u32)>, Vec<ProbeKey>) {
+fn merge(index: &BlockIndex, reaches: &[AnchorReach]) -> (Vec<(u32, u32, u32)>, Vec<ProbeKey>) {
     const AHEAD: usize = 16;
     let (mut merged, mut keys) = (Vec::<(u32, u32, u32)>::new(), Vec::new());
     let mut ahead = reaches.chunk_by(|one, other| one.key == other.key);
@@ -170,7 +170,7 @@ fn merge(index: &BlockIndex, reaches: &[Reach]) -> (Vec<(u32, u32, u32)>, Vec<Pr
             continue;
         }
         merged.push((same[0].start, same[0].end, 0));
-        for Reach { start, end, .. } in same {
+        for AnchorReach { start, end, .. } in same {
             let last = merged.last_mut().expect("the first was pushed");
             match *start <= last.1 {
                 true => *last = (last.0, last.1.max(*end), last.2 + 1),

@@ -30,7 +30,7 @@ pub struct Passage {
 
 /// The words that a match and the probe share.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Comparison {
+pub struct PassageComparison {
     /// The passages with the most equal words first. A passage is left out if other passages have
     /// its words already, in the probe and in the match. Passages may overlap in the probe where
     /// the match repeats a text, and the other way round.
@@ -39,21 +39,21 @@ pub struct Comparison {
     pub longest: usize,
     /// The number of words of the probe in runs of passages, without the words between the runs,
     /// and the number of all its words.
-    pub of_probe: Share,
+    pub of_probe: WordShare,
     /// The same for the match.
-    pub of_match: Share,
+    pub of_match: WordShare,
 }
 
 /// A number of words, of a number of words.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Share {
+pub struct WordShare {
     /// Each word counts once, in however many runs and passages it is.
     pub shared: usize,
     /// The words of the whole text.
     pub words: usize,
 }
 
-impl Share {
+impl WordShare {
     /// The containment: the shared words, divided by all words.
     pub fn containment(self) -> f64 {
         self.shared as f64 / self.words.max(1) as f64
@@ -70,7 +70,7 @@ struct Link {
     score: usize,
 }
 
-impl Comparison {
+impl PassageComparison {
     /// Compares two sequences of words without an index: the passages of at least `words_min` equal
     /// words, or of the whole of either. `pairs_max` limits the pairs of equal seeds and the words
     /// of runs. Returns false if more pairs had been needed: then passages may be missing.
@@ -105,8 +105,8 @@ impl Comparison {
             comparison.longest = comparison.longest.max(longest.unwrap_or(0));
             comparison.passages.extend(is_new.then_some(passage));
         }
-        comparison.of_probe = Share { shared: of_probe.count(), words: probe };
-        comparison.of_match = Share { shared: of_match.count(), words: matched };
+        comparison.of_probe = WordShare { shared: of_probe.count(), words: probe };
+        comparison.of_match = WordShare { shared: of_match.count(), words: matched };
         comparison
     }
 }

@@ -21,11 +21,11 @@ const PAGE_BITS: u32 = 1;
 const PART: u32 = 256;
 
 /// The entries of consecutive numbers.
-type Part = Vec<Option<Entry>>;
+type Part = Vec<Option<BlockEntry>>;
 
 /// A block of a document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Member {
+pub(super) struct DocumentBlock {
     pub ordinal: Ordinal,
     /// The number of the block; [`ONLY_BLOCK`] if the document has no other.
     pub block: u32,
@@ -35,7 +35,7 @@ pub(super) struct Member {
 pub(super) const ONLY_BLOCK: u32 = u32::MAX;
 
 #[derive(Debug)]
-struct Entry {
+struct BlockEntry {
     fingerprint: u64,
     words: u32,
     members: Members,
@@ -44,8 +44,8 @@ struct Entry {
 #[derive(Debug)]
 #[expect(clippy::box_collection, reason = "most sequences have one member, and are kept small")]
 enum Members {
-    One(Member),
-    Several(Box<BTreeSet<Member>>),
+    One(DocumentBlock),
+    Several(Box<BTreeSet<DocumentBlock>>),
 }
 
 /// A copy of an entry at some moment.
@@ -54,18 +54,18 @@ pub(super) struct EntryCopy {
     pub fingerprint: u64,
     pub words: u32,
     /// The first members.
-    pub members: Vec<Member>,
+    pub members: Vec<DocumentBlock>,
     /// The number of all members.
     pub members_count: usize,
 }
 
 /// The effect of a change of members on their entry.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Change {
+pub(super) enum EntryChange {
     /// The entry is new, and has to be indexed; or it is gone, and has to be removed.
     Entry(u32),
     /// Another member has the sequence, or nothing changed.
-    Member,
+    DocumentBlock,
 }
 
 #[derive(Debug)]
@@ -97,16 +97,16 @@ impl Entries {
         stripe.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub fn add(&self, fingerprint: u64, words: u32, member: Member) -> Change {
+    pub fn add(&self, fingerprint: u64, words: u32, member: DocumentBlock) -> EntryChange {
         if let Some(number) = self.number_of(fingerprint)
             && let Some(mut part) = self.parts.get_mut(&(number / PART))
             && let Some(entry) = &mut part[(number % PART) as usize]
         {
             entry.members.add(member);
-            return Change::Member;
+            return EntryChange::DocumentBlock;
         }
         let number = self.numbers.take();
-        let entry = Entry { fingerprint, words, members: Members::One(member) };
+        let entry = BlockEntry { fingerprint, words, members: Members::One(member) };
         let mut part = self.parts.entry(number / PART).or_default();
         let at = (number % PART) as usize;
         if part.len() <= at {
@@ -116,23 +116,25 @@ impl Entries {
         drop(part);
         self.len.fetch_add(1, Ordering::Relaxed);
         self.fingerprints.insert(number, [(key(fingerprint), ())]);
-        Change::Entry(number)
+        EntryChange::Entry(number)
     }
 
-    /// After [`Change::Entry`], the caller removes the keys of the entry and calls
+    /// After [`EntryChange::Entry`], the caller removes the keys of the entry and calls
     /// [`Self::give_back`].
-    pub fn remove(&self, fingerprint: u64, member: Member) -> Change {
-        let Some(number) = self.number_of(fingerprint) else { return Change::Member };
-        let Some(mut part) = self.parts.get_mut(&(number / PART)) else { return Change::Member };
+    pub fn remove(&self, fingerprint: u64, member: DocumentBlock) -> EntryChange {
+        let Some(number) = self.number_of(fingerprint) else { return EntryChange::DocumentBlock };
+        let Some(mut part) = self.parts.get_mut(&(number / PART)) else {
+            return EntryChange::DocumentBlock;
+        };
         let slot = &mut part[(number % PART) as usize];
         if !slot.as_mut().is_some_and(|entry| entry.members.remove(member)) {
-            return Change::Member;
+            return EntryChange::DocumentBlock;
         }
         *slot = None;
         drop(part);
         self.len.fetch_sub(1, Ordering::Relaxed);
         self.fingerprints.remove(number, [key(fingerprint)]);
-        Change::Entry(number)
+        EntryChange::Entry(number)
     }
 
     pub fn give_back(&self, number: u32) {
@@ -172,13 +174,13 @@ impl Entries {
     }
 
     pub fn bytes(&self) -> usize {
-        let parts = self.parts.iter().map(|part| part.capacity() * size_of::<Option<Entry>>());
+        let parts = self.parts.iter().map(|part| part.capacity() * size_of::<Option<BlockEntry>>());
         parts.sum::<usize>() + self.fingerprints.size().bytes as usize + self.numbers.bytes()
     }
 }
 
 impl Members {
-    fn add(&mut self, member: Member) {
+    fn add(&mut self, member: DocumentBlock) {
         match self {
             Self::One(only) if *only == member => {}
             Self::One(only) => *self = Self::Several(Box::new([*only, member].into())),
@@ -187,7 +189,7 @@ impl Members {
     }
 
     /// Returns whether no member is left.
-    fn remove(&mut self, member: Member) -> bool {
+    fn remove(&mut self, member: DocumentBlock) -> bool {
         match self {
             Self::One(only) => *only == member,
             Self::Several(all) => {

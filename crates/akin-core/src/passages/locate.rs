@@ -45,13 +45,13 @@ pub fn locate(
     let mut order: Vec<usize> = (0..words.len()).collect();
     order.sort_by_key(|number| words[*number].start);
     let mut spans = vec![None; words.len()];
-    let mut part: Option<Part<'_>> = None;
+    let mut part: Option<TextPart<'_>> = None;
     for number in order {
         let range = &words[number];
         let place = blocks.map(|blocks| BlockPlace::covering(blocks, range));
         let known = part.take().filter(|part| part.place == place);
         let Some(cut) =
-            known.map_or_else(|| Part::new(shingler, text, place), |it| Ok(Some(it)))?
+            known.map_or_else(|| TextPart::new(shingler, text, place), |it| Ok(Some(it)))?
         else {
             return Ok(None);
         };
@@ -62,13 +62,13 @@ pub fn locate(
 }
 
 /// A part of a text that was cut into words.
-struct Part<'t> {
+struct TextPart<'t> {
     place: Option<BlockPlace>,
     words: WordSequence,
     chars: CharOffsets<'t>,
 }
 
-impl<'t> Part<'t> {
+impl<'t> TextPart<'t> {
     fn new(
         shingler: &Shingler,
         text: &'t str,

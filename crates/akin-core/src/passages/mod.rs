@@ -50,8 +50,8 @@ mod settings;
 
 pub use block_index::{BlockIndex, BlockIndexStats};
 pub use blocks::{BlockPlace, TextBlocks};
-pub use candidates::Candidate;
-pub use comparison::{Comparison, Passage, Share};
+pub use candidates::PassageCandidate;
+pub use comparison::{Passage, PassageComparison, WordShare};
 pub use locate::{Span, block_words, locate};
 pub use passage_index::{MatchedPassage, PassageIndex, PassageMatch, PassageMatches};
 pub use search::{PassageLimits, PassageSearch, SearchMatch, SearchResult};

@@ -11,7 +11,7 @@ use dashmap::{DashMap, Entry};
 
 use super::block_index::{BlockIndex, BlockIndexStats};
 use super::blocks::{BlockPlace, TextBlocks};
-use super::comparison::{Comparison, Share};
+use super::comparison::{PassageComparison, WordShare};
 use super::kept_words::KeptWords;
 use super::locate::{Span, block_words, locate};
 use super::search::{PassageLimits, PassageSearch, SearchMatch, SearchResult};
@@ -79,9 +79,9 @@ pub struct PassageMatch<Id> {
     /// The id of the text.
     pub id: Id,
     /// The words of the query in runs of passages, and all its words.
-    pub of_probe: Share,
+    pub of_probe: WordShare,
     /// The words of the text in runs of passages, and all its words.
-    pub of_match: Share,
+    pub of_match: WordShare,
     /// The number of words of the longest run of equal words.
     pub longest: usize,
     /// The passages with the most equal words first.
@@ -254,7 +254,7 @@ impl<Id: Eq + Hash + Clone> PassageIndex<Id> {
         text: &str,
         limits: PassageLimits,
         (count, shared_min): (usize, usize),
-        wanted: impl Fn(&Id, &Comparison) -> bool,
+        wanted: impl Fn(&Id, &PassageComparison) -> bool,
     ) -> Result<PassageMatches<Id>, ShingleError> {
         let mut first = First { count, shared_min, most: BinaryHeap::new(), seen: 0 };
         let is_enough = |search: &PassageSearch<'_>| {
@@ -332,7 +332,11 @@ impl<Id: Eq + Hash + Clone> PassageIndex<Id> {
         Ok(words)
     }
 
-    fn probe_spans(&self, text: &str, comparison: &Comparison) -> Result<Vec<Span>, ShingleError> {
+    fn probe_spans(
+        &self,
+        text: &str,
+        comparison: &PassageComparison,
+    ) -> Result<Vec<Span>, ShingleError> {
         let ranges = comparison.passages.iter().map(|passage| passage.probe.clone());
         let spans = locate(&self.shingler, text, None, &ranges.collect::<Vec<_>>())?;
         Ok(spans.expect("the query has its own words"))
@@ -347,7 +351,7 @@ impl<Id: Eq + Hash + Clone> PassageIndex<Id> {
         &self,
         ordinal: Ordinal,
         KeptText { id, text }: KeptText<Id>,
-        comparison: &Comparison,
+        comparison: &PassageComparison,
         probes: &[Span],
     ) -> Result<Option<PassageMatch<Id>>, ShingleError> {
         let passages = &comparison.passages;
@@ -363,7 +367,7 @@ impl<Id: Eq + Hash + Clone> PassageIndex<Id> {
             equal: passage.equal,
             differing: passage.differing,
         });
-        let Comparison { of_probe, of_match, longest, .. } = *comparison;
+        let PassageComparison { of_probe, of_match, longest, .. } = *comparison;
         Ok(Some(PassageMatch { id, of_probe, of_match, longest, passages: located.collect() }))
     }
 

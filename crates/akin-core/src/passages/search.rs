@@ -7,8 +7,8 @@ use std::vec;
 
 use super::block_index::BlockIndex;
 use super::blocks::BlockPlace;
-use super::candidates::{Candidate, CandidateEntries, CandidateEntry};
-use super::comparison::Comparison;
+use super::candidates::{CandidateEntries, CandidateEntry, PassageCandidate};
+use super::comparison::PassageComparison;
 use super::runs::{Run, Seeds, merge};
 use crate::document::Ordinal;
 use crate::text::sequence_fingerprint;
@@ -73,7 +73,7 @@ pub struct SearchMatch {
     /// The documents, ascending.
     pub ordinals: Vec<Ordinal>,
     /// The words that each document shares with the probe.
-    pub comparison: Comparison,
+    pub comparison: PassageComparison,
 }
 
 /// The result of a search.
@@ -139,7 +139,7 @@ impl<'a> PassageSearch<'a> {
     /// The next candidates to compare, at most `max` of them; none if the search is at its end. The
     /// caller reads the text of one of the candidate's documents, cuts its block into words, and
     /// calls [`Self::compare`].
-    pub fn next_group(&mut self, max: usize) -> Vec<Candidate> {
+    pub fn next_group(&mut self, max: usize) -> Vec<PassageCandidate> {
         let mut group = Vec::new();
         while group.len() < max && self.compared < self.limits.compared_max && self.pairs_left > 0 {
             let Some(entry) = self.entries.as_slice().first().copied() else { break };
@@ -158,7 +158,7 @@ impl<'a> PassageSearch<'a> {
 
     /// Takes a candidate back that the caller does not compare, as it wants none of its documents:
     /// the candidate counts towards no limit.
-    pub fn pass_over(&mut self, candidate: &Candidate) {
+    pub fn pass_over(&mut self, candidate: &PassageCandidate) {
         self.compared -= 1;
         self.words_left += candidate.words;
     }
@@ -166,7 +166,7 @@ impl<'a> PassageSearch<'a> {
     /// Compares the words of a candidate's block with the probe. Returns false, and does nothing,
     /// if they are not the candidate's words: the document was replaced after the search began, so
     /// the caller may try another document of the candidate.
-    pub fn compare(&mut self, candidate: &Candidate, words: &[u64]) -> bool {
+    pub fn compare(&mut self, candidate: &PassageCandidate, words: &[u64]) -> bool {
         if sequence_fingerprint(words) != candidate.fingerprint {
             return false;
         }
@@ -202,7 +202,7 @@ impl<'a> PassageSearch<'a> {
     }
 
     fn add_match(&mut self, ordinals: Vec<Ordinal>, runs: &[Run], words: usize) {
-        let comparison = Comparison::new(runs, [self.probe.len(), words], self.words_min);
+        let comparison = PassageComparison::new(runs, [self.probe.len(), words], self.words_min);
         if !comparison.passages.is_empty() {
             self.found.matches.push(SearchMatch { ordinals, comparison });
         }
@@ -271,7 +271,7 @@ impl<'a> PassageSearch<'a> {
             self.found.note_missing(true, missing_max);
         }
         let order = |it: &SearchMatch| {
-            let Comparison { of_probe, longest, .. } = it.comparison;
+            let PassageComparison { of_probe, longest, .. } = it.comparison;
             (Reverse(of_probe.shared), Reverse(longest), it.ordinals[0])
         };
         self.found.matches.sort_by_key(order);

@@ -10,7 +10,7 @@ use super::corpus::PassageCorpus;
 use crate::corpus::WordedText;
 use crate::input::Item;
 use akin_core::passages::{
-    Comparison, MatchedPassage, PassageLimits, PassageMatch, PassageMatches, Share, Span,
+    MatchedPassage, PassageComparison, PassageLimits, PassageMatch, PassageMatches, Span, WordShare,
 };
 
 /// Characters of a passage that are shown.
@@ -25,7 +25,7 @@ pub struct Wanted {
 }
 
 impl Wanted {
-    pub fn contains(&self, comparison: &Comparison) -> bool {
+    pub fn contains(&self, comparison: &PassageComparison) -> bool {
         let share = match self.of {
             Whose::Probe => comparison.of_probe,
             Whose::Match => comparison.of_match,
@@ -136,8 +136,10 @@ impl<'f> FoundLine<'f> {
         let found = |found: &PassageMatch<u32>| {
             let PassageMatch { id, of_probe, of_match, longest, ref passages } = *found;
             let (id, file) = corpus.document(id);
-            let both =
-                |of: fn(Share) -> usize| Both { of_probe: of(of_probe), of_match: of(of_match) };
+            let both = |of: fn(WordShare) -> usize| Both {
+                of_probe: of(of_probe),
+                of_match: of(of_match),
+            };
             FoundMatch {
                 id: id.as_str(),
                 file,

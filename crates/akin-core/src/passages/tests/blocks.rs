@@ -21,7 +21,7 @@ fn runs_across_blocks_are_found_whole() {
         assert_eq!((passage.equal, only.longest), (probe.len(), probe.len()));
         assert_eq!(text[passage.matched.bytes.clone()], *numbered(probe.clone()).trim_end());
         assert_eq!(passage.matched.chars.start, passage.matched.bytes.start - 2);
-        assert_eq!(only.of_match, Share { shared: probe.len(), words: 20_000 });
+        assert_eq!(only.of_match, WordShare { shared: probe.len(), words: 20_000 });
         assert!(!found.truncated);
     }
     for from in 4_030..4_100 {

@@ -60,7 +60,7 @@ fn one_word_repeated_is_compared_within_the_limits() {
     let result = index.query(&text(&vec![7; 100_000])).unwrap();
     assert!(result.truncated);
     let result = index.query(&text(&[7; 60])).unwrap();
-    assert_eq!(result.matches[0].of_probe, Share { shared: 60, words: 60 });
+    assert_eq!(result.matches[0].of_probe, WordShare { shared: 60, words: 60 });
     let repeated = text(&[1, 2, 3].repeat(30_000));
     index.insert(9, &repeated).unwrap();
     assert!(index.query(&repeated).unwrap().truncated);

@@ -9,7 +9,7 @@ use crate::backend::{BackendError, Found, Member};
 use crate::budget::{Exhausted, Reservation};
 use crate::document::{DocumentId, Ordinal};
 use crate::stored::DocumentDetails;
-use akin_core::passages::{Comparison, PassageLimits, Span, TextBlocks};
+use akin_core::passages::{PassageComparison, PassageLimits, Span, TextBlocks};
 
 /// A search for passages.
 #[derive(Clone)]
@@ -41,7 +41,7 @@ pub struct FoundPassages {
 #[derive(Clone, Debug)]
 pub struct SharedPassages {
     pub member: Member,
-    pub comparison: Arc<Comparison>,
+    pub comparison: Arc<PassageComparison>,
 }
 
 /// The places of a document's passages in its text, in the order of its comparison; `None` if the

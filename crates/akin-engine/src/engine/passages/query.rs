@@ -1,6 +1,6 @@
 //! The options of a search for passages.
 
-use akin_core::passages::{Comparison, Share};
+use akin_core::passages::{PassageComparison, WordShare};
 use akin_model::passages::ContainedOf;
 
 use crate::budget::Reservation;
@@ -41,7 +41,7 @@ impl Default for PassageQuery<'_> {
 }
 
 /// The words of the text of which the containment is wanted.
-pub(super) fn share(of: ContainedOf, comparison: &Comparison) -> Share {
+pub(super) fn share(of: ContainedOf, comparison: &PassageComparison) -> WordShare {
     match of {
         ContainedOf::Probe => comparison.of_probe,
         ContainedOf::Match => comparison.of_match,

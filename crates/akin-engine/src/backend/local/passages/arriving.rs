@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use akin_core::passages::{
-    BlockIndex, Candidate, PassageLimits, PassageSettings, SearchResult, TextBlocks,
+    BlockIndex, PassageCandidate, PassageLimits, PassageSettings, SearchResult, TextBlocks,
 };
 use tokio::runtime::Handle;
 use tokio::sync::watch;
@@ -31,7 +31,7 @@ pub struct ArrivingTexts {
 }
 
 /// A text in the index. Dropping it takes the text out.
-struct IndexedText {
+struct TextInFlight {
     texts: Arc<ArrivingTexts>,
     ticket: Ordinal,
     /// `None` once it was dropped.
@@ -49,7 +49,7 @@ impl ArrivingTexts {
         let ticket = Ordinal::try_from(number).expect("2^48 documents take years");
         self.count.fetch_add(1, Ordering::Relaxed);
         self.index.insert(ticket, &blocks);
-        ArrivingText::new(ticket, IndexedText { texts: self, ticket, blocks: Some(blocks) })
+        ArrivingText::new(ticket, TextInFlight { texts: self, ticket, blocks: Some(blocks) })
     }
 
     /// The tickets of the texts that share a gram with the words, whether these are all, and the
@@ -63,14 +63,15 @@ impl ArrivingTexts {
         };
         let mut search = self.index.search(words, limits);
         let candidates = search.next_group(usize::MAX);
-        let tickets = candidates.iter().flat_map(Candidate::blocks).map(|(ticket, _)| *ticket);
+        let tickets =
+            candidates.iter().flat_map(PassageCandidate::blocks).map(|(ticket, _)| *ticket);
         let tickets = tickets.collect();
         let SearchResult { truncated, postings_read, .. } = search.finish();
         (tickets, !truncated, postings_read)
     }
 }
 
-impl Drop for IndexedText {
+impl Drop for TextInFlight {
     fn drop(&mut self) {
         let Some(blocks) = self.blocks.take() else { return };
         let (texts, ticket) = (Arc::clone(&self.texts), self.ticket);

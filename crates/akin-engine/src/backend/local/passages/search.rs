@@ -11,7 +11,8 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use akin_core::passages::{
-    BlockPlace, Candidate, Comparison, PassageLimits, SearchMatch, block_words, locate,
+    BlockPlace, PassageCandidate, PassageComparison, PassageLimits, SearchMatch, block_words,
+    locate,
 };
 
 use super::filtering::Filtered;
@@ -226,7 +227,7 @@ impl Searching {
             let Some(text_words) = self.words_of(passages, ordinal, None)? else { continue };
             let pairs_max = limits.pairs_max;
             let (comparison, is_complete) =
-                Comparison::of_words(&words, &text_words, words_min, pairs_max);
+                PassageComparison::of_words(&words, &text_words, words_min, pairs_max);
             self.found.truncated |= !is_complete;
             if !comparison.passages.is_empty() {
                 self.grow(MATCH_BYTES + comparison.passages.len() * PASSAGE_BYTES)?;
@@ -238,7 +239,11 @@ impl Searching {
     }
 
     /// Adds a match, unless the document is not wanted.
-    fn push(&mut self, ordinal: Ordinal, comparison: &Arc<Comparison>) -> Result<(), BackendError> {
+    fn push(
+        &mut self,
+        ordinal: Ordinal,
+        comparison: &Arc<PassageComparison>,
+    ) -> Result<(), BackendError> {
         if !self.is_wanted(ordinal)? {
             return Ok(());
         }
@@ -309,7 +314,7 @@ fn may_share(
     }
     let all = PassageLimits { compared_max: usize::MAX, words_max: usize::MAX, ..limits };
     let candidates = passages.index.search(words, all).next_group(usize::MAX);
-    let ordinals = candidates.iter().flat_map(Candidate::blocks);
+    let ordinals = candidates.iter().flat_map(PassageCandidate::blocks);
     let ordinals = ordinals.map(|(ordinal, _)| *ordinal).filter(|ordinal| new.contains(ordinal));
     ordinals.collect::<HashSet<_>>().into_iter().collect()
 }
@@ -352,7 +357,7 @@ fn beside(memory: Option<&Reservation>, bytes: usize) -> Result<Option<Reservati
 
 impl SharedPassages {
     fn order(&self) -> impl Ord + use<> {
-        let Comparison { of_probe, longest, .. } = *self.comparison;
+        let PassageComparison { of_probe, longest, .. } = *self.comparison;
         (std::cmp::Reverse(of_probe.shared), std::cmp::Reverse(longest), self.member.ordinal)
     }
 }
