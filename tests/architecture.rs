@@ -13,14 +13,13 @@ const LAYERS: [&str; 6] = ["trusted_file", "http", "config", "telemetry", "app",
 const ENGINE_LAYERS: [&str; 6] = ["budget", "background", "stored", "storage", "backend", "engine"];
 
 /// The layers of the commands on files, likewise.
-const FILES_LAYERS: [&str; 18] = [
+const FILES_LAYERS: [&str; 17] = [
     "failure",
     "failures",
     "feature",
     "interrupt",
     "memory",
     "meter",
-    "document",
     "input",
     "output",
     "offline",

@@ -10,7 +10,7 @@ use crate::cli::client::{Client, Credentials, InCollection, ServerProblem, read_
 use crate::cli::failure::Failure;
 use crate::engine::{CollectionName, CollectionSettings};
 use akin_core::sketch::Method;
-use akin_files::input::{Event, Item};
+use akin_files::input::Event;
 use akin_files::output::Inputs;
 
 /// The server that has the documents to compare, in place of files.
@@ -114,16 +114,11 @@ struct Damaged {
 
 /// Replaces the line of a damaged document by the failure that the line tells.
 pub fn damaged_as_failure(event: Event) -> Event {
-    let (Event::Failed { origin, line: Some(line), .. }
-    | Event::Item(Item { origin, json: line, .. })) = &event
-    else {
-        return event;
-    };
-    let reason = match memchr::memmem::find(line, b"\"problem\"") {
-        Some(_) => serde_json::from_slice(line),
-        None => return event,
-    };
-    let Ok(Damaged { id, problem }) = reason else { return event };
-    let reason = format!("document '{id}': {problem}");
-    Event::Failed { origin: origin.clone(), reason, line: Some(Vec::new()) }
+    let Event::Item(item) = &event else { return event };
+    let line = item.line();
+    let damaged = memchr::memmem::find(&line, b"\"problem\"");
+    let damaged = damaged.and_then(|_| serde_json::from_slice(&line).ok());
+    let Some(Damaged { id, problem }) = damaged else { return event };
+    let (origin, reason) = (item.origin.clone(), format!("document '{id}': {problem}"));
+    Event::Failed { origin, reason, is_record: true }
 }

@@ -1,5 +1,6 @@
 //! The fuzz target of the readers of files.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fs::File;
 use std::path::PathBuf;
@@ -12,7 +13,6 @@ use rustix::time::{ClockId, clock_gettime};
 use tempfile::tempfile;
 
 use super::input::{Event, Extract, Format, Reading, Selection, read_inputs};
-use crate::document::corpus_document;
 
 /// How much longer documents may be than their file: a table repeats the names of its columns in
 /// each row.
@@ -67,12 +67,14 @@ fn documents(choice: u8, bytes: &[u8]) -> Vec<Vec<u8>> {
         assert!(!is_over, "nothing follows the end of a file");
         match event {
             Event::Item(item) => {
-                let is_made = item.line.is_some() || item.origin.line.is_none();
-                let is_json = || serde_json::from_slice::<serde_json::Value>(&item.json).is_ok();
-                assert!(!is_made || is_json(), "{}", item.json.escape_ascii());
+                let json = item.json();
+                if let Ok(Cow::Owned(made)) = &json {
+                    let is_json = serde_json::from_slice::<serde_json::Value>(made).is_ok();
+                    assert!(is_json, "{}", made.escape_ascii());
+                }
                 // Reading it ends, whether it is a document or not.
-                drop(corpus_document(&item.json));
-                documents.push(item.json);
+                drop(item.record());
+                documents.push(json.unwrap_or_default().into_owned());
             }
             Event::Failed { reason, .. } => assert!(!reason.is_empty()),
             Event::Skipped { .. } | Event::FileRead => is_over = true,

@@ -6,7 +6,6 @@
 //!
 //! - [`failure`], [`failures`], [`feature`]: why a command fails, and what to do.
 //! - [`interrupt`], [`memory`], [`meter`]: the process: unfinished files, memory, progress.
-//! - [`document`]: documents in JSON.
 //! - [`input`]: from paths to documents, in every format.
 //! - [`output`]: where commands write.
 //! - [`offline`]: near-duplicates among documents in temporary files.
@@ -17,7 +16,6 @@
 pub mod corpus;
 pub mod decontaminate;
 pub mod dedup;
-pub mod document;
 pub mod evaluate;
 pub mod failure;
 pub mod failures;

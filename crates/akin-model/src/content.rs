@@ -16,7 +16,7 @@ use crate::document::{Content, Token};
 #[derive(ToSchema)]
 #[schema(as = Fields, value_type = BTreeMap<String, String>,
     example = json!({"name": "William Smith", "phone": "555-1234"}))]
-pub struct FieldsBody(BTreeMap<String, String>);
+pub struct FieldsBody(pub BTreeMap<String, String>);
 
 impl<'de> Deserialize<'de> for FieldsBody {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {

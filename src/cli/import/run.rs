@@ -7,10 +7,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::report::ImportReport;
-use super::send::{AddedAnswer, SendError, Sender};
+use super::send::{AddedAnswer, Posted, SendError, Sender};
 use crate::cli::client::{CallError, Client};
 use crate::cli::failure::{Failure, hint_for_problem};
-use akin_files::document::corpus_document;
 use akin_files::input::{
     Cancelled, Event, Item, Origin, Selection, Skip, WordCounter, read_inputs,
 };
@@ -120,7 +119,7 @@ impl ImportState<'_> {
         }
     }
 
-    fn read_all(&self, batches: SyncSender<Vec<Item>>) -> Result<(), Cancelled> {
+    fn read_all(&self, batches: SyncSender<Vec<Posted>>) -> Result<(), Cancelled> {
         let words = (self.task.min_words > 0).then(|| WordCounter::new(self.task.min_words));
         let mut batch = ImportBatch { items: Vec::new(), bytes: 0, full: batches, words };
         let mut emit = |event| self.take_event(event, &mut batch);
@@ -134,7 +133,13 @@ impl ImportState<'_> {
         }
         match event {
             Event::Item(item) if batch.is_short(&item) => self.report().documents.short += 1,
-            Event::Item(item) => batch.push(item)?,
+            Event::Item(item) => {
+                let origin = item.origin.clone();
+                match item.into_json() {
+                    Ok(json) => batch.push(Posted { json, origin })?,
+                    Err(reason) => self.fail(&origin, &reason),
+                }
+            }
             Event::FileRead => {
                 self.report().files += 1;
                 self.show();
@@ -151,7 +156,7 @@ impl ImportState<'_> {
         Ok(())
     }
 
-    fn send_all(&self, batches: &Mutex<Receiver<Vec<Item>>>) {
+    fn send_all(&self, batches: &Mutex<Receiver<Vec<Posted>>>) {
         let sender = Sender {
             client: self.task.client,
             path: self.task.path,
@@ -187,7 +192,7 @@ impl ImportState<'_> {
         self.gave_up.lock().expect(UNPOISONED).is_some()
     }
 
-    fn take_answer(&self, item: &Item, answer: &AddedAnswer) {
+    fn take_answer(&self, item: &Posted, answer: &AddedAnswer) {
         if let Some(problem) = &answer.problem {
             if problem.code == EMPTY_DOCUMENT {
                 self.print_if_verbose(|| format!("left out: {}: {problem}", item.origin));
@@ -223,9 +228,9 @@ impl ImportState<'_> {
 
 /// Collects documents until there are enough to send.
 struct ImportBatch {
-    items: Vec<Item>,
+    items: Vec<Posted>,
     bytes: usize,
-    full: SyncSender<Vec<Item>>,
+    full: SyncSender<Vec<Posted>>,
     /// `None` if short texts are not left out.
     words: Option<WordCounter>,
 }
@@ -234,10 +239,10 @@ impl ImportBatch {
     /// Whether the item is a text with too few words.
     fn is_short(&self, item: &Item) -> bool {
         let Some(words) = &self.words else { return false };
-        corpus_document(&item.json).is_ok_and(|(_, content)| words.is_short(&content))
+        item.record().is_ok_and(|record| words.is_short(&record.content))
     }
 
-    fn push(&mut self, item: Item) -> Result<(), Cancelled> {
+    fn push(&mut self, item: Posted) -> Result<(), Cancelled> {
         if self.bytes + item.json.len() > BATCH_BYTES || self.items.len() == BATCH_ITEMS {
             self.send()?;
         }

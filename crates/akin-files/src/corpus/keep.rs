@@ -6,9 +6,8 @@ use std::str::FromStr;
 use jiff::Timestamp;
 use jiff::civil::{Date, DateTime};
 use jiff::tz::TimeZone;
-use serde_json::Value;
 
-use crate::input::Item;
+use crate::input::{Record, Value};
 use akin_model::document::Content;
 
 /// Which document of a cluster is kept; of equal documents, the document with the lowest id.
@@ -70,39 +69,29 @@ impl Keep {
 
     /// The document with the lowest rank is kept. For `First` the caller takes the order of the
     /// input.
-    pub fn rank(&self, item: &Item, content: &Content) -> u64 {
+    /// `bytes`: of the whole record.
+    pub fn rank(&self, record: &Record<'_>, bytes: usize) -> u64 {
         match self {
             Self::LowestId | Self::First => 0,
-            Self::Longest => match content {
+            Self::Longest => match &record.content {
                 Content::Text(text) => !(text.len() as u64),
-                _ => !(item.json.len() as u64),
+                _ => !(bytes as u64),
             },
-            Self::Newest => of_member(item, &TIMES),
-            Self::Highest(field) => of_member(item, &[field.as_str()]),
+            Self::Newest => of_member(record, &TIMES),
+            Self::Highest(field) => of_member(record, &[field.as_str()]),
         }
     }
 }
 
 /// By the first of these members, also within the metadata.
-fn of_member(item: &Item, names: &[&str]) -> u64 {
-    let Ok(document) = serde_json::from_slice::<Value>(item.line()) else { return NO_RANK };
-    let member =
-        |name: &&str| within(&document, name).or_else(|| within(document.get("metadata")?, name));
-    names.iter().find_map(member).and_then(number).map_or(NO_RANK, |number| !ascending(number))
-}
-
-/// The member of this name; or, by a name with dots, a nested member.
-fn within<'v>(object: &'v Value, name: &str) -> Option<&'v Value> {
-    let inner = || {
-        let (outer, inner) = name.split_once('.')?;
-        within(object.get(outer)?, inner)
-    };
-    object.get(name).or_else(inner)
+fn of_member(record: &Record<'_>, names: &[&str]) -> u64 {
+    let value = names.iter().find_map(|name| record.value(name));
+    value.and_then(|value| number(&value)).map_or(NO_RANK, |number| !ascending(number))
 }
 
 /// A number, or the seconds since 1970 of a date.
-fn number(value: &Value) -> Option<f64> {
-    let Value::String(text) = value else { return value.as_f64() };
+fn number(value: &Value<'_>) -> Option<f64> {
+    let Some(text) = value.text().ok()? else { return value.json().get().parse().ok() };
     let text = text.trim();
     let date = || text.parse::<DateTime>().or_else(|_| text.parse::<Date>().map(DateTime::from));
     let time = || match text.parse::<Timestamp>() {
@@ -121,27 +110,35 @@ fn ascending(number: f64) -> u64 {
 #[cfg(test)]
 mod tests {
     use std::cmp::Ordering;
+    use std::sync::Arc;
 
-    use serde_json::json;
+    use serde_json::{Value as Json, json};
 
     use super::*;
-    use crate::input::Origin;
+    use crate::input::{Item, Origin, Source};
 
-    fn rank(keep: &str, document: &Value) -> u64 {
-        let origin = Origin { file: "f".into(), line: None };
-        let item = Item { json: document.to_string().into_bytes(), line: None, origin };
-        let text = document["text"].as_str().unwrap_or_default();
-        keep.parse::<Keep>().unwrap().rank(&item, &Content::Text(text.into()))
+    fn rank(keep: &str, document: &Json) -> u64 {
+        let item = Item {
+            source: Source::Line(document.to_string().into_bytes()),
+            origin: Origin { file: "f".into(), line: None },
+            columns: Arc::default(),
+            is_named_by_place: true,
+        };
+        keep.parse::<Keep>().unwrap().rank(&item.record().unwrap(), item.bytes())
     }
 
     #[test]
     fn the_longest_newest_and_highest_come_first() {
-        let before = |keep: &str, a: Value, b: Value| {
+        let before = |keep: &str, a: Json, b: Json| {
             assert_eq!(rank(keep, &a).cmp(&rank(keep, &b)), Ordering::Less, "{keep} {a} {b}");
         };
         before("longest", json!({"text": "longer"}), json!({"text": "long"}));
         before("newest", json!({"date": "2024-01-02"}), json!({"date": "2024-01-01T23:59:59Z"}));
-        before("newest", json!({"metadata": {"timestamp": 2}}), json!({"timestamp": 1.5}));
+        before(
+            "newest",
+            json!({"metadata": {"timestamp": 2}, "text": ""}),
+            json!({"timestamp": 1.5, "text": ""}),
+        );
         before("score", json!({"score": -1}), json!({"score": -2.5}));
         before("score", json!({"score": "0.5"}), json!({"score": -0.5}));
         before("m.score", json!({"m": {"score": 2}}), json!({"m.score": 1}));

@@ -7,7 +7,6 @@ use std::sync::mpsc::{SyncSender, sync_channel};
 use std::thread;
 
 use super::keep::Keep;
-use crate::document::corpus_document;
 use crate::input::{Cancelled, Emit, Event, Item, Origin, Skip, WordCounter};
 use crate::meter::Meter;
 use akin_core::text::NormalisedFields;
@@ -55,10 +54,10 @@ impl Analysed {
     /// An event without a document; `None` if the event needs no report.
     pub fn without_document(event: Event) -> Option<Self> {
         match event {
-            Event::Failed { origin, reason, line: Some(_) } => {
+            Event::Failed { origin, reason, is_record: true } => {
                 Some(Self::Invalid { origin, reason })
             }
-            Event::Failed { origin, reason, line: None } => Some(Self::Unread { origin, reason }),
+            Event::Failed { origin, reason, .. } => Some(Self::Unread { origin, reason }),
             Event::Skipped { file, why: Skip::NotRead(reason) } => {
                 Some(Self::Skipped { file, reason })
             }
@@ -124,11 +123,9 @@ impl Reader {
     }
 
     fn take(&mut self, event: Event) -> Result<(), Cancelled> {
-        self.bytes += match &event {
-            Event::Item(item) => item.json.len(),
-            Event::Failed { line, .. } => line.as_ref().map_or(0, Vec::len),
-            Event::Skipped { .. } | Event::FileRead => 0,
-        };
+        if let Event::Item(item) = &event {
+            self.bytes += item.bytes();
+        }
         self.chunk.push(event);
         let is_full = self.bytes >= CHUNK_BYTES * self.threads
             || self.chunk.len() >= CHUNK_ITEMS * self.threads;
@@ -169,24 +166,22 @@ fn work_on_chunk<T: Send>(
 
 fn analyse_one(How { analyser, keep, words, .. }: How<'_>, item: &Item) -> Analysed {
     let origin = item.origin.clone();
-    let analysed = corpus_document(&item.json).and_then(|(id, content)| {
-        if words.is_short(&content) {
-            return Ok(None);
+    let analysed = item.record().and_then(|record| {
+        if words.is_short(&record.content) {
+            return Ok(Analysed::Short);
         }
-        let analysis = match analyser.analyse(&content) {
+        let analysis = match analyser.analyse(&record.content) {
             Ok(analysis) => Some(Box::new(analysis)),
             Err(ContentError::Empty) => None,
             Err(error) => return Err(error.to_string()),
         };
-        let named = || DocumentId::new(origin.to_string()).map_err(|error| error.to_string());
-        let rank = keep.rank(item, &content);
-        Ok(Some((id.map_or_else(named, Ok)?, analysis, analyser.record(&content), rank)))
+        Ok(Analysed::Document {
+            origin: origin.clone(),
+            analysis,
+            record: analyser.record(&record.content),
+            rank: keep.rank(&record, item.bytes()),
+            id: record.id,
+        })
     });
-    match analysed {
-        Ok(Some((id, analysis, record, rank))) => {
-            Analysed::Document { id, origin, analysis, record, rank }
-        }
-        Ok(None) => Analysed::Short,
-        Err(reason) => Analysed::Invalid { origin, reason },
-    }
+    analysed.unwrap_or_else(|reason| Analysed::Invalid { origin, reason })
 }

@@ -3,7 +3,6 @@
 use super::gather::read;
 use super::pipeline::{Analysed, work_in_order};
 use super::uncompared::Uncompared;
-use crate::document::corpus_document;
 use crate::failure::Failure;
 use crate::input::{Event, Item, Origin, Selection};
 use crate::meter::Meter;
@@ -63,12 +62,11 @@ impl TextCutter {
 
 /// The id and the text of a document. A document without an id is named by its place.
 pub fn text_of(item: &Item) -> Result<(DocumentId, String), String> {
-    let (id, content) = corpus_document(&item.json)?;
-    let Content::Text(text) = content else {
-        return Err("the document has no text: only texts are compared".to_owned());
-    };
-    let named = || DocumentId::new(item.origin.to_string()).map_err(|error| error.to_string());
-    Ok((id.map_or_else(named, Ok)?, text))
+    let record = item.record()?;
+    match record.content {
+        Content::Text(text) => Ok((record.id, text)),
+        _ => Err("the document has no text: only texts are compared".to_owned()),
+    }
 }
 
 /// Visits the texts of a selection in their order, each with the result of `work`, which runs in

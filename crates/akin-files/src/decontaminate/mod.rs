@@ -33,7 +33,6 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     let scanner = Scanner {
         cutter: &cutter,
         set: &evaluation.set,
-        columns: &plan.training.reading.columns,
         counts: frequent.is_none().then_some(&counts),
         frequent: frequent.as_ref(),
         rule: Rule {

@@ -126,12 +126,13 @@ impl Arguments {
         self.against.iter().try_for_each(|path| refuse_url(path))?;
         let mut against = self.input.texts_of(self.against.clone())?;
         let (text, id) = (self.against_text_column.clone(), self.against_id_column.clone());
-        against.reading.columns.rename(text, id);
+        against.reading.columns_mut().rename(text, id);
         self.check_pipes(&training, &against)?;
         // Rows are copied whole, so further columns need not be read; lines are made of the columns
         // read.
         let is_copied = self.output_dir.is_none() && self.destination.is_parquet();
-        training.reading.columns.prunes = is_copied || self.action == ContaminationAction::Report;
+        training.reading.columns_mut().prunes =
+            is_copied || self.action == ContaminationAction::Report;
         let paths = training.paths.iter().chain(&against.paths).cloned();
         let inputs = paths.chain(self.input.list().map(Path::to_owned)).collect();
         let mut plan = DecontaminationPlan {

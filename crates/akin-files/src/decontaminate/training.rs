@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use crate::corpus::{NoText, TextCutter, WordedText};
 use crate::dedup::without;
-use crate::input::{Item, TextColumns};
+use crate::input::Item;
 use akin_core::passages::contamination::{
     Contamination, DocumentCounts, EvaluationSet, FrequentGrams,
 };
@@ -36,7 +36,6 @@ impl Rule {
 pub struct Scanner<'s> {
     pub cutter: &'s TextCutter,
     pub set: &'s EvaluationSet,
-    pub columns: &'s TextColumns,
     /// Counts the grams of the documents; `None` if they were counted before.
     pub counts: Option<&'s DocumentCounts<'s>>,
     /// Grams that are ignored.
@@ -91,10 +90,7 @@ impl Scanner<'_> {
         let bytes: Vec<_> = found.spans.iter().map(|span| words.bytes(span.clone())).collect();
         let offsets = CharOffsets::new(&text);
         let chars = bytes.iter().map(|bytes| offsets.range(bytes.clone())).collect();
-        let line = || {
-            let left = without(&text, &bytes)?;
-            self.columns.with_text(item, &left)
-        };
+        let line = || item.with_text(&without(&text, &bytes)?);
         let line = self.rule.cuts.then(|| line().ok_or("its text cannot be replaced"));
         Ok(Contaminated { id, found, chars, line: line.transpose()?, bytes })
     }

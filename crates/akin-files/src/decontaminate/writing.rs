@@ -6,7 +6,7 @@ use super::training::ScannedDocument;
 use crate::corpus::{Analysed, NoText, Uncompared};
 use crate::dedup::KeptWriter;
 use crate::failure::Failure;
-use crate::input::{Event, Item, OnInvalid, Origin};
+use crate::input::{Event, Item, OnInvalid};
 use crate::meter::Meter;
 use akin_core::passages::contamination::GramShare;
 
@@ -42,9 +42,6 @@ impl<'p> Pass<'p> {
     ) -> Result<(), Failure> {
         match (event, scanned) {
             (Event::Item(item), Some(scanned)) => self.document(&item, scanned),
-            (Event::Failed { origin, reason, line: Some(line) }, _) => {
-                self.invalid(origin, reason, &line)
-            }
             (event, _) => {
                 if let Some(analysed) = Analysed::without_document(event) {
                     self.left_out(analysed);
@@ -64,7 +61,7 @@ impl<'p> Pass<'p> {
             writer.begin(&item.origin.file)?;
         }
         match scanned {
-            Err(NoText::Invalid(reason)) => self.invalid(item.origin.clone(), reason, item.line()),
+            Err(NoText::Invalid(reason)) => self.invalid(item, reason),
             Err(NoText::Short) => {
                 self.left_out(Analysed::Short);
                 Ok(())
@@ -78,7 +75,7 @@ impl<'p> Pass<'p> {
                 }
                 self.found.written += u64::from(self.writer.is_some());
                 let writer = self.writer.as_mut();
-                writer.map_or(Ok(()), |writer| writer.copy(&item.origin, item.line()))
+                writer.map_or(Ok(()), |writer| writer.copy(item))
             }
             Ok(ScannedDocument::Contaminated(contaminated)) => {
                 self.found.add(&contaminated.found);
@@ -92,17 +89,17 @@ impl<'p> Pass<'p> {
                     return Ok(());
                 };
                 self.found.written += 1;
-                writer.copy_cut(&item.origin, &line, contaminated.bytes)
+                writer.copy_cut(item, &line, contaminated.bytes)
             }
         }
     }
 
-    fn invalid(&mut self, origin: Origin, reason: String, line: &[u8]) -> Result<(), Failure> {
+    fn invalid(&mut self, item: &Item, reason: String) -> Result<(), Failure> {
         let copied = match (&mut self.writer, self.plan.screening.on_invalid) {
-            (Some(writer), OnInvalid::Keep) => writer.copy(&origin, line),
+            (Some(writer), OnInvalid::Keep) => writer.copy(item),
             _ => Ok(()),
         };
-        self.left_out(Analysed::Invalid { origin, reason });
+        self.left_out(Analysed::Invalid { origin: item.origin.clone(), reason });
         copied
     }
 

@@ -142,7 +142,7 @@ impl DedupPlan {
         // Rows are copied whole, so further columns need not be read; lines are made of the columns
         // read.
         let is_copied = output_dir.is_none() && destination.is_parquet();
-        selection.reading.columns.prunes = is_copied && !keep.needs_members();
+        selection.reading.columns_mut().prunes = is_copied && !keep.needs_members();
         let against = !arguments.against.is_empty();
         let old = against.then(|| options.analysis.only(arguments.against)).transpose()?;
         if let Some(old) = &old {
@@ -264,19 +264,12 @@ fn rewrite(
 ) -> Result<(), Failure> {
     let mut written = Ok(());
     let read = read_inputs(selection, &AtomicU64::new(0), &mut |event| {
-        let (origin, line, is_item) = match &event {
-            Event::Item(item) => (&item.origin, item.line(), true),
-            Event::Failed { origin, line: Some(line), .. } => (origin, line.as_slice(), false),
-            _ => return Ok(()),
-        };
+        let Event::Item(item) = &event else { return Ok(()) };
         meter.add(1);
         let outcome = outcomes.next().ok_or_else(changed);
         written = outcome.and_then(|outcome| match outcome {
-            (RecordOutcome::Numbered, number) if is_item => {
-                writer.take(origin, line, number, clusters)
-            }
-            (RecordOutcome::Numbered, _) => Err(changed()),
-            (RecordOutcome::Copied, _) => writer.copy(origin, line),
+            (RecordOutcome::Numbered, number) => writer.take(item, number, clusters),
+            (RecordOutcome::Copied, _) => writer.copy(item),
             (RecordOutcome::LeftOut, _) => Ok(()),
         });
         if written.is_ok() { Ok(()) } else { Err(Cancelled) }

@@ -217,14 +217,9 @@ impl SpanWriting<'_> {
                 self.writer.begin(&item.origin.file)?;
                 match text {
                     Ok(text) => self.document(&item, &text),
-                    Err(NoText::Invalid(_)) if copies => {
-                        self.writer.copy(&item.origin, item.line())
-                    }
+                    Err(NoText::Invalid(_)) if copies => self.writer.copy(&item),
                     Err(_) => Ok(()),
                 }
-            }
-            (Event::Failed { origin, line: Some(line), .. }, _) if copies => {
-                self.writer.copy(&origin, &line)
             }
             _ => Ok(()),
         }
@@ -257,15 +252,14 @@ impl SpanWriting<'_> {
         }
         self.counts.written += 1;
         if !is_cut {
-            return self.writer.copy(&item.origin, item.line());
+            return self.writer.copy(item);
         }
         let bytes: Vec<_> = cuts.into_iter().map(|cut| text.words.bytes(cut)).collect();
-        let columns = &self.passes.plan.selection.reading.columns;
-        let line = without(&text.text, &bytes).and_then(|left| columns.with_text(item, &left));
+        let line = without(&text.text, &bytes).and_then(|left| item.with_text(&left));
         let line = line.ok_or_else(|| {
             Failure::new(format!("{}: the text of this document cannot be replaced", item.origin))
         })?;
-        self.writer.copy_cut(&item.origin, &line, bytes)
+        self.writer.copy_cut(item, &line, bytes)
     }
 }
 

@@ -12,7 +12,7 @@ use super::rows::RowsWriter;
 use crate::corpus::disk_failed;
 use crate::failure::Failure;
 use crate::feature::PARQUET;
-use crate::input::{Origin, Selection, is_parquet};
+use crate::input::{Item, Selection, is_parquet};
 use crate::output::{Destination, Inputs, Output, refuse_overwriting};
 use akin_core::join::cluster_name;
 
@@ -190,49 +190,46 @@ impl KeptWriter {
     /// Writes the line, or row, of the document with this number, if it is kept.
     pub fn take(
         &mut self,
-        origin: &Origin,
-        line: &[u8],
+        item: &Item,
         number: u32,
         of: &Representatives<'_>,
     ) -> Result<(), Failure> {
-        self.begin(&origin.file)?;
+        self.begin(&item.origin.file)?;
         match &mut self.out {
-            Out::Lines(out) if self.annotate => annotate(line, number, of, out),
-            _ if of.is_kept(number) => self.copy(origin, line),
+            Out::Lines(out) if self.annotate => annotate(&item.line(), number, of, out),
+            _ if of.is_kept(number) => self.copy(item),
             _ => Ok(()),
         }
     }
 
     /// Writes a line, or row, unchanged.
-    pub fn copy(&mut self, origin: &Origin, line: &[u8]) -> Result<(), Failure> {
-        self.begin(&origin.file)?;
+    pub fn copy(&mut self, item: &Item) -> Result<(), Failure> {
+        self.begin(&item.origin.file)?;
         match &mut self.out {
-            Out::Lines(out) => {
-                out.write_all(line)?;
-                out.write_all(b"\n")?;
-            }
+            Out::Lines(out) => write_line(out, &item.line()),
             Out::Rows(_) | Out::None => {
                 let current = self.current.as_mut().expect("a file has begun");
-                current.rows.extend(origin.line);
+                current.rows.extend(item.origin.line);
+                Ok(())
             }
         }
-        Ok(())
     }
 
     /// Writes a line without parts of its text, which were cut out of it, or a row without these
     /// parts, which are ranges of bytes of its text.
     pub fn copy_cut(
         &mut self,
-        origin: &Origin,
+        item: &Item,
         line: &[u8],
         parts: Vec<Range<usize>>,
     ) -> Result<(), Failure> {
-        self.copy(origin, line)?;
-        if let (Some(current), Some(row)) = (&mut self.current, origin.line)
-            && matches!(self.out, Out::Rows(_))
-        {
-            current.cuts.of_rows.push((row, parts));
+        self.begin(&item.origin.file)?;
+        if let Out::Lines(out) = &mut self.out {
+            return write_line(out, line);
         }
+        let current = self.current.as_mut().expect("a file has begun");
+        current.rows.extend(item.origin.line);
+        current.cuts.of_rows.extend(item.origin.line.map(|row| (row, parts)));
         Ok(())
     }
 
@@ -288,6 +285,11 @@ impl KeptWriter {
         self.end()?;
         self.close()
     }
+}
+
+fn write_line(out: &mut Output, line: &[u8]) -> Result<(), Failure> {
+    out.write_all(line)?;
+    Ok(out.write_all(b"\n")?)
 }
 
 fn no_annotations() -> Failure {

@@ -2,13 +2,14 @@
 
 use std::borrow::Cow;
 
-use serde::Serializer;
 use serde::ser::SerializeMap;
-use serde_json::value::{RawValue, to_raw_value};
+use serde::{Deserialize, Serializer};
+use serde_json::value::RawValue;
+use serde_path_to_error::Segment;
 
-use super::event::Item;
-use super::members::{Member, below, find, find_exact, members, object, replaced, without};
-use akin_model::document::DocumentId;
+use super::members::{Member, Value, below, fault, find, find_exact, members, object, without};
+use akin_model::content::{FieldsBody, WireToken};
+use akin_model::document::{Content, DocumentId};
 
 const API: [&str; 7] = ["id", "text", "tokens", "fields", "signature", "metadata", "expires_at"];
 
@@ -42,14 +43,6 @@ impl TextColumns {
         self.id = id.or(self.id.take());
     }
 
-    /// The line of a document with another text; `None` if it has no text.
-    pub fn with_text(&self, item: &Item, text: &str) -> Option<Vec<u8>> {
-        // A line that is not original is a document as the API takes it.
-        let name = if item.line.is_some() { self.text_name() } else { "text" };
-        let text = to_raw_value(text).ok()?;
-        Some(replaced(item.line(), name, &text)?.get().as_bytes().to_vec())
-    }
-
     /// Whether a column is needed to make documents: by its own name, or because a needed column
     /// lies within it.
     pub fn wants(&self, name: &str) -> bool {
@@ -65,14 +58,14 @@ impl TextColumns {
     /// The document of a line of JSON; `None` if the line is the document, or if it is not an
     /// object, which the reader of the document reports.
     pub fn of_line(&self, json: &[u8], id: Option<&str>) -> Result<Option<Vec<u8>>, String> {
-        let Some(members) = members(json) else { return Ok(None) };
+        let Ok(members) = members(json) else { return Ok(None) };
         // In a record with a text, a signature is more likely the end of a letter.
         let has_text = members.iter().any(|(name, _)| name == "text");
         let is_named = |name: &str| API.contains(&name) && !(has_text && name == "signature");
         let is_number = |(name, value): &Member<'_>| {
-            name == "id" && value.get().starts_with(|c: char| c.is_ascii_digit() || c == '-')
+            name == "id" && value.json().get().starts_with(|c: char| c.is_ascii_digit() || c == '-')
         };
-        let is_null = find_exact(&members, "text").is_some_and(|text| text.get() == "null");
+        let is_null = find_exact(&members, "text").is_some_and(|text| text.is_null());
         let has_columns = self.id.is_some() || self.text.is_some() || self.metadata.is_some();
         let stands = !has_columns && (!is_null || has_other_content(&members));
         let further = members.iter().any(|(name, _)| !is_named(name));
@@ -95,15 +88,9 @@ impl TextColumns {
         id: Option<&str>,
     ) -> Result<Vec<u8>, String> {
         let find = |name: &str| find(members, name);
-        let own_id = find(self.id_name()).filter(|value| value.get() != "null");
-        if own_id.is_none() && self.id.is_some() {
-            return Err(match find(self.id_name()) {
-                Some(_) => format!("'{}' is null, but --id-column names it", self.id_name()),
-                None => missing(self.id_name(), "--id-column", members),
-            });
-        }
+        let own_id = self.own_id(members)?;
         let is_other = is_json && self.text.is_none() && has_other_content(members);
-        let text = find(self.text_name()).filter(|text| !is_other || text.get() != "null");
+        let text = find(self.text_name()).filter(|text| !is_other || !text.is_null());
         let knows = |name: &str| {
             is_json
                 && match name {
@@ -116,33 +103,106 @@ impl TextColumns {
         {
             return Err(missing(self.text_name(), "--text-column", members));
         }
-        if text.is_some_and(|text| !text.get().starts_with('"') && text.get() != "null") {
+        if text.as_ref().is_some_and(|text| !text.is_null() && !text.json().get().starts_with('"'))
+        {
             return Err(format!("'{}' is not a text", self.text_name()));
         }
         let further = self.further(members, knows);
         let mut json = Vec::new();
         let mut serializer = serde_json::Serializer::new(&mut json);
         let mut map = serializer.serialize_map(None).expect(INFALLIBLE);
-        if let Some(id) = own_id.map(id_text).transpose()?.as_deref().or(id) {
+        if let Some(id) = own_id.as_ref().map(DocumentId::as_str).or(id) {
             map.serialize_entry("id", id).expect(INFALLIBLE);
         }
         // A null text is an empty text: there is nothing to compare.
-        match text.map(RawValue::get) {
-            Some("null") => map.serialize_entry("text", "").expect(INFALLIBLE),
-            Some(_) => map.serialize_entry("text", &text).expect(INFALLIBLE),
+        match &text {
+            Some(text) if text.is_null() => map.serialize_entry("text", "").expect(INFALLIBLE),
+            Some(text) => map.serialize_entry("text", text).expect(INFALLIBLE),
             None => {}
         }
         for (name, value) in members.iter().filter(|(name, _)| *name != "metadata" && knows(name)) {
             map.serialize_entry(name, value).expect(INFALLIBLE);
         }
         let own_metadata = is_json.then(|| find("metadata")).flatten();
-        if let Some(metadata) = metadata(own_metadata, &further) {
+        if let Some(metadata) = metadata(own_metadata.as_ref(), &further) {
             map.serialize_entry("metadata", &metadata).expect(INFALLIBLE);
         }
         map.end().expect(INFALLIBLE);
         Ok(json)
     }
+
+    /// The id that the record has.
+    ///
+    /// # Errors
+    /// It is no id, or `--id-column` names a column that is missing or null.
+    pub fn own_id(&self, members: &[Member<'_>]) -> Result<Option<DocumentId>, String> {
+        let value = find(members, self.id_name());
+        if let Some(value) = value.as_ref().filter(|value| !value.is_null()) {
+            return id_of(value).map(Some);
+        }
+        match value {
+            _ if self.id.is_none() => Ok(None),
+            Some(_) => Err(format!("'{}' is null, but --id-column names it", self.id_name())),
+            None => Err(missing(self.id_name(), "--id-column", members)),
+        }
+    }
+
+    /// What is compared of a record: its text; of JSON also its tokens or fields.
+    ///
+    /// # Errors
+    /// It has none of them, or several.
+    pub fn content(&self, members: &[Member<'_>], is_json: bool) -> Result<Content, String> {
+        const ONE: &str = "a document has exactly one of text, tokens and fields";
+        let text = find(members, self.text_name());
+        let of_api = is_json && self.text.is_none();
+        let other = |name| find_exact(members, name).filter(|value| of_api && !value.is_null());
+        match (&text, other("tokens"), other("fields")) {
+            (Some(text), None, None) if text.is_null() => Ok(Content::Text(String::new())),
+            (Some(text), None, None) => match text.text().map_err(|error| fault(&error))? {
+                Some(text) => Ok(Content::Text(text.into_owned())),
+                None => Err(format!("'{}' is not a text", self.text_name())),
+            },
+            (text, tokens, fields) if text.as_ref().is_none_or(Value::is_null) => {
+                match (tokens, fields) {
+                    (Some(tokens), None) => {
+                        let tokens: Vec<WireToken> = part("tokens", &tokens)?;
+                        Ok(Content::Tokens(tokens.into_iter().map(|token| token.0).collect()))
+                    }
+                    (None, Some(fields)) => part::<FieldsBody>("fields", &fields)
+                        .map(|fields| Content::Fields(fields.0)),
+                    (None, None) if of_api && other("signature").is_none() => {
+                        Err(missing(self.text_name(), "--text-column", members))
+                    }
+                    (None, None) if !of_api => {
+                        Err(missing(self.text_name(), "--text-column", members))
+                    }
+                    _ => Err(ONE.to_owned()),
+                }
+            }
+            _ => Err(ONE.to_owned()),
+        }
+    }
 }
+
+/// Reads a member of a document as the API takes it.
+fn part<'v, T: Deserialize<'v>>(name: &str, value: &'v Value<'_>) -> Result<T, String> {
+    let Value::Json(json) = value else { return Err(format!("'{name}' is a text")) };
+    let read =
+        serde_path_to_error::deserialize(&mut serde_json::Deserializer::from_str(json.get()));
+    read.map_err(|error| {
+        let segment = |segment: &Segment| match segment {
+            Segment::Seq { index } => format!("/{index}"),
+            Segment::Map { key } | Segment::Enum { variant: key } => format!("/{key}"),
+            Segment::Unknown => "/?".to_owned(),
+        };
+        let pointer: String = error.path().iter().map(segment).collect();
+        let reason = format!("/{name}{pointer}: {}", fault(error.inner()));
+        reason.chars().take(FAULT_CHARS_MAX).collect()
+    })
+}
+
+/// The longest fault, in characters: it may quote the document.
+const FAULT_CHARS_MAX: usize = 400;
 
 impl TextColumns {
     /// The members that become metadata. The text and the id are cut out of members that contain
@@ -155,47 +215,49 @@ impl TextColumns {
         let own = [self.id_name(), self.text_name()];
         let is_own = |name: &str| own.contains(&name) || knows(name);
         let all = || members.iter().filter(|(name, _)| !is_own(name));
+        let borrow = |(name, value): &'m Member<'_>| -> Member<'m> {
+            (Cow::Borrowed(&**name), value.borrowed())
+        };
         let Some(wanted) = &self.metadata else {
-            let rest = |(name, value): &'m Member<'_>| {
+            let rest = |member: &'m Member<'_>| {
+                let (name, value) = borrow(member);
                 let paths = own.iter().filter(|path| find_exact(members, path).is_none());
-                let paths = paths.filter_map(|path| below(path, name));
+                let paths = paths.filter_map(|path| below(path, &name));
                 let rest = paths.fold(None, |rest: Option<Box<RawValue>>, path| {
-                    without(rest.as_deref().unwrap_or(value), path).or(rest)
+                    let cut = match rest.as_deref() {
+                        Some(rest) => without(rest, path),
+                        None => without(&value.json(), path),
+                    };
+                    cut.or(rest)
                 });
-                (Cow::Borrowed(&**name), rest.map_or(Cow::Borrowed(&**value), Cow::Owned))
+                (name, rest.map_or(value, |rest| Value::Json(Cow::Owned(rest))))
             };
             return if self.prunes { Vec::new() } else { all().map(rest).collect() };
         };
         let is_wanted = |name: &str| wanted.iter().any(|one| one == name);
-        let borrow = |(name, value): &'m Member<'_>| -> Member<'m> {
-            (Cow::Borrowed(&**name), Cow::Borrowed(&**value))
-        };
         let exact = all().filter(|(name, _)| is_wanted(name)).map(borrow);
         let nested = wanted.iter().filter(|name| find_exact(members, name).is_none());
-        let nested = nested.filter_map(|name| {
-            Some((Cow::Owned(name.clone()), Cow::Borrowed(find(members, name)?)))
-        });
+        let nested =
+            nested.filter_map(|name| Some((Cow::Owned(name.clone()), find(members, name)?)));
         exact.chain(nested).collect()
     }
 }
 
 /// Whether there is a content other than a text.
 fn has_other_content(members: &[Member<'_>]) -> bool {
-    members.iter().any(|(name, value)| API[2..5].contains(&&**name) && value.get() != "null")
+    members.iter().any(|(name, value)| API[2..5].contains(&&**name) && !value.is_null())
 }
 
 const INFALLIBLE: &str = "texts and JSON always make JSON";
 
-/// A string, or an integer as the HTTP API takes it. The rules for strings are checked where the
-/// document is read.
-fn id_text(value: &RawValue) -> Result<String, String> {
-    let json = value.get();
-    if json.starts_with('"') {
-        return serde_json::from_str(json).map_err(|error| error.to_string());
+/// A string, or an integer as the HTTP API takes it.
+fn id_of(value: &Value<'_>) -> Result<DocumentId, String> {
+    if let Some(text) = value.text().map_err(|error| fault(&error))? {
+        return DocumentId::new(text.as_ref()).map_err(|error| format!("/id: {error}"));
     }
-    let integer = serde_json::from_str::<DocumentId>(json);
-    integer.map(|id| id.as_str().to_owned()).map_err(|_| {
-        let shown: String = json.chars().take(ID_SHOWN_CHARS).collect();
+    let json = value.json();
+    serde_json::from_str(json.get()).map_err(|_| {
+        let shown: String = json.get().chars().take(ID_SHOWN_CHARS).collect();
         format!("the id is {shown}: an id is a string or an integer of 64 bits")
     })
 }
@@ -204,23 +266,22 @@ fn id_text(value: &RawValue) -> Result<String, String> {
 const ID_SHOWN_CHARS: usize = 40;
 
 /// The record's own metadata, and the further members unless it has them already.
-fn metadata(own: Option<&RawValue>, further: &[Member<'_>]) -> Option<Box<RawValue>> {
+fn metadata(own: Option<&Value<'_>>, further: &[Member<'_>]) -> Option<Box<RawValue>> {
+    let own = own.map(Value::json);
     if further.is_empty() {
-        return own.map(ToOwned::to_owned);
+        return own.map(Cow::into_owned);
     }
-    let mut own = match own {
+    let mut all = match own.as_ref().map(|own| members(own.get().as_bytes())) {
         None => Vec::new(),
-        Some(own) => match members(own.get().as_bytes()) {
-            Some(members) => members,
-            None => return Some(own.to_owned()),
-        },
+        Some(Ok(members)) => members,
+        Some(Err(_)) => return own.map(Cow::into_owned),
     };
     for (name, value) in further {
-        if find_exact(&own, name).is_none() {
-            own.push((name.clone(), Cow::Borrowed(&**value)));
+        if find_exact(&all, name).is_none() {
+            all.push((name.clone(), value.borrowed()));
         }
     }
-    Some(object(&own))
+    Some(object(&all))
 }
 
 /// The number of columns that an error message lists.
@@ -228,8 +289,11 @@ const NAMES_MAX: usize = 12;
 
 fn missing(wanted: &str, option: &str, members: &[Member<'_>]) -> String {
     let mut reason = no_column(wanted, option, members.iter().map(|(name, _)| &**name));
-    let has_objects = |value: &RawValue| {
-        value.get().strip_prefix('[').is_some_and(|array| array.trim_start().starts_with('{'))
+    let has_objects = |value: &Value<'_>| match value {
+        Value::Json(json) => {
+            json.get().strip_prefix('[').is_some_and(|array| array.trim_start().starts_with('{'))
+        }
+        Value::Text(_) => false,
     };
     if let Some((name, _)) = members.iter().find(|(_, value)| has_objects(value)) {
         reason += ", or the array with the documents by --records ";

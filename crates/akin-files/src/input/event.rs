@@ -1,46 +1,12 @@
 //! Events of reading an input.
 
-use std::fmt;
 use std::io;
 use std::sync::Arc;
 
+use super::record::{Item, Origin};
+
 /// The largest document that is read into memory. Servers set a lower limit of their own.
 pub const ITEM_BYTES_MAX: usize = 32 << 20;
-
-/// A document.
-#[derive(Debug)]
-pub struct Item {
-    /// As the API takes it: a line of NDJSON without its end.
-    pub json: Vec<u8>,
-    /// The original line of JSON, if it differs from `json`.
-    pub line: Option<Vec<u8>>,
-    pub origin: Origin,
-}
-
-impl Item {
-    /// The line of the file, or the document if the file has no lines of JSON.
-    pub fn line(&self) -> &[u8] {
-        self.line.as_deref().unwrap_or(&self.json)
-    }
-}
-
-/// The file and line of a document.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Origin {
-    pub file: Arc<str>,
-    /// From 1, the number of a line, or of a record in a format without lines; `None` for a file
-    /// that is one document.
-    pub line: Option<u64>,
-}
-
-impl fmt::Display for Origin {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.line {
-            Some(line) => write!(f, "{}:{line}", self.file),
-            None => f.write_str(&self.file),
-        }
-    }
-}
 
 #[derive(Debug)]
 pub enum Event {
@@ -49,8 +15,8 @@ pub enum Event {
     Failed {
         origin: Origin,
         reason: String,
-        /// The record as a line of JSON, as far as it was read, if its boundaries are known.
-        line: Option<Vec<u8>>,
+        /// Only this record cannot be read.
+        is_record: bool,
     },
     /// The file holds no document.
     Skipped {

@@ -6,7 +6,7 @@ use std::io::BufRead;
 use encoding_rs::{Encoding, UTF_8, WINDOWS_1252};
 
 use super::event::Stop;
-use super::members::text_member;
+use super::members::Value;
 use super::options::Extract;
 use super::page::page;
 use super::sink::Sink;
@@ -23,10 +23,9 @@ pub fn read(
 ) -> Result<(), Stop> {
     let bytes = whole_bytes(reader)?;
     let page = page(&decoded(&bytes, named), extract);
-    let mut members = page.map_err(|reason| Stop::Failed { line: None, reason })?;
-    let file = sink.file.clone();
-    members.push(text_member("id", &file));
-    Ok(sink.record(None, &members)?)
+    let mut values = page.map_err(|reason| Stop::Failed { line: None, reason })?;
+    values.push(("id".into(), Value::Text(sink.file.to_string().into())));
+    Ok(sink.record(None, values)?)
 }
 
 /// Decodes by the byte order mark, by `named`, by the page's own declaration, as UTF-8, or as

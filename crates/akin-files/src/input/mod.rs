@@ -1,7 +1,7 @@
 //! From paths on the command line to documents.
 //!
 //! `selection` finds files, `open` decompresses them, `detect` finds the format of each, and the
-//! reader of the format puts its records into a `sink`, where `columns` make documents of them.
+//! reader of the format puts its records into a `sink`. `columns` make documents of records.
 
 mod columns;
 mod detect;
@@ -20,6 +20,7 @@ mod pages;
 #[cfg(feature = "parquet")]
 mod parquet;
 mod read;
+mod record;
 mod screening;
 mod selection;
 mod sink;
@@ -34,7 +35,8 @@ mod warc;
 pub use columns::TextColumns;
 #[cfg(any(test, fuzzing, feature = "fuzzing"))]
 pub use detect::Format;
-pub use event::{Cancelled, Emit, Event, Item, Origin, Skip};
+pub use event::{Cancelled, Emit, Event, Skip};
+pub use members::Value;
 pub use open::{is_parquet, open_file, read_text_file};
 pub use options::InputOptions;
 #[cfg(any(test, fuzzing, feature = "fuzzing"))]
@@ -42,6 +44,7 @@ pub use options::{Extract, Reading};
 #[cfg(feature = "parquet")]
 pub use parquet::{guarded, open_parquet};
 pub use read::{read_documents, read_inputs};
+pub use record::{Item, Origin, Record, Source};
 pub use screening::{OnInvalid, Screening, WordCounter};
 pub use selection::{Selection, refuse_stdin_twice, refuse_url};
 

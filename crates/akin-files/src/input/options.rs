@@ -72,13 +72,19 @@ pub struct Reading {
     pub format: Option<Format>,
     pub encoding: Option<&'static Encoding>,
     pub extract: Extract,
-    pub columns: TextColumns,
+    pub columns: Arc<TextColumns>,
     /// The member of JSON objects with the array of documents.
     pub records: Option<String>,
     /// Copies of pipes, which can be read only once.
     pub copies: HashMap<PathBuf, Arc<File>>,
     /// Copies of compressed inputs, if the command reads them twice and the disk has room.
     pub unpacked: Option<Arc<UnpackedCopies>>,
+}
+
+impl Reading {
+    pub fn columns_mut(&mut self) -> &mut TextColumns {
+        Arc::make_mut(&mut self.columns)
+    }
 }
 
 impl InputOptions {
@@ -128,8 +134,9 @@ impl InputOptions {
     pub fn texts_of(&self, paths: Vec<PathBuf>) -> Result<Selection, Failure> {
         let mut selection = self.selection(paths);
         selection.check_exists()?;
-        selection.reading.columns.further_are_ignored = true;
-        selection.reading.columns.prunes = true;
+        let columns = selection.reading.columns_mut();
+        columns.further_are_ignored = true;
+        columns.prunes = true;
         Ok(selection)
     }
 
@@ -137,13 +144,13 @@ impl InputOptions {
     pub fn selection(&self, paths: Vec<PathBuf>) -> Selection {
         let named = |name: &String| !name.is_empty();
         let wanted = |names: &Vec<String>| names.iter().filter(|n| named(n)).cloned().collect();
-        let columns = TextColumns {
+        let columns = Arc::new(TextColumns {
             id: self.id_column.clone(),
             text: self.text_column.clone(),
             metadata: self.metadata_columns.as_ref().map(wanted),
             further_are_ignored: false,
             prunes: false,
-        };
+        });
         let (format, encoding, extract) = (self.format, self.encoding, self.extract);
         let records = self.records.clone();
         let copies = HashMap::new();

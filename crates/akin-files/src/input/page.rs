@@ -3,7 +3,7 @@
 use dom_query::Document;
 use dom_smoothie::{Config, Readability, TextMode};
 
-use super::members::{Member, text_member};
+use super::members::{Values, text_value};
 use super::options::Extract;
 use super::tree::parse;
 
@@ -16,18 +16,18 @@ const NOT_READ: &str = "script, style, noscript, template, svg, iframe, select, 
                         body > aside";
 
 /// The page's text and title.
-pub fn page(html: &str, extract: Extract) -> Result<Vec<Member<'static>>, String> {
+pub fn page(html: &str, extract: Extract) -> Result<Values, String> {
     let document = parse(html)?;
     let title = document.select("title").text();
     let text = match extract {
         Extract::Html => seen(&document),
         Extract::Main => main(document)?,
     };
-    let mut members = vec![text_member("text", text.trim())];
+    let mut values = vec![text_value("text", text.trim())];
     if !title.trim().is_empty() {
-        members.push(text_member("title", title.trim()));
+        values.push(text_value("title", title.trim()));
     }
-    Ok(members)
+    Ok(values)
 }
 
 fn seen(document: &Document) -> String {
@@ -57,8 +57,8 @@ mod tests {
     use super::*;
 
     fn text(html: &str, extract: Extract) -> String {
-        let members = page(html, extract).unwrap();
-        serde_json::from_str(members[0].1.get()).unwrap()
+        let values = page(html, extract).unwrap();
+        values[0].1.text().unwrap().unwrap().into_owned()
     }
 
     #[test]

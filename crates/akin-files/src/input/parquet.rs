@@ -1,12 +1,13 @@
 //! Reads the rows of Parquet files, with the needed columns only.
 
+use std::borrow::Cow;
 use std::cell::Cell;
 use std::fs::File;
 use std::io::{self, BufRead, Read};
 use std::panic::{self, AssertUnwindSafe};
 use std::path::Path;
-use std::sync::Once;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Once};
 
 use jiff::civil::Date;
 use jiff::{Span, Timestamp};
@@ -17,11 +18,11 @@ use parquet::record::reader::TreeBuilder;
 use parquet::record::{Field, Row};
 use parquet::schema::types::{Type, TypePtr};
 use serde_json::value::to_raw_value;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value as Json};
 
 use super::columns::{TextColumns, no_column};
 use super::event::{ITEM_BYTES_MAX, Stop};
-use super::members::{Member, below, text_member};
+use super::members::{Value, Values, below};
 use super::open::{PARQUET_MAGIC, RATIO_MAX, open_file, peeked};
 use super::pages::{PAGE_BYTES_MAX, largest_page};
 use super::sink::Sink;
@@ -67,6 +68,7 @@ pub fn read(file: File, bytes_read: &AtomicU64, sink: &mut Sink<'_, '_>) -> Resu
     let schema = reader.metadata().file_metadata().schema();
     check(sink.columns, schema)?;
     let wanted = schema.get_fields().iter().filter(|field| sink.columns.wants(field.name()));
+    let names: Vec<Arc<str>> = wanted.clone().map(|field| field.name().into()).collect();
     let projection = Type::group_type_builder(schema.name()).with_fields(wanted.cloned().collect());
     let projection = projection.build().map_err(|error| failed(&error, None))?;
     let descriptor = parquet::schema::types::SchemaDescriptor::new(projection.into());
@@ -81,7 +83,7 @@ pub fn read(file: File, bytes_read: &AtomicU64, sink: &mut Sink<'_, '_>) -> Resu
         let mut iter = iter.map_err(|error| at(&error, number))?;
         while let Some(row) = guarded(|| iter.next().transpose()).map_err(|e| at(&e, number))? {
             number += 1;
-            let bytes = put(&row, number, sink)?;
+            let bytes = put(&row, &names, number, sink)?;
             size.add(bytes, number)?;
         }
         bytes_read.fetch_add(rows.metadata().compressed_size() as u64, Ordering::Relaxed);
@@ -134,7 +136,7 @@ pub fn guarded<T>(read: impl FnOnce() -> Result<T, ParquetError>) -> Result<T, P
 }
 
 /// Returns the size of the row.
-fn put(row: &Row, number: u64, sink: &mut Sink<'_, '_>) -> Result<usize, Stop> {
+fn put(row: &Row, names: &[Arc<str>], number: u64, sink: &mut Sink<'_, '_>) -> Result<usize, Stop> {
     let too_large = |sink: &mut Sink<'_, '_>, bytes| {
         let reason = format!("the row is larger than {ITEM_BYTES_MAX} bytes");
         sink.failed(Some(number), reason)?;
@@ -150,14 +152,18 @@ fn put(row: &Row, number: u64, sink: &mut Sink<'_, '_>) -> Result<usize, Stop> {
     if bytes > ITEM_BYTES_MAX {
         return too_large(sink, bytes);
     }
-    let members = || row.get_column_iter().map(|(name, field)| member(name, field)).collect();
-    let members: Vec<Member<'_>> =
-        guarded(|| Ok(members())).map_err(|error| failed(&error, Some(number)))?;
-    let bytes = members.iter().map(|(name, value)| name.len() + value.get().len()).sum();
+    let values = || {
+        row.get_column_iter()
+            .zip(names)
+            .map(|((_, field), name)| (Arc::clone(name), value(field)))
+            .collect()
+    };
+    let values: Values = guarded(|| Ok(values())).map_err(|error| failed(&error, Some(number)))?;
+    let bytes = values.iter().map(|(name, value)| name.len() + value.bytes()).sum();
     if bytes > ITEM_BYTES_MAX {
         return too_large(sink, bytes);
     }
-    sink.record(Some(number), &members)?;
+    sink.record(Some(number), values)?;
     Ok(bytes)
 }
 
@@ -203,19 +209,19 @@ fn failed(error: &ParquetError, line: Option<u64>) -> Stop {
     Stop::Failed { line, reason: error.to_string() }
 }
 
-fn member<'a>(name: &'a str, field: &Field) -> Member<'a> {
+fn value(field: &Field) -> Value<'static> {
     match field {
-        Field::Str(text) => text_member(name, text),
+        Field::Str(text) => Value::Text(text.clone().into()),
         field => {
             let json = to_raw_value(&json(field)).expect("a value always makes JSON");
-            (name.into(), std::borrow::Cow::Owned(json))
+            Value::Json(Cow::Owned(json))
         }
     }
 }
 
-fn json(field: &Field) -> Value {
+fn json(field: &Field) -> Json {
     match field {
-        Field::Null => Value::Null,
+        Field::Null => Json::Null,
         Field::Bool(value) => (*value).into(),
         Field::Byte(value) => (*value).into(),
         Field::Short(value) => (*value).into(),
@@ -227,14 +233,14 @@ fn json(field: &Field) -> Value {
         Field::ULong(value) => (*value).into(),
         Field::Float16(value) => f32::from(*value).into(),
         // The shortest digits of the float: 0.1 and not 0.10000000149011612.
-        Field::Float(value) => value.to_string().parse::<f64>().map_or(Value::Null, Value::from),
+        Field::Float(value) => value.to_string().parse::<f64>().map_or(Json::Null, Json::from),
         Field::Double(value) => (*value).into(),
         Field::Str(text) => text.as_str().into(),
         Field::Bytes(bytes) => String::from_utf8_lossy(bytes.data()).into(),
         Field::Date(days) => Span::new()
             .try_days(*days)
             .and_then(|days| Date::constant(1970, 1, 1).checked_add(days))
-            .map_or(Value::Null, |date| date.to_string().into()),
+            .map_or(Json::Null, |date| date.to_string().into()),
         Field::TimestampMillis(time) => time_text(Timestamp::from_millisecond(*time)),
         Field::TimestampMicros(time) => time_text(Timestamp::from_microsecond(*time)),
         Field::Group(row) => row
@@ -258,6 +264,6 @@ fn json(field: &Field) -> Value {
     }
 }
 
-fn time_text(time: Result<Timestamp, jiff::Error>) -> Value {
-    time.map_or(Value::Null, |time| time.to_string().into())
+fn time_text(time: Result<Timestamp, jiff::Error>) -> Json {
+    time.map_or(Json::Null, |time| time.to_string().into())
 }

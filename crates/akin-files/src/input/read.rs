@@ -11,11 +11,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use super::columns::TextColumns;
 use super::detect::{Detected, Format, START_BYTES, chosen, detect};
 use super::encoding::decoded;
-use super::event::{Cancelled, Emit, Event, Origin, Skip, Stop};
+use super::event::{Cancelled, Emit, Event, Skip, Stop};
 use super::open::{decompressed, peeked, source};
 use super::options::Reading;
 #[cfg(feature = "parquet")]
 use super::parquet;
+use super::record::Origin;
 use super::selection::{Input, Selection};
 use super::sink::Sink;
 use super::warc::Pages;
@@ -38,7 +39,7 @@ pub fn read_inputs(
             Ok(input) => read_input(&input, &selection.reading, bytes_read, emit)?,
             Err(unreadable) => {
                 let origin = Origin { file: unreadable.name.into(), line: None };
-                emit(Event::Failed { origin, reason: unreadable.reason, line: None })?;
+                emit(Event::Failed { origin, reason: unreadable.reason, is_record: false })?;
             }
         }
     }
@@ -55,7 +56,7 @@ pub fn read_documents(
     bytes_read: &AtomicU64,
     emit: &mut Emit<'_>,
 ) -> Result<(), Cancelled> {
-    let columns = TextColumns { further_are_ignored: true, ..TextColumns::default() };
+    let columns = Arc::new(TextColumns { further_are_ignored: true, ..TextColumns::default() });
     let file: Arc<str> = name.into();
     let mut sink =
         Sink { file: Arc::clone(&file), names_places: false, columns: &columns, emit: &mut *emit };
@@ -91,7 +92,7 @@ fn read_input(
 fn stopped(stop: Stop, file: Arc<str>, emit: &mut Emit<'_>) -> Result<(), Cancelled> {
     let failed = |number, reason| {
         let origin = Origin { file: file.clone(), line: number };
-        Event::Failed { origin, reason, line: None }
+        Event::Failed { origin, reason, is_record: false }
     };
     match stop {
         Stop::Cancelled => Err(Cancelled),

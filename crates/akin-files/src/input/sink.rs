@@ -1,55 +1,42 @@
-//! Takes records from the readers of formats, and emits documents.
+//! Takes records from the readers of formats, and emits them.
 
 use std::sync::Arc;
 
 use super::columns::TextColumns;
-use super::event::{Cancelled, Emit, Event, Item, Origin};
-use super::members::{Member, object};
+use super::event::{Cancelled, Emit, Event};
+use super::members::Values;
+use super::record::{Item, Origin, Source};
 
-/// Takes the records of one file, and passes documents on.
+/// Takes the records of one file, and passes them on.
 pub struct Sink<'a, 'e> {
     pub file: Arc<str>,
     /// Whether a record without an id gets its file and line as its id; not for stdin.
     pub names_places: bool,
-    pub columns: &'a TextColumns,
+    pub columns: &'a Arc<TextColumns>,
     pub emit: &'a mut Emit<'e>,
 }
 
 impl Sink<'_, '_> {
     /// Takes a line of JSON.
     pub fn json(&mut self, number: u64, line: Vec<u8>) -> Result<(), Cancelled> {
-        let origin = self.origin(Some(number));
-        let id = self.names_places.then(|| origin.to_string());
-        match self.columns.of_line(&line, id.as_deref()) {
-            Ok(None) => (self.emit)(Event::Item(Item { json: line, line: None, origin })),
-            Ok(Some(json)) => (self.emit)(Event::Item(Item { json, line: Some(line), origin })),
-            Err(reason) => (self.emit)(Event::Failed { origin, reason, line: Some(line) }),
-        }
+        self.take(Some(number), Source::Line(line))
     }
 
     /// Takes a record of another format.
-    pub fn record(&mut self, number: Option<u64>, members: &[Member<'_>]) -> Result<(), Cancelled> {
-        let origin = self.origin(number);
-        let id = self.names_places.then(|| origin.to_string());
-        match self.columns.document(members, false, id.as_deref()) {
-            Ok(json) => (self.emit)(Event::Item(Item { json, line: None, origin })),
-            Err(reason) => {
-                let line = Some(object(members).get().as_bytes().to_vec());
-                (self.emit)(Event::Failed { origin, reason, line })
-            }
-        }
+    pub fn record(&mut self, number: Option<u64>, values: Values) -> Result<(), Cancelled> {
+        self.take(number, Source::Values(values))
     }
 
-    /// Takes a finished document.
-    pub fn document(&mut self, json: Vec<u8>) -> Result<(), Cancelled> {
-        let origin = self.origin(None);
-        (self.emit)(Event::Item(Item { json, line: None, origin }))
+    fn take(&mut self, number: Option<u64>, source: Source) -> Result<(), Cancelled> {
+        let (columns, is_named_by_place) = (Arc::clone(self.columns), self.names_places);
+        let origin = self.origin(number);
+        (self.emit)(Event::Item(Item { source, origin, columns, is_named_by_place }))
     }
 
     /// Reports a record that cannot be read. The records after it may be readable.
     pub fn failed(&mut self, number: Option<u64>, reason: String) -> Result<(), Cancelled> {
         let origin = self.origin(number);
-        (self.emit)(Event::Failed { origin, reason, line: None })
+        (self.emit)(Event::Failed { origin, reason, is_record: false })
     }
 
     fn origin(&self, line: Option<u64>) -> Origin {

@@ -1,15 +1,15 @@
 //! Documents in the records of a CSV file.
 
-use std::borrow::Cow;
 use std::cell::Cell;
 use std::io::{self, Read};
 use std::rc::Rc;
+use std::sync::Arc;
 
 use csv::StringRecord;
 
 use super::columns::{TextColumns, no_column};
 use super::event::{ITEM_BYTES_MAX, Stop};
-use super::members::{Member, text_member};
+use super::members::Value;
 use super::sink::Sink;
 
 /// Names are bounded, as each document repeats them.
@@ -26,6 +26,8 @@ pub fn read(reader: impl Read, separator: u8, sink: &mut Sink<'_, '_>) -> Result
         return Err(Stop::at(1, reason));
     }
     check(sink.columns, &names)?;
+    let wanted = names.iter().map(Arc::<str>::from).enumerate();
+    let wanted: Vec<_> = wanted.filter(|(_, name)| sink.columns.wants(name)).collect();
     let mut record = StringRecord::new();
     loop {
         allowance.set(ITEM_BYTES_MAX);
@@ -33,13 +35,11 @@ pub fn read(reader: impl Read, separator: u8, sink: &mut Sink<'_, '_>) -> Result
         match records.read_record(&mut record) {
             Ok(false) => return Ok(()),
             Ok(true) => {
-                let members: Vec<Member<'_>> = names
-                    .iter()
-                    .zip(&record)
-                    .filter(|(name, _)| sink.columns.wants(name))
-                    .map(|(name, cell)| text_member(Cow::Borrowed(name), cell))
-                    .collect();
-                sink.record(record.position().map(csv::Position::line), &members)?;
+                let value = |(column, name): &(usize, Arc<str>)| {
+                    (Arc::clone(name), Value::Text(record[*column].to_owned().into()))
+                };
+                let values = wanted.iter().map(value).collect();
+                sink.record(record.position().map(csv::Position::line), values)?;
             }
             Err(error) if error.is_io_error() => return Err(failed(&error, line_before)),
             Err(error) => {

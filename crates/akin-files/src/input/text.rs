@@ -2,22 +2,15 @@
 
 use std::io::{BufRead, Read};
 
-use serde::Serialize;
-
 use super::event::{ITEM_BYTES_MAX, Stop};
+use super::members::Value;
 use super::sink::Sink;
-
-#[derive(Serialize)]
-struct TextDocument<'a> {
-    id: &'a str,
-    text: &'a str,
-}
 
 pub fn read(reader: impl BufRead, sink: &mut Sink<'_, '_>) -> Result<(), Stop> {
     let text = whole(reader)?;
-    let document = TextDocument { id: &sink.file, text: &text };
-    let json = serde_json::to_vec(&document).expect("two strings always make JSON");
-    Ok(sink.document(json)?)
+    let id = Value::Text(sink.file.to_string().into());
+    let values = vec![("id".into(), id), ("text".into(), Value::Text(text.into()))];
+    Ok(sink.record(None, values)?)
 }
 
 /// The whole text.

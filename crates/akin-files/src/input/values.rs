@@ -212,6 +212,8 @@ fn value(reader: &mut impl BufRead, number: u64, is_wanted: bool) -> Result<Vec<
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::super::columns::TextColumns;
     use super::super::event::Event;
     use super::*;
@@ -219,10 +221,10 @@ mod tests {
     /// The documents and why reading stopped.
     fn documents(json: &str, records: Option<&str>) -> (Vec<String>, Option<String>) {
         let mut found = Vec::new();
-        let columns = TextColumns::default();
+        let columns = Arc::<TextColumns>::default();
         let mut emit = |event| {
             if let Event::Item(item) = event {
-                found.push(String::from_utf8(item.json).unwrap());
+                found.push(String::from_utf8(item.line().into_owned()).unwrap());
             }
             Ok(())
         };

@@ -10,7 +10,7 @@ use flate2::read::MultiGzDecoder;
 
 use super::event::{ITEM_BYTES_MAX, Stop};
 use super::html::{charset, decoded};
-use super::members::{Member, text_member};
+use super::members::{Values, text_value};
 use super::options::Extract;
 use super::page::page;
 use super::sink::Sink;
@@ -81,8 +81,8 @@ pub fn read(mut reader: impl BufRead, pages: Pages, sink: &mut Sink<'_, '_>) -> 
             sink.failed(Some(number), format!("the record is longer than {ITEM_BYTES_MAX} bytes"))?;
             continue;
         }
-        match members(&head, &bytes, pages) {
-            Some(Ok(members)) => sink.record(Some(number), &members)?,
+        match values(&head, &bytes, pages) {
+            Some(Ok(values)) => sink.record(Some(number), values)?,
             Some(Err(reason)) => sink.failed(Some(number), reason)?,
             _ => {}
         }
@@ -107,14 +107,10 @@ fn begins(reader: &mut impl BufRead) -> io::Result<bool> {
 }
 
 /// The columns of a record's page; `None` if the record has no page.
-fn members(
-    head: &WarcHead,
-    block: &[u8],
-    pages: Pages,
-) -> Option<Result<Vec<Member<'static>>, String>> {
+fn values(head: &WarcHead, block: &[u8], pages: Pages) -> Option<Result<Values, String>> {
     let is_answer = head.says("content-type", "application/http");
     let found = if is_answer { of_answer(block, pages)? } else { of_body(head, block, pages)? };
-    Some(found.map(|mut members| {
+    Some(found.map(|mut values| {
         for (name, from) in [
             ("id", "warc-record-id"),
             ("url", "warc-target-uri"),
@@ -122,30 +118,26 @@ fn members(
             ("language", "warc-identified-content-language"),
         ] {
             if let Some(value) = head.get(from) {
-                members.push(text_member(name, value));
+                values.push(text_value(name, value));
             }
         }
-        members
+        values
     }))
 }
 
 /// The text of a body, by its type.
-fn of_body(
-    head: &WarcHead,
-    body: &[u8],
-    pages: Pages,
-) -> Option<Result<Vec<Member<'static>>, String>> {
+fn of_body(head: &WarcHead, body: &[u8], pages: Pages) -> Option<Result<Values, String>> {
     let named = pages.encoding.or_else(|| charset(head.get("content-type")?));
     if head.says("content-type", "text/plain") {
         let text = decoded(body, named);
-        return Some(Ok(vec![text_member("text", text.trim())]));
+        return Some(Ok(vec![text_value("text", text.trim())]));
     }
     let is_html = ["text/html", "application/xhtml"].iter().any(|t| head.says("content-type", t));
     is_html.then(|| page(&decoded(body, named), pages.extract))
 }
 
 /// The page in an answer of status 200.
-fn of_answer(mut block: &[u8], pages: Pages) -> Option<Result<Vec<Member<'static>>, String>> {
+fn of_answer(mut block: &[u8], pages: Pages) -> Option<Result<Values, String>> {
     let mut status = Vec::new();
     (&mut block).take(HEAD_BYTES_MAX).read_until(b'\n', &mut status).ok()?;
     if String::from_utf8_lossy(&status).split_whitespace().nth(1) != Some("200") {

@@ -145,7 +145,7 @@ impl PassagesPlan {
         let probes = input.texts_of(input.files(arguments.paths)?)?;
         arguments.corpus.iter().try_for_each(|path| refuse_url(path))?;
         let mut corpus = input.texts_of(arguments.corpus)?;
-        corpus.reading.columns.rename(in_text_column, in_id_column);
+        corpus.reading.columns_mut().rename(in_text_column, in_id_column);
         let what = "stdin has either documents, or the documents of the corpus, or a list of files";
         refuse_stdin_twice(&probes, &corpus, input.list(), what)?;
         let paths = probes.paths.iter().chain(&corpus.paths).cloned();

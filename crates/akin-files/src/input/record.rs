@@ -1,0 +1,146 @@
+//! Records as readers find them, and the documents that they are.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::sync::Arc;
+
+use super::columns::TextColumns;
+use super::members::{Member, Value, Values, find, members, object, replaced};
+use akin_model::document::{Content, DocumentId};
+
+/// A record, with the columns that make a document of it.
+#[derive(Debug)]
+pub struct Item {
+    pub source: Source,
+    pub origin: Origin,
+    pub columns: Arc<TextColumns>,
+    /// The place is the id of a record without an id; not on stdin.
+    pub is_named_by_place: bool,
+}
+
+/// What a reader found.
+#[derive(Debug)]
+pub enum Source {
+    /// JSON, on one line and without its end.
+    Line(Vec<u8>),
+    /// The values of a record in another format.
+    Values(Values),
+}
+
+/// A document of a file.
+#[derive(Debug)]
+pub struct Record<'a> {
+    pub id: DocumentId,
+    pub content: Content,
+    pub members: Vec<Member<'a>>,
+}
+
+/// The file and line of a document.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Origin {
+    pub file: Arc<str>,
+    /// From 1, the number of a line, or of a record in a format without lines; `None` for a file
+    /// that is one document.
+    pub line: Option<u64>,
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.line {
+            Some(line) => write!(f, "{}:{line}", self.file),
+            None => f.write_str(&self.file),
+        }
+    }
+}
+
+impl Item {
+    /// The document. A document without an id is named by its place.
+    ///
+    /// # Errors
+    /// The record is not a document: the reason.
+    pub fn record(&self) -> Result<Record<'_>, String> {
+        let members = self.members()?;
+        let content = self.columns.content(&members, self.is_json())?;
+        let id = match self.columns.own_id(&members)? {
+            Some(id) => id,
+            None => DocumentId::new(self.origin.to_string()).map_err(|error| error.to_string())?,
+        };
+        Ok(Record { id, content, members })
+    }
+
+    /// The document as the API takes it.
+    ///
+    /// # Errors
+    /// The record is not a document: the reason.
+    pub fn json(&self) -> Result<Cow<'_, [u8]>, String> {
+        let id = self.is_named_by_place.then(|| self.origin.to_string());
+        if let Source::Line(line) = &self.source {
+            let made = self.columns.of_line(line, id.as_deref())?;
+            return Ok(made.map_or(Cow::Borrowed(line), Cow::Owned));
+        }
+        self.columns.document(&self.members()?, false, id.as_deref()).map(Cow::Owned)
+    }
+
+    /// [`Self::json`], without a copy of the line.
+    ///
+    /// # Errors
+    /// The record is not a document: the reason.
+    pub fn into_json(self) -> Result<Vec<u8>, String> {
+        if let Cow::Owned(made) = self.json()? {
+            return Ok(made);
+        }
+        match self.source {
+            Source::Line(line) => Ok(line),
+            Source::Values(_) => unreachable!("values become JSON"),
+        }
+    }
+
+    /// The line of the file; or the record as a line, as a document if it is one.
+    pub fn line(&self) -> Cow<'_, [u8]> {
+        match &self.source {
+            Source::Line(line) => Cow::Borrowed(line),
+            Source::Values(_) => self.json().unwrap_or_else(|_| {
+                let members = self.members().unwrap_or_default();
+                Cow::Owned(object(&members).get().as_bytes().to_vec())
+            }),
+        }
+    }
+
+    /// The line of the document with another text; `None` if it has no text.
+    pub fn with_text(&self, text: &str) -> Option<Vec<u8>> {
+        // A line that is made here is a document as the API takes it.
+        let name = if self.is_json() { self.columns.text_name() } else { "text" };
+        Some(replaced(&self.line(), name, text)?.get().as_bytes().to_vec())
+    }
+
+    /// The size in memory, nearly.
+    pub fn bytes(&self) -> usize {
+        match &self.source {
+            Source::Line(line) => line.len(),
+            Source::Values(values) => {
+                values.iter().map(|(name, value)| name.len() + value.bytes()).sum()
+            }
+        }
+    }
+
+    fn is_json(&self) -> bool {
+        matches!(self.source, Source::Line(_))
+    }
+
+    fn members(&self) -> Result<Vec<Member<'_>>, String> {
+        match &self.source {
+            Source::Line(line) => members(line),
+            Source::Values(values) => {
+                let values = values.iter();
+                Ok(values.map(|(name, value)| (name.as_ref().into(), value.borrowed())).collect())
+            }
+        }
+    }
+}
+
+impl Record<'_> {
+    /// The value of a member, also within the metadata.
+    pub fn value(&self, name: &str) -> Option<Value<'_>> {
+        find(&self.members, name).or_else(|| find(&self.members, &format!("metadata.{name}")))
+    }
+}
