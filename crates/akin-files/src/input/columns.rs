@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 use serde_path_to_error::Segment;
 
 use super::members::{Member, Value, below, fault, find, find_exact, members, object, without};
-use akin_model::content::{FieldsBody, WireToken};
+use akin_model::content::FieldsBody;
 use akin_model::document::{Content, DocumentId};
 
 const API: [&str; 7] = ["id", "text", "tokens", "fields", "signature", "metadata", "expires_at"];
@@ -164,10 +164,7 @@ impl TextColumns {
             },
             (text, tokens, fields) if text.as_ref().is_none_or(Value::is_null) => {
                 match (tokens, fields) {
-                    (Some(tokens), None) => {
-                        let tokens: Vec<WireToken> = part("tokens", &tokens)?;
-                        Ok(Content::Tokens(tokens.into_iter().map(|token| token.0).collect()))
-                    }
+                    (Some(tokens), None) => part("tokens", &tokens).map(Content::Tokens),
                     (None, Some(fields)) => part::<FieldsBody>("fields", &fields)
                         .map(|fields| Content::Fields(fields.0)),
                     (None, None) if of_api && other("signature").is_none() => {
