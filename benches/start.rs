@@ -17,14 +17,16 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use akin::backend::{
-    Addition, Backend, Clock, Local, LocalSettings, PreparedDocument, Progress, Reindexing,
-    SetCache, SnapshotWriting, Unchecked,
+    Addition, Backend, Clock, Local, LocalSettings, PreparedDocument, Progress, SetCache,
+    SnapshotWriting, Unchecked,
 };
-use akin::document::{Content, Document, DocumentId, Ordinal};
+use akin::document::{Content, Document, DocumentId};
 use akin::storage::{StorageSettings, Store, Sync};
+use akin::stored::DocumentDetails;
 use akin_core::scheme::{Scheme, SchemeSettings, Threshold};
 use akin_core::sketch::{Sketch, SketchSettings};
 use akin_core::text::{ShingleSettings, Shingler};
@@ -250,12 +252,12 @@ fn thin_out(dir: &Path) {
         );
         stats.documents
     };
-    let documents = tell("before");
-    let gone = (0..documents)
-        .filter(|number| number % 10 != 0)
-        .map(|number| Ordinal::try_from(number).expect("a number of 48 bits"));
+    tell("before");
+    let number = AtomicU64::new(0);
+    let is_removed =
+        move |_: &DocumentDetails| !number.fetch_add(1, Ordering::Relaxed).is_multiple_of(10);
     let started = Instant::now();
-    runtime.block_on(local.remove_ordinals(gone.collect())).expect("they are removed");
+    runtime.block_on(local.remove_where(Box::new(is_removed))).expect("they are removed");
     println!("removed: {} ms", started.elapsed().as_millis());
     tell("after");
 }

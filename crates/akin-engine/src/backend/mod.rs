@@ -50,8 +50,7 @@ pub use adding::{Adding, Addition, Check, Found, Rival, RivalSearch, Rivals, Unc
 pub use capability::{
     ArrivingText, Backups, ChangeFeed, ClusterCounts, ClusterKeeping, ClusterNote, ClusterPosition,
     ClustersState, FoundPassages, LocatedPassages, PassageFilter, PassageRequest, PassageSearch,
-    Reindexing, SharedPassages, SketchOf, SketchScanning, SketchSearch, SketchView,
-    SnapshotWriting,
+    SharedPassages, SketchOf, SketchScanning, SketchSearch, SketchView, SnapshotWriting,
 };
 pub use clock::Clock;
 pub use clusters::{ClusterWork, Clusters, Unfinished};
@@ -81,14 +80,6 @@ pub struct PreparedDocument {
     pub blocks: Option<Arc<TextBlocks>>,
     /// Where later searches for passages find the document while it is in flight.
     pub arriving: Option<ArrivingText>,
-}
-
-/// A document copied from another backend, with its ordinal and times.
-#[derive(Debug)]
-pub struct CopiedDocument {
-    pub ordinal: Ordinal,
-    pub prepared: PreparedDocument,
-    pub times: Times,
 }
 
 /// The outcome of storing a document.
@@ -288,10 +279,6 @@ pub trait Backend: Send + Sync {
     }
 
     fn backups(&self) -> Option<&dyn Backups> {
-        None
-    }
-
-    fn reindexing(&self) -> Option<&dyn Reindexing> {
         None
     }
 

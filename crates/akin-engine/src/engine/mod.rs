@@ -16,11 +16,14 @@ mod passages;
 mod quality;
 mod types;
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
+use std::time::Duration;
 
-use crate::backend::{Backend, Backups, PassageSearch, Reindexing, StoredCollection};
+use crate::backend::{Backend, Backups, PassageSearch, StoredCollection};
 use crate::background;
+use tokio::sync::SetOnce;
 use tokio::task::JoinError;
+use tokio::time::timeout;
 
 use discovery::Discoveries;
 use quality::recall::RecallMeter;
@@ -74,6 +77,10 @@ pub use quality::{CurveAnswer, CurveOf, curve_of};
 pub use quality::{Recall, Sample, Tally};
 pub use types::{AddOptions, Lookup, MatchDetails, OnDuplicate, Probe, Stats};
 
+/// A collection that another process has replaced is open here after this time, unless the store
+/// does not answer.
+const FOLLOWED_WITHIN: Duration = Duration::from_secs(5);
+
 /// One open collection. Clones are handles to the same collection.
 #[derive(Clone)]
 pub struct Engine {
@@ -86,7 +93,7 @@ pub struct Engine {
     disguise: Disguise,
     places: Arc<documents::Places>,
     /// The collection that replaces this one once it was reindexed.
-    successor: Arc<OnceLock<Arc<Collection>>>,
+    successor: Arc<SetOnce<Arc<Collection>>>,
 }
 
 impl Engine {
@@ -119,12 +126,15 @@ impl Engine {
         self.disguise
     }
 
-    fn passage_search(&self) -> Result<&dyn PassageSearch, EngineError> {
-        self.backend.passage_search().ok_or(unsupported("passages"))
+    /// The engine that has replaced this engine, once it is known here: another process may have
+    /// replaced it.
+    async fn successor(&self) -> Result<Engine, EngineError> {
+        let next = timeout(FOLLOWED_WITHIN, self.successor.wait()).await;
+        next.map(|next| next.engine.clone()).map_err(|_| EngineError::Superseded)
     }
 
-    fn reindexing(&self) -> Result<&dyn Reindexing, EngineError> {
-        self.backend.reindexing().ok_or(unsupported("reindexes"))
+    fn passage_search(&self) -> Result<&dyn PassageSearch, EngineError> {
+        self.backend.passage_search().ok_or(unsupported("passages"))
     }
 
     fn backups(&self) -> Result<&dyn Backups, EngineError> {

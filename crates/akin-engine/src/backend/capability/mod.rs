@@ -8,9 +8,9 @@ use std::ops::ControlFlow;
 
 use async_trait::async_trait;
 
-use super::{BackendError, Candidates, CopiedDocument};
+use super::{BackendError, Candidates};
 use crate::document::{DocumentId, Ordinal};
-use crate::stored::{Changes, Position, Record, SnapshotInfo, Tail};
+use crate::stored::{Changes, Position, SnapshotInfo};
 use akin_core::index::ScanLimits;
 use akin_core::sketch::Sketch;
 use akin_core::text::ShingleSet;
@@ -143,42 +143,4 @@ pub trait Backups: Send + Sync {
     /// # Errors
     /// [`BackendError::Store`] if the database cannot be read or the copy not written.
     async fn copy(&self) -> Result<File, BackendError>;
-}
-
-/// Support for reindexing a collection: the changes in the old backend, and a new backend that
-/// stores the same documents under the same ordinals.
-#[async_trait]
-pub trait Reindexing: Send + Sync {
-    /// The operations after a sequence for which the log is kept.
-    ///
-    /// # Errors
-    /// [`BackendError::Store`] if the log cannot be read.
-    async fn changes(&self, sequence: u64) -> Result<Tail, BackendError>;
-
-    /// The records with these ordinals, without their sets; `None` for an ordinal without a
-    /// document.
-    ///
-    /// # Errors
-    /// [`BackendError::Store`] if a document cannot be read.
-    async fn records(&self, ordinals: Vec<Ordinal>) -> Result<Vec<Option<Record>>, BackendError>;
-
-    /// Prevents trimming of the operation log from here on; the sequence after which it is kept.
-    fn keep_log(&self) -> u64;
-
-    /// Permits trimming again.
-    fn release_log(&self);
-
-    /// Stores documents under the ordinals they have in another backend. Documents that exist
-    /// already are skipped; the ids of all other documents must be new here.
-    ///
-    /// # Errors
-    /// [`BackendError::OutOfService`], [`BackendError::Store`]
-    async fn copy_in(&self, documents: Vec<CopiedDocument>) -> Result<(), BackendError>;
-
-    /// Removes the documents that still exist and returns their number. Dropping the future stops
-    /// it between two documents.
-    ///
-    /// # Errors
-    /// [`BackendError::OutOfService`], [`BackendError::Store`]
-    async fn remove_ordinals(&self, ordinals: Vec<Ordinal>) -> Result<u64, BackendError>;
 }

@@ -184,6 +184,11 @@ impl Local {
         // Assigned last, so that documents reach the store in the order of their ordinals: only
         // rows appended to their table fill its pages.
         let ordinals = self.take_ordinals(planned.len())?;
+        if let Some(clusters) = &self.memory.clusters
+            && planned.iter().any(|of| of.arrived.addition.times.is_some())
+        {
+            clusters.copied();
+        }
         let (mut writes, mut durable) = (Vec::new(), Vec::with_capacity(planned.len()));
         let mut arrivals = Vec::with_capacity(planned.len());
         for ((record, ordinal), planned) in records.into_iter().zip(ordinals).zip(planned) {

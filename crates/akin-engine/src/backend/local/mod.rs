@@ -19,7 +19,6 @@ mod memory_state;
 mod passages;
 mod passes;
 mod recovery;
-mod reindexing;
 mod removal;
 mod replacements;
 mod settings;
@@ -39,8 +38,8 @@ use crate::backend::parallel::cores;
 use crate::backend::{
     Adding, Addition, Backend, BackendError, BackendStats, Backups, Candidate, Candidates,
     ChangeFeed, Check, ClusterKeeping, ExactCandidates, Matches, PassageSearch, PausedWrites,
-    Progress, Records, Recovery, Reindexing, Removed, SketchScanning, Sketched, SnapshotWriting,
-    Stamp, Version, WriteGate,
+    Progress, Records, Recovery, Removed, SketchScanning, Sketched, SnapshotWriting, Stamp,
+    Version, WriteGate,
 };
 use crate::background::turns::Turns;
 use crate::document::{Content, DocumentId, Ordinal};
@@ -80,8 +79,6 @@ pub struct Local {
     next_ordinal: AtomicU64,
     /// The sequence of the newest usable snapshot; 0 if there is none.
     snapshot_sequence: AtomicU64,
-    /// The log after this sequence is not trimmed.
-    log_kept_after: AtomicU64,
     /// Every write passes it.
     gate: WriteGate,
     sketch_bytes: u32,
@@ -130,7 +127,6 @@ impl Local {
             passes: Passes::new(),
             next_ordinal: AtomicU64::new(recovered.next_ordinal),
             snapshot_sequence: AtomicU64::new(recovered.recovery.snapshot_sequence.unwrap_or(0)),
-            log_kept_after: AtomicU64::new(u64::MAX),
             gate: WriteGate::default(),
             sketch_bytes,
             recovery: recovered.recovery,
@@ -346,10 +342,6 @@ impl Backend for Local {
     }
 
     fn backups(&self) -> Option<&dyn Backups> {
-        Some(self)
-    }
-
-    fn reindexing(&self) -> Option<&dyn Reindexing> {
         Some(self)
     }
 

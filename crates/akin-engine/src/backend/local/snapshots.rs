@@ -79,11 +79,14 @@ impl SnapshotWriting for Local {
 
 impl Local {
     /// Trims the log up to the oldest snapshot, so that a start can skip a broken newer snapshot.
-    /// Until there are as many snapshots as are kept, the whole log stays.
+    /// Until there are as many snapshots as are kept, the whole log stays. Changes that readers may
+    /// ask for stay, too.
     async fn trim_log(&self, kept: &[SnapshotInfo]) -> Result<(), BackendError> {
         if kept.len() >= SNAPSHOTS_KEPT {
             let oldest = kept.iter().map(|snapshot| snapshot.sequence).min().unwrap_or(0);
-            self.store.trim_log(self.trimmed_up_to(oldest)).await?;
+            let changes_kept = self.settings.store.changes_kept;
+            let read = self.store.applied_sequence().saturating_sub(changes_kept);
+            self.store.trim_log(oldest.min(read)).await?;
         }
         Ok(())
     }

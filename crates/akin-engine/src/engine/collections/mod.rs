@@ -4,6 +4,7 @@ mod opening;
 mod rebuild;
 mod registry;
 mod reindex;
+mod transfer;
 mod verify;
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -49,10 +49,9 @@ pub async fn rebuild_default(
     let (mut batch, mut documents) = (Vec::new(), 0);
     while records.recv_many(&mut batch, DOCUMENTS_AT_ONCE).await > 0 {
         let read: Result<Vec<Record>, StorageError> = batch.drain(..).collect();
-        let copied = read.map_err(failed_store)?.into_iter().map(|record| new.copied(record));
-        let copied = copied.collect::<Result<Vec<_>, _>>()?;
-        let count = copied.len() as u64;
-        new.reindexing()?.copy_in(copied).await?;
+        let records = read.map_err(failed_store)?;
+        let count = records.len() as u64;
+        new.copy_in(records).await?;
         documents += count;
         done(count);
     }

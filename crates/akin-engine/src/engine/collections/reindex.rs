@@ -1,29 +1,20 @@
 //! Rebuilds a collection from its stored texts with other settings, while it is in use.
 //!
-//! Documents keep their ordinals. A reindex copies one view of all documents, then replays the old
-//! collection's log until few operations are left. Then it pauses writes, replays the rest and
-//! replaces the old collection by one rename; paused writes go to the new collection. Until that
-//! rename, any failure leaves the old collection unchanged.
+//! A reindex copies one view of all documents, and then, in rounds, the documents that differ from
+//! those of the old collection by their [stamps](crate::backend::Stamp). A round compares what the
+//! feed of changes names since the round before it, and all documents if the feed does not reach
+//! back so far. When a round has found few differences, writes are paused for a last round, and the
+//! new collection takes the name in one step; paused writes go to the new collection. Until that
+//! step, any failure leaves the old collection unchanged.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, PoisonError, Weak};
 
-use futures_util::{StreamExt, TryStreamExt};
-
 use akin_model::reindex::ReindexState;
 
+use super::transfer::Transfer;
 use super::{Collection, CollectionName, Collections};
-use crate::backend::{CopiedDocument, Reindexing};
-use crate::document::Document;
-use crate::engine::{CollectionSettings, Engine, EngineError, off_runtime_if};
-use crate::stored::{Detail, Order, Record, Tail, Times};
-use akin_model::analysis::ContentError;
-
-/// Documents held in memory at a time.
-const DOCUMENTS_AT_ONCE: usize = 256;
-
-/// Operations that may be left to replay while writes are paused.
-const OPERATIONS_LEFT_MAX: usize = 256;
+use crate::engine::{CollectionSettings, EngineError, off_runtime_if};
 
 /// The progress or outcome of a reindex.
 #[derive(Clone, Debug)]
@@ -110,14 +101,13 @@ impl Collections {
         if !old.settings().store.text {
             return Err(EngineError::TextsNotKept { name: name.clone() });
         }
-        old.engine.backups()?.check_room_for_copy().await?;
+        if let Some(backups) = old.engine.backend.backups() {
+            backups.check_room_for_copy().await?;
+        }
         let reindex = self.begin(&old, settings)?;
         let (this, status) = (Arc::clone(self), reindex.status());
         tokio::spawn(async move {
             let outcome = this.rebuild(&old, &reindex).await;
-            if let Ok(reindexing) = old.engine.reindexing() {
-                reindexing.release_log();
-            }
             if let Err(error) = &outcome {
                 tracing::error!(name = %old.name, %error, "a reindex failed");
             }
@@ -211,14 +201,14 @@ impl Collections {
         new: &Arc<Collection>,
         reindex: &Arc<Reindex>,
     ) -> Result<(), EngineError> {
-        let mut transfer = Transfer::begin(&old.engine, &new.engine, reindex).await?;
+        let mut transfer = Transfer::begin(&*old.engine.backend, &new.engine, reindex).await?;
         transfer.copy_all().await?;
-        // The snapshot makes a start after the swap fast.
-        while transfer.catch_up().await? > OPERATIONS_LEFT_MAX {}
-        new.engine.snapshot().await?;
-        while transfer.catch_up().await? > OPERATIONS_LEFT_MAX {}
+        transfer.rounds().await?;
+        // It makes a start after the takeover fast.
+        new.engine.snapshot_if_changed().await?;
+        transfer.rounds().await?;
         let paused = old.engine.backend.pause_writes().await?;
-        transfer.catch_up().await?;
+        transfer.round().await?;
         // Returns once all writes are durable.
         drop(new.engine.backend.pause_writes().await?);
         let (this, replaced, new) = (Arc::clone(self), Arc::clone(old), Arc::clone(new));
@@ -256,95 +246,5 @@ impl Collections {
             finish();
         };
         self.registry.replace(&old.name, old, new, take_name, redirect)
-    }
-}
-
-/// Copies documents from an engine to another engine.
-struct Transfer<'a> {
-    old: &'a Engine,
-    from: &'a dyn Reindexing,
-    to: &'a dyn Reindexing,
-    /// Analyses the documents again.
-    engine: &'a Engine,
-    reindex: &'a Reindex,
-    /// The sequence up to which operations are copied.
-    sequence: u64,
-}
-
-impl<'a> Transfer<'a> {
-    async fn begin(
-        old: &'a Engine,
-        engine: &'a Engine,
-        reindex: &'a Reindex,
-    ) -> Result<Self, EngineError> {
-        let (from, to) = (old.reindexing()?, engine.reindexing()?);
-        let sequence = from.keep_log();
-        reindex.total.store(old.backend.stats().await?.documents, Ordering::Relaxed);
-        Ok(Self { old, from, to, engine, reindex, sequence })
-    }
-
-    /// Copies a view of all documents. The log repeats documents of the view that were inserted
-    /// after `sequence`; they are skipped then.
-    async fn copy_all(&mut self) -> Result<(), EngineError> {
-        let mut records = self.old.backend.export(Detail::Content, Order::Stored).await;
-        loop {
-            let batch: Vec<Record> = records.by_ref().take(DOCUMENTS_AT_ONCE).try_collect().await?;
-            if batch.is_empty() {
-                return Ok(());
-            }
-            self.take_over(batch).await?;
-        }
-    }
-
-    /// Replays the log since `sequence`; returns the number of operations.
-    async fn catch_up(&mut self) -> Result<usize, EngineError> {
-        let Tail { last_sequence, dead, born } = self.from.changes(self.sequence).await?;
-        let operations = dead.len() + born.len();
-        // Removals first, so that the ids of inserted documents are free.
-        self.to.remove_ordinals(dead.into_iter().collect()).await?;
-        for ordinals in born.chunks(DOCUMENTS_AT_ONCE) {
-            let records = self.from.records(ordinals.to_vec()).await?;
-            self.take_over(records.into_iter().flatten().collect()).await?;
-        }
-        self.sequence = last_sequence;
-        Ok(operations)
-    }
-
-    async fn take_over(&self, records: Vec<Record>) -> Result<(), EngineError> {
-        self.reindex.check_cancelled()?;
-        let (engine, count) = (self.engine.clone(), records.len() as u64);
-        let copied = move || records.into_iter().map(|record| engine.copied(record)).collect();
-        let copied: Result<Vec<CopiedDocument>, EngineError> = off_runtime_if(true, copied).await?;
-        self.to.copy_in(copied?).await?;
-        self.reindex.done.fetch_add(count, Ordering::Relaxed);
-        Ok(())
-    }
-}
-
-impl Engine {
-    /// Analyses a document of another engine with this engine's settings.
-    pub(super) fn copied(&self, record: Record) -> Result<CopiedDocument, EngineError> {
-        // Named one by one, so that a new field is either taken over or left out on purpose.
-        let Record {
-            ordinal,
-            id,
-            stored_at_ms,
-            expires_at_ms,
-            content,
-            metadata,
-            set: _,
-            shingles: _,
-            fingerprint: _,
-            content_hash: _,
-            sketch: _,
-            whole_document: _,
-        } = record;
-        let unfit =
-            |error: &ContentError| EngineError::Unfit { id: id.clone(), reason: error.to_string() };
-        let content = content.ok_or_else(|| EngineError::TextNotKept { id: id.clone() })?;
-        let analysis = self.analyser.analyse(&content).map_err(|error| unfit(&error))?;
-        let document = Document { id, content, metadata, expires_at_ms };
-        let prepared = self.prepared(document, analysis);
-        Ok(CopiedDocument { ordinal, prepared, times: Times { stored_at_ms, expires_at_ms } })
     }
 }

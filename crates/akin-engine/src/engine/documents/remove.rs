@@ -24,7 +24,7 @@ impl Engine {
         match self.backend.remove(id).await {
             Ok(true) => Ok(()),
             Ok(false) => Err(EngineError::not_found(id)),
-            Err(BackendError::Superseded) => Box::pin(self.remove(id)).await,
+            Err(BackendError::Superseded) => Box::pin(self.successor().await?.remove(id)).await,
             Err(error) => Err(error.into()),
         }
     }
@@ -62,7 +62,9 @@ impl Engine {
         }
         let wanted = conditions.clone();
         match self.backend.remove_where(Box::new(move |of| wanted.hold(of))).await {
-            Err(BackendError::Superseded) => Box::pin(self.remove_where(conditions)).await,
+            Err(BackendError::Superseded) => {
+                Box::pin(self.successor().await?.remove_where(conditions)).await
+            }
             removed => Ok(removed?),
         }
     }

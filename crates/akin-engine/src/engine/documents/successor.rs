@@ -29,8 +29,9 @@ impl Engine {
 
     /// Adds in the given order, so the last document is kept if several have the same id.
     pub(super) async fn add_to_successor(&self, documents: Vec<Admitted>) -> Outcomes {
-        let Some(next) = self.successor.get().map(|collection| collection.engine.clone()) else {
-            return documents.iter().map(|_| Err(EngineError::Superseded)).collect();
+        let next = match self.successor().await {
+            Ok(next) => next,
+            Err(error) => return documents.iter().map(|_| Err(error.clone())).collect(),
         };
         let (engine, count) = (next.clone(), documents.len());
         let prepare = move |(prepared, options): Admitted| {

@@ -17,10 +17,18 @@ fn storage() -> StorageSettings {
 }
 
 fn open_with(dir: &TempDir, default: &CollectionSettings) -> Result<Collections, EngineError> {
+    open_stored(dir, default, storage())
+}
+
+fn open_stored(
+    dir: &TempDir,
+    default: &CollectionSettings,
+    storage: StorageSettings,
+) -> Result<Collections, EngineError> {
     let limits_max = LimitSettings::default().times(100);
     let of_all =
         CollectionsSettings { collections_max: 3, limits_max, opening: Opening::default() };
-    let store = LocalCollections::new(dir.path().to_owned(), storage());
+    let store = LocalCollections::new(dir.path().to_owned(), storage);
     Collections::open(Arc::new(store), default, of_all)
 }
 
