@@ -161,8 +161,8 @@ async fn a_key_is_valid_in_its_own_collections_only() {
         reply.problem(403, "not_permitted");
     }
     // However the name is written, the key is held against the name that the handlers see.
-    let disguised = ["/collections/%6fther/documents", "/collections/%64efault/documents"];
-    for path in disguised {
+    let escaped = ["/collections/%6fther/documents", "/collections/%64efault/documents"];
+    for path in escaped {
         let reply = send_with_key(&app, &format!("GET {path}"), "web").await;
         reply.problem(403, "not_permitted");
     }

@@ -130,10 +130,10 @@ async fn the_work_of_a_client_in_flight_is_limited() {
     let settings = ServerSettings { request_cost_max: 200, ..ServerSettings::default() };
     let (app, _dir) = app_with_keys(settings).await;
     add_with_key(&app, 60).await;
-    let dear = || app.router.clone().oneshot(as_client("/similar?id=d0&limit=10", "read"));
+    let costly = || app.router.clone().oneshot(as_client("/similar?id=d0&limit=10", "read"));
     let mut unread = Vec::new();
     let refused = loop {
-        let answer = dear().await.unwrap();
+        let answer = costly().await.unwrap();
         if answer.status() != 200 {
             break answer;
         }
@@ -149,7 +149,7 @@ async fn the_work_of_a_client_in_flight_is_limited() {
     let other = send_with_key(&app, "GET /similar?id=d0&limit=10", "all").await;
     assert_eq!(other.status, 200, "another client has its own");
     drop(unread);
-    assert_eq!(dear().await.unwrap().status(), 200);
+    assert_eq!(costly().await.unwrap().status(), 200);
 }
 
 #[tokio::test]

@@ -177,16 +177,16 @@ async fn the_search_at_arrival_is_charged() {
     assert_eq!(made.status, 201);
     let add = "/collections/made/documents?check=false";
     let document = |id: &str, words| json!({"id": id, "text": filler(id, words)});
-    let dear = document("dear", 50_000);
-    let refused = app.post_json(&format!("{add}&passages=true"), dear.clone()).await;
+    let costly = document("costly", 50_000);
+    let refused = app.post_json(&format!("{add}&passages=true"), costly.clone()).await;
     refused.problem(422, "request_too_costly");
     let lines = (0..20).map(|at| format!("{}\n", document(&format!("d{at}"), 900)));
     let lines = lines.collect::<Vec<_>>().concat();
-    let lines = format!("{lines}{dear}\n");
+    let lines = format!("{lines}{costly}\n");
     let answer = app.post(&format!("{add}&passages=true"), NDJSON, lines).await;
     let answer = std::str::from_utf8(&answer.body).unwrap().to_owned();
     assert_eq!(answer.matches("created").count(), 20, "{answer}");
     assert_eq!(answer.matches("request_too_costly").count(), 2, "type and code of one: {answer}");
-    assert_eq!(app.get("/collections/made/documents/dear").await.status, 404);
-    assert_eq!(app.post_json(add, dear).await.status, 201, "it is not searched for passages");
+    assert_eq!(app.get("/collections/made/documents/costly").await.status, 404);
+    assert_eq!(app.post_json(add, costly).await.status, 201, "it is not searched for passages");
 }

@@ -41,7 +41,7 @@ async fn probes_over_the_cost_limit_are_refused() {
     let app = crowd(300).await;
     let answers = app.post_json("/similar?limit=3", probes(20)).await.json();
     let answers = answers.as_array().unwrap();
-    // A cheap probe may still fit after a dear one was refused.
+    // A cheap probe may still fit after a costly one was refused.
     let is_answered = |answer: &&Value| answer["matches"].is_array();
     let answered = answers.iter().filter(is_answered).count();
     assert!((2..19).contains(&answered), "{answered} answered");

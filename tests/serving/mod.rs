@@ -41,7 +41,7 @@ impl Process {
         });
         let (address, url) = (String::new(), String::new());
         let mut process = Self { child, address, url, log, reader: Some(reader) };
-        let Some(address) = process.log.find_map(listening) else { return Err(process.told()) };
+        let Some(address) = process.log.find_map(listening) else { return Err(process.printed()) };
         process.url = format!("http://{address}");
         process.address = address;
         Ok(process)
@@ -60,7 +60,7 @@ impl Process {
             }
             std::thread::yield_now();
         }
-        Err(self.told())
+        Err(self.printed())
     }
 
     /// Waits for a line of the log with this, after the last one waited for; `false` if it ended.
@@ -102,7 +102,7 @@ impl Process {
         self.end();
     }
 
-    fn told(&mut self) -> String {
+    fn printed(&mut self) -> String {
         let (status, log) = self.end();
         format!("{status}: {log}")
     }

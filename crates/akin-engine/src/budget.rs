@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
 pub use share::ClientShare;
-use share::{CLIENT_DEAR_REQUESTS, Share};
+use share::{CLIENT_REQUEST_COSTS, Share};
 
 /// The purpose of reserved memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,14 +78,14 @@ pub enum Exhausted {
     Process { wanted: usize },
     /// The request alone would take too much memory.
     #[error(
-        "the answer needs {wanted} more bytes of memory beside the {held} that the request holds, \
+        "the answer needs {wanted} more bytes of memory in addition to the {held} that the request holds, \
          and a request may hold {max} (a tenth of server.memory_max): ask for less at a time, such \
          as a smaller limit, fewer probes or shorter texts"
     )]
     Share { wanted: usize, held: usize, max: usize },
     /// The client's requests hold the memory that the requests of one client may hold.
     #[error(
-        "it needs {wanted} more bytes of memory beside the {held} that this client's requests \
+        "it needs {wanted} more bytes of memory in addition to the {held} that this client's requests \
          hold, and they may hold {max} (client_share_percent of what caches and connections leave \
          of server.memory_max)"
     )]
@@ -98,8 +98,8 @@ pub enum Exhausted {
     Work { cost: u64, max: u64 },
     /// The requests in flight of one client would cause too much work together.
     #[error(
-        "it costs {wanted} more units beside the {cost} of this client's requests in flight, and \
-         they may cost {max} together ({CLIENT_DEAR_REQUESTS} times server.request_cost_max): send \
+        "it costs {wanted} more units in addition to the {cost} of this client's requests in flight, and \
+         they may cost {max} together ({CLIENT_REQUEST_COSTS} times server.request_cost_max): send \
          fewer requests at a time"
     )]
     ClientWork { wanted: u64, cost: u64, max: u64 },
@@ -210,7 +210,7 @@ impl Budget {
     }
 
     /// The share of a client: its requests may hold `percent` of the memory that caches and
-    /// connections leave, but at least `bytes_min`, and may cause `CLIENT_DEAR_REQUESTS` times the
+    /// connections leave, but at least `bytes_min`, and may cause `CLIENT_REQUEST_COSTS` times the
     /// work `cost_max` of one request (0: any). With 100 percent nothing is limited.
     #[must_use]
     pub fn client_share(&self, percent: u32, bytes_min: usize, cost_max: u64) -> Arc<ClientShare> {
@@ -221,7 +221,7 @@ impl Budget {
         let left = self.max - for_good.min(self.max);
         let share = (left as u128 * u128::from(percent)).div_ceil(100);
         let bytes_max = usize::try_from(share).unwrap_or(usize::MAX).max(bytes_min);
-        ClientShare::new(bytes_max, cost_max.saturating_mul(CLIENT_DEAR_REQUESTS))
+        ClientShare::new(bytes_max, cost_max.saturating_mul(CLIENT_REQUEST_COSTS))
     }
 
     fn take(&self, purpose: Purpose, bytes: usize) -> Result<(), Exhausted> {
@@ -322,11 +322,11 @@ impl Reservation {
     ///
     /// # Errors
     /// [`Exhausted`]
-    pub fn beside(&self, bytes: usize) -> Result<Self, Exhausted> {
-        let mut beside = self.budget.reservation(self.purpose);
-        beside.share.clone_from(&self.share);
-        beside.client.clone_from(&self.client);
-        beside.grow(bytes).map(|()| beside)
+    pub fn another(&self, bytes: usize) -> Result<Self, Exhausted> {
+        let mut another = self.budget.reservation(self.purpose);
+        another.share.clone_from(&self.share);
+        another.client.clone_from(&self.client);
+        another.grow(bytes).map(|()| another)
     }
 
     /// Lets each of the documents for which memory is reserved cause work of `cost_max` units (0:

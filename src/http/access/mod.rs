@@ -99,8 +99,8 @@ pub async fn guard(
 ) -> Response {
     let (mut parts, body) = request.into_parts();
     let mut caller = Caller::default();
-    let admitted = admit(&state, &table, &mut parts, &mut caller).await;
-    let mut response = match admitted {
+    let authorized = authorize(&state, &table, &mut parts, &mut caller).await;
+    let mut response = match authorized {
         Ok(()) => {
             parts.extensions.insert(caller.clone());
             next.run(Request::from_parts(parts, body)).await
@@ -135,7 +135,7 @@ pub async fn guard_preflight(
 }
 
 /// Sets `caller` once the key is known, also if it does not permit the request.
-async fn admit(
+async fn authorize(
     state: &AppState,
     table: &Table,
     parts: &mut Parts,

@@ -26,7 +26,7 @@ pub struct Admission {
 }
 
 impl Admission {
-    /// Admits a request to be worked on.
+    /// Lets a request be worked on.
     ///
     /// # Errors
     /// `overloaded`, `too_many_requests`

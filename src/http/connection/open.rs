@@ -65,8 +65,8 @@ impl OpenConnections {
         Arc::new(Self { all, clock, share, reserve })
     }
 
-    /// Admits a connection; `None` if its network has its share of connections and of probes.
-    pub fn admit(self: &Arc<Self>, network: IpAddr, is_full: bool) -> Option<Opened> {
+    /// Accepts a connection; `None` if its network has its share of connections and of probes.
+    pub fn accept(self: &Arc<Self>, network: IpAddr, is_full: bool) -> Option<Opened> {
         let Count { open, reserve } = self.count(network);
         let room = if open < self.share {
             match is_full && !self.close_idle() {
@@ -274,7 +274,7 @@ mod tests {
     #[test]
     fn a_network_has_its_share_and_one_probe() {
         let all = OpenConnections::new(2, 1);
-        let room = |network| all.admit(network, false).map(|opened| (opened.room(), opened));
+        let room = |network| all.accept(network, false).map(|opened| (opened.room(), opened));
         let (_, first) = room(NETWORK).unwrap();
         let (_, second) = room(NETWORK).unwrap();
         let (third_room, third) = room(NETWORK).unwrap();

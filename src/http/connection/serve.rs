@@ -145,7 +145,7 @@ impl Connections {
             tracing::debug!(%error, "set_nodelay failed");
         }
         let is_full = self.permits.available_permits() < CONNECTIONS_RESERVE;
-        let Some(opened) = self.all.admit(rates::network(from.ip()), is_full) else { return };
+        let Some(opened) = self.all.accept(rates::network(from.ip()), is_full) else { return };
         let room = opened.room();
         let is_reserve = room != ConnectionRoom::Open;
         let acceptor = self.tls.as_ref().map(|tls| tls.acceptor());

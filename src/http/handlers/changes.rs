@@ -289,7 +289,7 @@ async fn write_noted(
 }
 
 async fn write_lines(lines: Vec<DocumentChanged>, writer: &mut Writer) -> Result<(), Broken> {
-    let memory = writer.beside(0)?.with_allowance(SMALL_BYTES_MAX);
+    let memory = writer.another(0)?.with_allowance(SMALL_BYTES_MAX);
     memory.grow(lines.iter().map(|line| CHANGE_BYTES + line.id().as_str().len()).sum())?;
     let memory = Arc::new(memory);
     for line in lines {

@@ -200,7 +200,7 @@ pub async fn list(
     let limit = lookup::limit(page.limit, &state.settings)?;
     let conditions = conditions.conditions()?;
     let write = |mut writer: Writer| async move {
-        let memory = writer.beside(0)?.with_allowance(SMALL_BYTES_MAX);
+        let memory = writer.another(0)?.with_allowance(SMALL_BYTES_MAX);
         let within = Some(&memory);
         let count = if page.count { Some(engine.count(&conditions, within).await?) } else { None };
         let ListedIds { ids, next } =

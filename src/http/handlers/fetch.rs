@@ -113,13 +113,13 @@ pub async fn fetch(
     Include::check(include, &caller, &engine)?;
     let write = |mut writer: Writer| async move {
         let mut rest = Unfetched::default();
-        let memory = writer.beside(0)?;
+        let memory = writer.another(0)?;
         let mut documents = writer.list("documents")?;
         for id in ids {
             match engine.get(&id).await {
                 Ok(record) => {
                     let bytes = bytes(&record, include.as_ref()).saturating_mul(COPIES);
-                    let memory = Arc::new(memory.beside(bytes)?);
+                    let memory = Arc::new(memory.another(bytes)?);
                     let reply = StoredReply::of(&engine, record, include).await?;
                     documents.element(&reply, &memory).await?;
                 }

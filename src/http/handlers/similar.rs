@@ -51,7 +51,7 @@ pub async fn stored(
     let options = LookupOptions { lookup, conditions }.read(&state.settings)?;
     reply::stream(JSON, memory, |mut writer| async move {
         let probe = Probe::Stored(stored.id);
-        let memory = writer.beside(0)?.with_allowance(SMALL_BYTES_MAX);
+        let memory = writer.another(0)?.with_allowance(SMALL_BYTES_MAX);
         look_up(&engine, probe, &options, memory).await?.write(&engine, &mut writer).await?;
         Ok(writer)
     })
@@ -98,7 +98,7 @@ pub async fn posted(
     match probes {
         Probes::One(probe) => {
             reply::stream(JSON, memory, |mut writer| async move {
-                let found = call.find(&engine, probe, writer.beside(0)?).await?;
+                let found = call.find(&engine, probe, writer.another(0)?).await?;
                 found.write(&engine, &mut writer).await?;
                 Ok(writer)
             })
@@ -165,8 +165,8 @@ impl Call {
         form: Form,
         mut writer: Writer,
     ) -> Result<Writer, Broken> {
-        let (call, engine, memory) = (&self, &engine, writer.beside(0)?);
-        let find = async |probe| call.find(engine, probe?, memory.beside(0)?).await;
+        let (call, engine, memory) = (&self, &engine, writer.another(0)?);
+        let find = async |probe| call.find(engine, probe?, memory.another(0)?).await;
         let at_once = self.probes_at_once(&probes);
         let mut answers = stream::iter(probes).map(find).buffered(at_once).enumerate();
         let mut separator = if form == Form::Array { "[" } else { "" };

@@ -63,7 +63,7 @@ impl Found {
         let (own, is_one_block) = (Arc::new(self.memory), matches.len() <= at_once);
         let mut list = writer.list("matches")?;
         for block in matches.chunks_mut(at_once) {
-            let memory = if is_one_block { Arc::clone(&own) } else { Arc::new(own.beside(0)?) };
+            let memory = if is_one_block { Arc::clone(&own) } else { Arc::new(own.another(0)?) };
             engine.read_details(block, self.include, Some(&memory)).await?;
             for found in block {
                 list.element(&*found, &memory).await?;

@@ -236,8 +236,8 @@ impl Writer {
     ///
     /// # Errors
     /// [`Exhausted`]
-    pub fn beside(&self, bytes: usize) -> Result<Reservation, Exhausted> {
-        self.memory.as_ref().expect("a streamed answer is counted").beside(bytes)
+    pub fn another(&self, bytes: usize) -> Result<Reservation, Exhausted> {
+        self.memory.as_ref().expect("a streamed answer is counted").another(bytes)
     }
 
     /// Writes a value.
@@ -334,7 +334,7 @@ impl Writer {
         match &self.memory {
             // It is within the allowance of a small answer.
             Some(memory) if is_first => memory.grow(larger - capacity)?,
-            Some(memory) => self.piece.memory = Some(memory.beside(larger)?),
+            Some(memory) => self.piece.memory = Some(memory.another(larger)?),
             None => {}
         }
         text.reserve_exact(larger - text.len());

@@ -7,7 +7,7 @@ use utoipa::ToSchema;
 
 use crate::background;
 use crate::document::{Content, DocumentId, Metadata};
-use crate::engine::{Disguise, Engine, Note, Record};
+use crate::engine::{Engine, Mask, Note, Record};
 use crate::http::problem::{Problem, ProblemReply, internal};
 use crate::http::request::include::Include;
 use akin_core::text::ShingleSet;
@@ -95,34 +95,29 @@ impl StoredReply {
         include: Option<Include>,
     ) -> Result<Self, Problem> {
         let shingles = stored.shingles;
-        let (disguise, slot_bytes) = (engine.disguise(), engine.settings().sketch.slot_bytes());
+        let (mask, slot_bytes) = (engine.mask(), engine.settings().sketch.slot_bytes());
         let cluster = engine.cluster_name_of(&stored.id);
-        let make = move || Self { cluster, ..Self::new(stored, include, disguise, slot_bytes) };
+        let make = move || Self { cluster, ..Self::new(stored, include, mask, slot_bytes) };
         if !include.is_some_and(|include| include.shingles) || shingles <= SHINGLES_INLINE_MAX {
             return Ok(make());
         }
         background::compute(make).await.map_err(|_| internal())
     }
 
-    fn new(
-        stored: Record,
-        include: Option<Include>,
-        disguise: Disguise,
-        slot_bytes: usize,
-    ) -> Self {
-        let sketch = || hexadecimal(&disguise.sketch(stored.sketch.as_bytes(), slot_bytes));
+    fn new(stored: Record, include: Option<Include>, mask: Mask, slot_bytes: usize) -> Self {
+        let sketch = || hexadecimal(&mask.sketch(stored.sketch.as_bytes(), slot_bytes));
         let included = include.map(|include| IncludedReply {
             sketch: include.sketch.then(sketch),
             shingles: stored
                 .set
                 .as_ref()
                 .filter(|_| include.shingles)
-                .map(|set| shingles(set, disguise)),
+                .map(|set| shingles(set, mask)),
         });
         Self {
             stored_at: Time(stored.stored_at_ms),
             shingles: stored.shingles as usize,
-            fingerprint: format!("{:016x}", disguise.hash(stored.fingerprint)),
+            fingerprint: format!("{:016x}", mask.hash(stored.fingerprint)),
             notes: Note::of(stored.whole_document),
             cluster: None,
             included,
@@ -150,8 +145,8 @@ fn hexadecimal(bytes: &[u8]) -> String {
     hex
 }
 
-fn shingles(set: &ShingleSet, disguise: Disguise) -> Vec<String> {
-    let mut shown: Vec<u64> = set.as_slice().iter().map(|hash| disguise.hash(*hash)).collect();
+fn shingles(set: &ShingleSet, mask: Mask) -> Vec<String> {
+    let mut shown: Vec<u64> = set.as_slice().iter().map(|hash| mask.hash(*hash)).collect();
     shown.sort_unstable();
     shown.iter().map(|shingle| format!("{shingle:016x}")).collect()
 }

@@ -181,12 +181,14 @@ impl Index {
     }
 
     fn shortlist_within(&self, search: &Search<'_>, postings_max: usize) -> Shortlist {
-        let PostingsRead { entries, is_cut, in_crowd } = self.read_postings(search, postings_max);
+        let PostingsRead { entries, is_truncated, in_crowd } =
+            self.read_postings(search, postings_max);
         #[cfg(test)]
         self.count_read(entries.len());
         let mut seen = count_each(&entries);
         let seen_count = seen.len();
-        let mut truncated = is_cut | cut_to_most_shared(&mut seen, search.limits.compared_max);
+        let mut truncated =
+            is_truncated | cut_to_most_shared(&mut seen, search.limits.compared_max);
         let enough = match &self.pairs {
             Some(_) => search.limits.found_max.saturating_mul(AGREEING_FOR_EACH_FOUND),
             None => usize::MAX,
@@ -257,18 +259,18 @@ impl Index {
             }
         }
         long.sort_unstable_by_key(|(length, _)| *length);
-        let (mut is_cut, mut in_crowd) = (false, false);
+        let (mut is_truncated, mut in_crowd) = (false, false);
         let mut long_left = long.len();
         for (length, key) in long {
             long_left -= 1;
             let left = of_long_max.saturating_sub(entries.len());
             let least = OF_EACH_LONG.min(search.limits.postings_max.saturating_sub(entries.len()));
             let room = left.saturating_sub(OF_EACH_LONG * long_left).max(least);
-            is_cut |= length > room;
+            is_truncated |= length > room;
             in_crowd |= length > room && length > SHORT;
             self.postings.read_some(key, from, room, |entry, ()| entries.push(entry));
         }
-        PostingsRead { entries, is_cut, in_crowd }
+        PostingsRead { entries, is_truncated, in_crowd }
     }
 }
 
@@ -286,7 +288,7 @@ fn cut_to_most_shared(seen: &mut Vec<Seen>, max: usize) -> bool {
 struct PostingsRead {
     entries: Vec<u32>,
     /// Not all postings of the keys were read.
-    is_cut: bool,
+    is_truncated: bool,
     /// Not all postings of a long key were read.
     in_crowd: bool,
 }

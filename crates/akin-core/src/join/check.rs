@@ -71,7 +71,7 @@ impl Subject {
 impl PairCheck {
     /// As [`Self::pair`], for sets that share elements. Their exact resemblance must reach the
     /// threshold of crowds even where pairs are scored by estimates. Adds the cost of an
-    /// unsuccessful comparison to `in_vain`.
+    /// unsuccessful comparison to `unsuccessful`.
     ///
     /// # Errors
     /// Errors of reading the sets.
@@ -79,7 +79,7 @@ impl PairCheck {
         &self,
         subject: &mut Subject,
         other: u32,
-        in_vain: &mut u64,
+        unsuccessful: &mut u64,
         sets: &mut S,
     ) -> Result<Option<Pair>, JoinError<S::Error>> {
         let before = self.effort.units();
@@ -91,7 +91,7 @@ impl PairCheck {
             pair = pair.filter(|_| Overlap::reaching(ours, &theirs, self.crowds_from).is_some());
         }
         if pair.is_none() {
-            *in_vain += self.effort.units() - before;
+            *unsuccessful += self.effort.units() - before;
         }
         Ok(pair)
     }

@@ -52,22 +52,22 @@ impl LeftOut {
 pub(super) struct Effort {
     steps: Cell<Steps>,
     left_out: RefCell<LeftOut>,
-    in_vain_max: u64,
+    unsuccessful_max: u64,
 }
 
 impl Effort {
     /// Ends the search of a set in a crowd after many unsuccessful comparisons.
     pub fn bounded() -> Self {
-        Self { in_vain_max: IN_VAIN_MAX, ..Self::unbounded() }
+        Self { unsuccessful_max: IN_VAIN_MAX, ..Self::unbounded() }
     }
 
     pub fn unbounded() -> Self {
-        Self { steps: Cell::default(), left_out: RefCell::default(), in_vain_max: u64::MAX }
+        Self { steps: Cell::default(), left_out: RefCell::default(), unsuccessful_max: u64::MAX }
     }
 
     #[cfg(test)]
-    pub fn bound(&mut self, in_vain_max: u64) {
-        self.in_vain_max = in_vain_max;
+    pub fn bound(&mut self, unsuccessful_max: u64) {
+        self.unsuccessful_max = unsuccessful_max;
     }
 
     pub fn steps(&self) -> Steps {
@@ -103,16 +103,16 @@ impl Effort {
         compared + verified * (VERIFIED - 1)
     }
 
-    /// Whether the cost `in_vain` of a set's unsuccessful comparisons has reached the bound. If so,
+    /// Whether the cost `unsuccessful` of a set's unsuccessful comparisons has reached the bound. If so,
     /// notes that `set` is not compared with `further`.
     #[inline]
-    pub fn ends(&self, in_vain: &mut u64, set: u32, further: u32) -> bool {
-        if *in_vain < self.in_vain_max {
+    pub fn ends(&self, unsuccessful: &mut u64, set: u32, further: u32) -> bool {
+        if *unsuccessful < self.unsuccessful_max {
             return false;
         }
         // Each set is counted once.
-        if *in_vain < u64::MAX {
-            *in_vain = u64::MAX;
+        if *unsuccessful < u64::MAX {
+            *unsuccessful = u64::MAX;
             self.left_out.borrow_mut().note(set, further);
         }
         true

@@ -26,16 +26,16 @@ impl Join<'_> {
         for rank in buckets.ranks() {
             end = self.reachable_end(&buckets, rank, end);
             let mut subject = Subject::new(buckets.number(rank));
-            let mut in_vain = 0;
+            let mut unsuccessful = 0;
             for candidate in self.larger(&buckets, rank, end, &mut neighbours) {
                 progress.go_on()?;
                 let (a, b) = (buckets.number(rank), buckets.number(candidate.rank));
                 let pair = if candidate.by_key {
                     self.check.pair(&mut subject, b, sets)?
-                } else if self.check.effort.ends(&mut in_vain, a, b) {
+                } else if self.check.effort.ends(&mut unsuccessful, a, b) {
                     None
                 } else {
-                    self.check.pair_of_crowd(&mut subject, b, &mut in_vain, sets)?
+                    self.check.pair_of_crowd(&mut subject, b, &mut unsuccessful, sets)?
                 };
                 if let Some(pair) = pair
                     && visit(pair).is_break()

@@ -17,7 +17,7 @@ const UNDECIDED: u32 = u32::MAX;
 struct Deciding {
     representatives: Vec<u32>,
     /// The cost of each set's unsuccessful comparisons by elements.
-    in_vain: Vec<u64>,
+    unsuccessful: Vec<u64>,
 }
 
 /// The representatives that share keys with a set, in the order of their numbers.
@@ -45,7 +45,7 @@ impl Join<'_> {
         let by_elements = self.keys.tables() > self.keys.key_tables();
         let mut deciding = Deciding {
             representatives: vec![UNDECIDED; count],
-            in_vain: vec![0; if by_elements { count } else { 0 }],
+            unsuccessful: vec![0; if by_elements { count } else { 0 }],
         };
         let mut first = 0;
         let is_undecided = |representative: &u32| *representative == UNDECIDED;
@@ -78,8 +78,13 @@ impl Join<'_> {
             let mut found = None;
             if number >= self.protected {
                 let candidates = RepresentativeCandidates::of(near, &block, number, &keys, sets);
-                (found, near) =
-                    self.first_pair(number, candidates, &mut deciding.in_vain, sets, progress)?;
+                (found, near) = self.first_pair(
+                    number,
+                    candidates,
+                    &mut deciding.unsuccessful,
+                    sets,
+                    progress,
+                )?;
             }
             if found.is_none() && block.takes(number, &keys, sets) {
                 found = Some(number);
@@ -98,7 +103,7 @@ impl Join<'_> {
         &self,
         number: u32,
         mut candidates: RepresentativeCandidates<'_>,
-        in_vain: &mut [u64],
+        unsuccessful: &mut [u64],
         sets: &mut S,
         progress: &Progress,
     ) -> Result<FirstPair, JoinError<S::Error>> {
@@ -108,12 +113,12 @@ impl Join<'_> {
             progress.go_on()?;
             self.check.effort.add_visited(1);
             let pair = if by_elements {
-                let in_vain = &mut in_vain[number as usize];
-                if self.check.effort.ends(in_vain, number, other) {
+                let unsuccessful = &mut unsuccessful[number as usize];
+                if self.check.effort.ends(unsuccessful, number, other) {
                     candidates.leave_elements();
                     continue;
                 }
-                self.check.pair_of_crowd(&mut subject, other, in_vain, sets)?
+                self.check.pair_of_crowd(&mut subject, other, unsuccessful, sets)?
             } else {
                 self.check.pair(&mut subject, other, sets)?
             };

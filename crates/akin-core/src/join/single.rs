@@ -18,7 +18,7 @@ pub(super) struct Connecting<'j> {
     forest: DisjointSets,
     /// The cost of each set's unsuccessful comparisons by elements; empty if no set is compared by
     /// elements.
-    in_vain: Vec<u64>,
+    unsuccessful: Vec<u64>,
     bucket: Bucket,
 }
 
@@ -84,8 +84,8 @@ impl Bucket {
 impl<'j> Connecting<'j> {
     pub fn new(join: &'j Join<'_>, sets: u32) -> Self {
         let by_elements = join.keys.tables() > join.keys.key_tables();
-        let in_vain = vec![0; if by_elements { sets as usize } else { 0 }];
-        Self { join, forest: DisjointSets::new(sets), in_vain, bucket: Bucket::default() }
+        let unsuccessful = vec![0; if by_elements { sets as usize } else { 0 }];
+        Self { join, forest: DisjointSets::new(sets), unsuccessful, bucket: Bucket::default() }
     }
 
     pub fn forest(self) -> DisjointSets {
@@ -126,7 +126,7 @@ impl<'j> Connecting<'j> {
         sets: &mut S,
         progress: &Progress,
     ) -> Result<(), JoinError<S::Error>> {
-        let Self { join, forest, in_vain, bucket } = self;
+        let Self { join, forest, unsuccessful, bucket } = self;
         let (check, set) = (&join.check, members[place].member.set);
         let (mut subject, mut from) = (Subject::new(set), 0);
         while let Some(next) = bucket.left.next(from, bucket.reaches[place]) {
@@ -137,11 +137,11 @@ impl<'j> Connecting<'j> {
             let pair = if by_key {
                 check.pair(&mut subject, other, sets)?
             } else {
-                let in_vain = &mut in_vain[set as usize];
-                if check.effort.ends(in_vain, set, other) {
+                let unsuccessful = &mut unsuccessful[set as usize];
+                if check.effort.ends(unsuccessful, set, other) {
                     return Ok(());
                 }
-                check.pair_of_crowd(&mut subject, other, in_vain, sets)?
+                check.pair_of_crowd(&mut subject, other, unsuccessful, sets)?
             };
             if pair.is_some() {
                 forest.connect(set, other);

@@ -17,13 +17,13 @@ pub(super) fn each_gram(words: &[u64], size: usize, mut visit: impl FnMut(usize,
     if words.len() < size {
         return;
     }
-    let leaving = (0..size).fold(1_u64, |power, _| power.wrapping_mul(ROLL));
+    let power = (0..size).fold(1_u64, |power, _| power.wrapping_mul(ROLL));
     let length = (size as u64).wrapping_mul(LENGTH);
     let push = |rolled: u64, word: u64| rolled.wrapping_mul(ROLL).wrapping_add(word);
     let mut rolled = words[..size].iter().fold(0, |rolled, word| push(rolled, *word));
     visit(0, finalise(rolled ^ length));
     for (first, (left, entered)) in words.iter().zip(&words[size..]).enumerate() {
-        rolled = push(rolled, *entered).wrapping_sub(left.wrapping_mul(leaving));
+        rolled = push(rolled, *entered).wrapping_sub(left.wrapping_mul(power));
         visit(first + 1, finalise(rolled ^ length));
     }
 }

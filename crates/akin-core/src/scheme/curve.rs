@@ -171,8 +171,11 @@ mod tests {
                 };
                 let missed = 1.0 - mean(threshold, 1.0);
                 assert!((curve.false_negatives - missed).abs() < 1e-4, "{curve:?} {missed}");
-                let in_vain = mean(0.0, threshold);
-                assert!((curve.false_positives - in_vain).abs() < 1e-4, "{curve:?} {in_vain}");
+                let false_positives = mean(0.0, threshold);
+                assert!(
+                    (curve.false_positives - false_positives).abs() < 1e-4,
+                    "{curve:?} {false_positives}"
+                );
             }
         }
     }

@@ -13,9 +13,9 @@ pub(super) const SHARE_DIVISOR: usize = 10;
 /// usual `document_bytes_max` takes.
 const SHARE_BYTES_MIN: usize = 32 << 20;
 
-/// The work of a client's requests in flight may be that of so many of the dearest requests: some
+/// The work of a client's requests in flight may be that of so many of the most expensive requests: some
 /// seconds of a core, so that a request of another client that arrives now is not late.
-pub(super) const CLIENT_DEAR_REQUESTS: u64 = 8;
+pub(super) const CLIENT_REQUEST_COSTS: u64 = 8;
 
 /// The memory and the work of the requests in flight of one client.
 #[derive(Debug)]

@@ -16,9 +16,9 @@ fn reservations_never_exceed_the_budget() {
     b.grow(40).unwrap();
     assert_eq!((budget.reserved(Purpose::Bodies), budget.reserved(Purpose::Answers)), (60, 40));
     drop(a);
-    let beside = b.beside(60).unwrap();
-    assert!(b.beside(1).is_err());
-    drop((b, beside));
+    let another = b.another(60).unwrap();
+    assert!(b.another(1).is_err());
+    drop((b, another));
     assert_eq!(Purpose::ALL.map(|purpose| budget.reserved(purpose)), [0; Purpose::ALL.len()]);
     assert_eq!(budget.peak(), 100);
 }
@@ -28,13 +28,13 @@ fn a_request_holds_its_share_and_no_more() {
     let budget = Budget::new(1 << 30);
     let most = (1 << 30) / SHARE_DIVISOR;
     let of_one = request(&budget, 0);
-    let beside = of_one.beside(most - 10).unwrap();
+    let another = of_one.another(most - 10).unwrap();
     let over = Exhausted::Share { wanted: 11, held: most - 10, max: most };
     assert_eq!(of_one.grow(11), Err(over));
     of_one.grow(10).unwrap();
     assert_eq!(budget.reserved(Purpose::Answers), most);
     request(&budget, 0).grow(most).expect("another has its own");
-    drop(beside);
+    drop(another);
     of_one.grow(most - 10).expect("what was given back can be taken again");
     let all = budget.reservation(Purpose::Bodies);
     all.grow((1 << 30) - most).unwrap();
@@ -60,7 +60,7 @@ fn a_client_leaves_others_their_share() {
     first.grow(200).unwrap();
     let over = Exhausted::Client { wanted: 101, held: 200, max: 300 };
     assert_eq!(second.grow(101), Err(over));
-    second.beside(100).expect("half of what the caches leave");
+    second.another(100).expect("half of what the caches leave");
     let other = of(&budget.client_share(50, 10, 0));
     other.grow(300).unwrap();
     let rest = budget.reservation(Purpose::Bulk);
@@ -77,7 +77,7 @@ fn a_request_is_charged_for_its_work() {
     let budget = Budget::new(100);
     let of_one = request(&budget, 10);
     of_one.charge(7).unwrap();
-    of_one.beside(1).unwrap().charge(3).unwrap();
+    of_one.another(1).unwrap().charge(3).unwrap();
     assert_eq!(of_one.charge(1), Err(Exhausted::Work { cost: 11, max: 10 }));
     request(&budget, 0).charge(usize::MAX).expect("no limit");
     budget.reservation(Purpose::Bodies).charge(usize::MAX).expect("of no request");
@@ -88,17 +88,17 @@ fn a_client_is_charged_for_its_requests_in_flight() {
     let budget = Budget::new(1_000);
     let client = budget.client_share(50, 10, 10);
     let request = || budget.share(Purpose::Answers, 10, &client);
-    let mut requests: Vec<_> = (0..CLIENT_DEAR_REQUESTS).map(|_| request()).collect();
+    let mut requests: Vec<_> = (0..CLIENT_REQUEST_COSTS).map(|_| request()).collect();
     for expensive in &requests {
         expensive.charge(10).unwrap();
     }
-    let (last, max) = (request(), 10 * CLIENT_DEAR_REQUESTS);
+    let (last, max) = (request(), 10 * CLIENT_REQUEST_COSTS);
     let over = Exhausted::ClientWork { wanted: 1, cost: max, max };
     assert_eq!(last.charge(1), Err(over));
     let other = budget.client_share(50, 10, 10);
     budget.share(Purpose::Answers, 10, &other).charge(10).expect("another client has its own");
     let ended = requests.pop().unwrap();
-    let kept = ended.beside(1).unwrap();
+    let kept = ended.another(1).unwrap();
     drop(ended);
     assert!(last.charge(1).is_err(), "a part of the request is still there");
     drop(kept);

@@ -5,12 +5,12 @@ mod clusters;
 mod collections;
 mod compare;
 mod discovery;
-mod disguise;
 mod documents;
 mod error;
 #[cfg(any(test, fuzzing, feature = "fuzzing"))]
 pub mod fuzzing;
 mod lookup;
+mod mask;
 mod operations;
 mod passages;
 mod quality;
@@ -62,12 +62,12 @@ pub use discovery::{
     Batch, ClusterFigures, ClusterPart, ClusterQuery, Discovery, DiscoveryKind, DiscoveryStats,
     PairPart,
 };
-pub use disguise::Disguise;
 pub use documents::DocumentChange;
 pub use error::{EngineError, NotOpened};
 pub use lookup::collapse::{Collapsed, Group, GroupMember};
 pub use lookup::conditions::Conditions;
 pub use lookup::filter::{Filter, FilterError};
+pub use mask::Mask;
 pub use operations::ListedIds;
 #[cfg(any(test, fuzzing, feature = "fuzzing"))]
 pub use operations::backup::check_backup;
@@ -90,7 +90,7 @@ pub struct Engine {
     discoveries: Arc<Discoveries>,
     clock: Clock,
     recall_meter: Arc<RecallMeter>,
-    disguise: Disguise,
+    mask: Mask,
     places: Arc<documents::Places>,
     /// The collection that replaces this one once it was reindexed.
     successor: Arc<SetOnce<Arc<Collection>>>,
@@ -105,7 +105,7 @@ impl Engine {
     pub fn open(stored: &dyn StoredCollection, opening: &Opening) -> Result<Self, EngineError> {
         let (backend, seeded) = stored.open(opening)?;
         Ok(Self {
-            disguise: Disguise::new(stored.settings(), &seeded),
+            mask: Mask::new(stored.settings(), &seeded),
             settings: Arc::new(stored.settings().clone()),
             analyser: Arc::new(Analyser::new(&seeded)),
             backend,
@@ -122,8 +122,8 @@ impl Engine {
     }
 
     /// How the hashes of its documents are shown.
-    pub fn disguise(&self) -> Disguise {
-        self.disguise
+    pub fn mask(&self) -> Mask {
+        self.mask
     }
 
     /// The engine that has replaced this engine, once it is known here: another process may have

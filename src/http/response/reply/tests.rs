@@ -37,7 +37,7 @@ async fn pieces_make_up_the_whole() {
 /// An answer with a list, and `rest` behind it.
 async fn listed(elements: usize, rest: Value) -> Value {
     let answered = stream(JSON, reservation(), move |mut writer| async move {
-        let memory = Arc::new(writer.beside(0)?);
+        let memory = Arc::new(writer.another(0)?);
         let mut list = writer.list("list")?;
         for element in 0..elements {
             list.element(&json!({ "element": element }), &memory).await?;
@@ -97,7 +97,7 @@ async fn unread_pieces_are_few_and_counted() {
     let memory = budget.reservation(Purpose::Answers);
     let answered = stream("text/plain", memory, |mut writer| async move {
         for _ in 0..100 {
-            let memory = Arc::new(writer.beside(PIECE_BYTES)?);
+            let memory = Arc::new(writer.another(PIECE_BYTES)?);
             writer.hold(&memory);
             writer.text(&"x".repeat(PIECE_BYTES))?;
             drop(memory);

@@ -252,7 +252,7 @@ proptest! {
         turned.rotate_left(turn % documents.len());
         let mut reversed = documents.clone();
         reversed.reverse();
-        let told = |documents: &[(String, ShingleSet)], by| {
+        let reported = |documents: &[(String, ShingleSet)], by| {
             let TestCorpus { documents, mut sets } = gathered(documents);
             let ids = |number| -> Vec<_> {
                 documents.of(number).iter().map(|(id, _)| id.clone()).collect()
@@ -263,9 +263,9 @@ proptest! {
             (pairs, of(Linkage::Single), of(Linkage::Representative))
         };
         for by in ALL {
-            let first = told(&documents, by);
-            prop_assert_eq!(&first, &told(&turned, by));
-            prop_assert_eq!(&first, &told(&reversed, by));
+            let first = reported(&documents, by);
+            prop_assert_eq!(&first, &reported(&turned, by));
+            prop_assert_eq!(&first, &reported(&reversed, by));
         }
     }
 }

@@ -166,20 +166,20 @@ impl Queue {
     fn leave(&mut self, number: u64, left: &mut Vec<Entry>) {
         let mut next = Some(number);
         while let Some(number) = next {
-            let Some(leaving) = self.entries.remove(&number) else { break };
-            if let Some(document) = &leaving.document {
+            let Some(entry) = self.entries.remove(&number) else { break };
+            if let Some(document) = &entry.document {
                 self.sets.remove(number, document.fingerprint);
             }
-            if let Some(ticket) = leaving.ticket {
+            if let Some(ticket) = entry.ticket {
                 self.texts.remove(&ticket);
             }
-            if self.latest.get(&leaving.id) == Some(&number) {
-                self.latest.remove(&leaving.id);
+            if self.latest.get(&entry.id) == Some(&number) {
+                self.latest.remove(&entry.id);
             }
             let is_withdrawn =
                 |next: &u64| self.entries.get(next).is_some_and(|entry| entry.withdrawn);
-            next = leaving.next.filter(is_withdrawn);
-            left.push(leaving);
+            next = entry.next.filter(is_withdrawn);
+            left.push(entry);
         }
     }
 

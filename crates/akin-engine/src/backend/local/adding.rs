@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use futures_util::future::{join, join_all};
 
 use super::Local;
-use super::memory_state::{DurableDocument, Leaving};
+use super::memory_state::{DurableDocument, RemovalData};
 use crate::backend::in_flight::Arrival;
 use crate::backend::{
     Addition, Backend, BackendError, Candidates, Check, Found, PreparedDocument, Rival,
@@ -43,7 +43,7 @@ struct Planned {
     times: Times,
     /// A stored version that is replaced, which may have expired.
     replaces: Option<Ordinal>,
-    leaving: Leaving,
+    removal: RemovalData,
     stored: Stored,
 }
 
@@ -170,9 +170,9 @@ impl Local {
         }
         // This may be an expired document that is not removed yet.
         let replaces = self.memory.catalog.ordinal(&document.id);
-        let leaving = self.leaving(replaces).await;
+        let removal = self.removal_data(replaces).await;
         let stored = if old.is_some() { Stored::Replaced } else { Stored::Created };
-        Ok(Ok(Planned { number, arrived, times, replaces, leaving, stored }))
+        Ok(Ok(Planned { number, arrived, times, replaces, removal, stored }))
     }
 
     async fn write_planned(&self, planned: Vec<Planned>) -> Result<(), BackendError> {
@@ -192,12 +192,12 @@ impl Local {
         let (mut writes, mut durable) = (Vec::new(), Vec::with_capacity(planned.len()));
         let mut arrivals = Vec::with_capacity(planned.len());
         for ((record, ordinal), planned) in records.into_iter().zip(ordinals).zip(planned) {
-            let Planned { arrived, times, replaces, leaving, .. } = planned;
+            let Planned { arrived, times, replaces, removal, .. } = planned;
             writes.push(Write::Put { record: record.with_ordinal(ordinal), replaces });
             let Addition { document: prepared, text, .. } = arrived.addition;
             let expires_at_ms = times.expires_at_ms;
             let document = DurableDocument { ordinal, prepared, expires_at_ms };
-            durable.push((document, replaces.map(|_| leaving)));
+            durable.push((document, replaces.map(|_| removal)));
             arrivals.push((arrived.arrival, text));
         }
         // Kept here as well, so that the committing thread does not have to free them.

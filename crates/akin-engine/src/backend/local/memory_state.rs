@@ -24,7 +24,7 @@ pub(super) struct DurableDocument {
 
 /// The data with which the indexes remove a document: nothing if they do not need it.
 #[derive(Default)]
-pub(super) struct Leaving {
+pub(super) struct RemovalData {
     pub set: Option<ShingleSet>,
     pub blocks: Option<TextBlocks>,
 }
@@ -53,7 +53,7 @@ impl MemoryState {
     }
 
     /// Applies a durable document, in place of the stored document with its id, which leaves.
-    pub fn put(&self, durable: &DurableDocument, leaving: &Leaving) {
+    pub fn put(&self, durable: &DurableDocument, removal: &RemovalData) {
         let id = &durable.prepared.document.id;
         let replaced = self.catalog.ordinal(id);
         let Some((old, fingerprint)) =
@@ -67,7 +67,7 @@ impl MemoryState {
         // In this order: a lookup that misses both finds the new document among the replacements.
         self.replacements.note(durable.ordinal);
         self.list(durable);
-        self.take_out(old, fingerprint, leaving);
+        self.take_out(old, fingerprint, removal);
         match &self.clusters {
             Some(clusters) if fingerprint == durable.prepared.fingerprint => {
                 clusters.replaced(old, durable.ordinal);
@@ -81,15 +81,15 @@ impl MemoryState {
     }
 
     /// Applies durable documents with unlike ids, each with the replaced document, if there is one.
-    pub fn put_all(&self, durable: &[(DurableDocument, Option<Leaving>)]) {
-        let new = durable.iter().filter(|(_, leaving)| leaving.is_none());
+    pub fn put_all(&self, durable: &[(DurableDocument, Option<RemovalData>)]) {
+        let new = durable.iter().filter(|(_, removal)| removal.is_none());
         let new: Vec<&DurableDocument> = new.map(|(document, _)| document).collect();
         if !new.is_empty() {
             self.put_new(&new);
         }
-        for (document, leaving) in durable {
-            if let Some(leaving) = leaving {
-                self.put(document, leaving);
+        for (document, removal) in durable {
+            if let Some(removal) = removal {
+                self.put(document, removal);
             }
         }
     }
@@ -142,24 +142,24 @@ impl MemoryState {
     }
 
     /// Applies a durable removal.
-    pub fn remove(&self, id: &DocumentId, ordinal: Ordinal, leaving: &Leaving) {
+    pub fn remove(&self, id: &DocumentId, ordinal: Ordinal, removal: &RemovalData) {
         let fingerprint = self.catalog.fingerprint(ordinal);
         self.catalog.remove(id);
         if let Some(fingerprint) = fingerprint {
-            self.take_out(ordinal, fingerprint, leaving);
+            self.take_out(ordinal, fingerprint, removal);
         }
         if let Some(clusters) = &self.clusters {
             clusters.removed(ordinal);
         }
     }
 
-    fn take_out(&self, ordinal: Ordinal, fingerprint: u64, leaving: &Leaving) {
+    fn take_out(&self, ordinal: Ordinal, fingerprint: u64, removal: &RemovalData) {
         if let Some(passages) = &self.passages {
-            passages.remove(ordinal, leaving.blocks.as_ref());
+            passages.remove(ordinal, removal.blocks.as_ref());
         }
         let Some(sketch) = self.index.sketch_of(fingerprint) else { return };
         let keys: Vec<_> = self.scheme.all_keys(sketch.as_bytes()).collect();
-        self.index.remove(ordinal, fingerprint, &keys, leaving.set.as_ref());
+        self.index.remove(ordinal, fingerprint, &keys, removal.set.as_ref());
     }
 
     /// The document with this id: the old or the new version if it is replaced concurrently.
@@ -257,13 +257,13 @@ mod tests {
                 ..SearchLimits::NONE
             },
         };
-        memory.put(&durable(0, &versions[0]), &Leaving::default());
+        memory.put(&durable(0, &versions[0]), &RemovalData::default());
         let stop = AtomicBool::new(false);
         thread::scope(|scope| {
             scope.spawn(|| {
                 let versions = versions.iter().cycle().zip(1..);
                 for (version, ordinal) in versions.take_while(|_| !stop.load(Ordering::Relaxed)) {
-                    memory.put(&durable(ordinal, version), &Leaving::default());
+                    memory.put(&durable(ordinal, version), &RemovalData::default());
                 }
             });
             let lost =

@@ -7,7 +7,7 @@ use futures_util::stream::{self, StreamExt, TryStreamExt};
 
 use super::Local;
 use super::catalog::Listing;
-use super::memory_state::Leaving;
+use super::memory_state::RemovalData;
 use crate::backend::BackendError;
 use crate::backend::in_flight::Arrival;
 use crate::document::{DocumentId, Ordinal};
@@ -54,20 +54,20 @@ impl Local {
         id: DocumentId,
         ordinal: Ordinal,
     ) -> Result<(), BackendError> {
-        let leaving = self.leaving(Some(ordinal)).await;
+        let removal = self.removal_data(Some(ordinal)).await;
         let memory = Arc::clone(&self.memory);
         let apply = move |_sequence| {
-            memory.remove(&id, ordinal, &leaving);
+            memory.remove(&id, ordinal, &removal);
             arrival.stored();
         };
         self.write(vec![Write::Remove { ordinal }], apply).await
     }
 
     /// What the indexes need of a document that is removed or replaced.
-    pub(super) async fn leaving(&self, ordinal: Option<Ordinal>) -> Leaving {
-        let Some(ordinal) = ordinal else { return Leaving::default() };
+    pub(super) async fn removal_data(&self, ordinal: Option<Ordinal>) -> RemovalData {
+        let Some(ordinal) = ordinal else { return RemovalData::default() };
         let set = self.set_to_remove(ordinal).await;
-        Leaving { set, blocks: self.blocks_to_remove(ordinal).await }
+        RemovalData { set, blocks: self.blocks_to_remove(ordinal).await }
     }
 
     /// The set of a document to be removed, if the index needs it. An unreadable set does not

@@ -112,7 +112,7 @@ async fn failed_calls_are_never_acknowledged_and_change_nothing() {
 }
 
 /// What an addition or a lookup answers, as far as every backend answers alike.
-fn told(matches: &[Match]) -> Vec<(String, f64)> {
+fn reported(matches: &[Match]) -> Vec<(String, f64)> {
     matches.iter().map(|found| (found.id.to_string(), found.resemblance())).collect()
 }
 
@@ -141,7 +141,7 @@ async fn the_backends_answer_alike() {
                 0..5 => {
                     let options = AddOptions { on_duplicate, ..AddOptions::default() };
                     let added = engine.add(document.clone(), options).await.unwrap();
-                    format!("{:?} {:?}", added.status, told(&added.duplicates))
+                    format!("{:?} {:?}", added.status, reported(&added.duplicates))
                 }
                 5 => format!("{:?}", engine.remove(&document.id).await.is_ok()),
                 6 => {
@@ -158,7 +158,7 @@ async fn the_backends_answer_alike() {
                     let listed = engine.list(None, 1_000).await.unwrap();
                     let stored = engine.get(&document.id).await.ok();
                     let stored = stored.map(|record| (record.content, record.metadata));
-                    format!("{:?} {listed:?} {stored:?}", told(&found.matches))
+                    format!("{:?} {listed:?} {stored:?}", reported(&found.matches))
                 }
             };
             answers.push(answer);

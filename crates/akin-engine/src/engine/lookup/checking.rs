@@ -25,7 +25,7 @@ pub(super) struct Checking {
     /// Every candidate's set could be read: none was removed in the meantime.
     pub none_gone: bool,
     /// Candidates left unchecked may belong to the matches up to the query's limit.
-    pub is_cut: bool,
+    pub is_truncated: bool,
     /// Candidates that did not match, although their sketches agree as well as sketches of matches.
     pub decoys: usize,
     /// Shingles that were compared for the decoys.
@@ -48,7 +48,7 @@ impl Checking {
             scored: Vec::new(),
             pending: Vec::new(),
             none_gone: true,
-            is_cut: false,
+            is_truncated: false,
             decoys: 0,
             decoy_shingles: 0,
             at_once: if query.conditions.is_some() { READ_AT_ONCE } else { CHECKED_AT_ONCE },
@@ -142,14 +142,14 @@ struct Part {
 /// Keeps and counts the members for which conditions may still be evaluated. Returns whether some
 /// were cut.
 pub(super) fn cut_members(candidates: &mut Vec<Candidate>, room: &mut usize) -> bool {
-    let mut is_cut = false;
+    let mut is_truncated = false;
     candidates.retain_mut(|candidate| {
-        is_cut |= candidate.members.len() > *room;
+        is_truncated |= candidate.members.len() > *room;
         candidate.members.truncate(*room);
         *room -= candidate.members.len();
         !candidate.members.is_empty()
     });
-    is_cut
+    is_truncated
 }
 
 impl Engine {
@@ -177,7 +177,7 @@ impl Engine {
                 left -= part.len();
                 checking.taken += part.len();
                 if let Some(conditions) = query.conditions {
-                    checking.is_cut |= cut_members(&mut part, &mut checking.to_filter);
+                    checking.is_truncated |= cut_members(&mut part, &mut checking.to_filter);
                     part = self.members_matching(conditions, part, query.memory).await?;
                 }
                 let shingles = |set: &Candidate| set.shingles as usize + query.set.count();
@@ -194,7 +194,8 @@ impl Engine {
         if let Some(best) = rest.next() {
             let is_unfiltered = checking.to_filter == 0;
             let scored = &checking.scored;
-            checking.is_cut |= is_unfiltered || self.may_be_missed(query, scored, best.agreeing);
+            checking.is_truncated |=
+                is_unfiltered || self.may_be_missed(query, scored, best.agreeing);
         }
         Ok(())
     }

@@ -71,7 +71,7 @@ impl Conditions {
         let metadata = of.metadata.as_ref().filter(|_| self.filter.is_some());
         let metadata = metadata.map_or(&b""[..], |metadata| metadata.as_json().as_bytes());
         memory.charge(1 + metadata.len() / cost::METADATA_BYTES)?;
-        let _held = memory.beside(decoded_json_bytes(metadata))?;
+        let _held = memory.another(decoded_json_bytes(metadata))?;
         Ok(self.hold(of))
     }
 
@@ -113,13 +113,13 @@ impl Engine {
         memory: Option<&Reservation>,
     ) -> Result<(Vec<Match>, bool), EngineError> {
         let filtered_max = self.settings.limits.filtered_max;
-        let is_cut = scored.len() > filtered_max;
+        let is_truncated = scored.len() > filtered_max;
         let mut rest = scored.into_iter().take(filtered_max);
         let mut matching = Vec::new();
         while matching.len() < limit {
             let next: Vec<Match> = rest.by_ref().take(READ_AT_ONCE).collect();
             if next.is_empty() {
-                return Ok((matching, is_cut));
+                return Ok((matching, is_truncated));
             }
             let versions: Vec<Version> = next.iter().filter_map(version_of).collect();
             let found = self.versions_matching(conditions, &versions, memory).await?;
@@ -167,7 +167,7 @@ impl Engine {
             let is_long = bytes > METADATA_INLINE_BYTES_MAX
                 || visits.is_some_and(|visits| visits > VISITS_INLINE_MAX);
             let held = match memory.filter(|_| is_long && conditions.filter.is_some()) {
-                Some(memory) => Some(memory.beside(bytes)?),
+                Some(memory) => Some(memory.another(bytes)?),
                 None => None,
             };
             let conditions = conditions.clone();

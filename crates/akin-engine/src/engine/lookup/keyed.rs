@@ -136,7 +136,7 @@ impl Engine {
             let (checking, seen) = self.search_and_check(query, &probed, looked_up.take()).await?;
             if checking.none_gone || attempt == ATTEMPTS_MAX {
                 return Ok(FoundMatches {
-                    truncated: checking.is_cut || !checking.none_gone,
+                    truncated: checking.is_truncated || !checking.none_gone,
                     scored: checking.scored,
                     candidates: seen,
                     expected_recall: match (&query.record, query.mode) {
@@ -177,7 +177,7 @@ impl Engine {
             charge(query.memory, 1 + seen / cost::SKETCHES)?;
             found.retain(|candidate| known.insert(candidate.fingerprint));
             self.check_blocks(query, found, left_out, &mut checking).await?;
-            checking.is_cut |= match query.record {
+            checking.is_truncated |= match query.record {
                 Some(_) => !are_compared || self.may_be_missed(query, &checking.scored, left_out),
                 None => truncated,
             };
@@ -193,7 +193,7 @@ impl Engine {
             if !finds_more || checking.is_over(query) {
                 break;
             }
-            checking.is_cut = false;
+            checking.is_truncated = false;
         }
         checking.append_rest();
         Ok((checking, seen))

@@ -153,9 +153,10 @@ impl Engine {
             return Ok(());
         }
         let scored = std::mem::take(&mut found.scored);
-        let (met, is_cut) = self.filter_matches(scored, page.end() + 1, conditions, memory).await?;
+        let (met, is_truncated) =
+            self.filter_matches(scored, page.end() + 1, conditions, memory).await?;
         found.scored = met;
-        found.truncated |= is_cut;
+        found.truncated |= is_truncated;
         Ok(())
     }
 

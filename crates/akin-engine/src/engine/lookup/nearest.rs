@@ -58,7 +58,7 @@ struct Nearest<'a> {
     /// Every set could be read: none was removed in the meantime.
     none_gone: bool,
     /// A set that may belong to the best was not compared.
-    is_cut: bool,
+    is_truncated: bool,
 }
 
 impl Engine {
@@ -92,7 +92,7 @@ impl Engine {
             Mode::Verified | Mode::Exact => (plan.floor(), NearestPlan::RECALL),
         };
         let found = FoundMatches {
-            truncated: nearest.is_cut || !nearest.none_gone,
+            truncated: nearest.is_truncated || !nearest.none_gone,
             scored: nearest.best,
             candidates,
             expected_recall,
@@ -130,7 +130,7 @@ impl Engine {
             checked: 0,
             to_filter: 0,
             none_gone: true,
-            is_cut: false,
+            is_truncated: false,
         };
         for attempt in 1.. {
             nearest.begin(self.settings.limits.filtered_max);
@@ -173,7 +173,7 @@ impl Engine {
             return Ok(None);
         }
         self.check_nearest(nearest, found.found).await?;
-        let are_all = !nearest.is_cut && nearest.is_full();
+        let are_all = !nearest.is_truncated && nearest.is_full();
         Ok((are_all && nearest.lowest() >= from.get()).then_some(found.seen))
     }
 
@@ -195,7 +195,7 @@ impl Engine {
         let left_out = candidates.left_out.max(cut.filter(|_| nearest.is_filtered()).unwrap_or(0));
         self.check_nearest(nearest, candidates.found).await?;
         let may_belong = left_out > 0 && left_out >= nearest.agreeing_min();
-        nearest.is_cut |= may_belong || candidates.truncated;
+        nearest.is_truncated |= may_belong || candidates.truncated;
         Ok(candidates.seen)
     }
 
@@ -217,14 +217,14 @@ impl Engine {
             }
             let at_once = nearest.at_once();
             if at_once == 0 {
-                nearest.is_cut |= is_promised;
+                nearest.is_truncated |= is_promised;
                 break;
             }
             let mut block: Vec<Candidate> = rest.by_ref().take(at_once).collect();
             looked_at += block.len();
             nearest.known.extend(block.iter().map(|candidate| candidate.fingerprint));
             if let Some(conditions) = nearest.query.conditions {
-                nearest.is_cut |= cut_members(&mut block, &mut nearest.to_filter);
+                nearest.is_truncated |= cut_members(&mut block, &mut nearest.to_filter);
                 block = self.members_matching(conditions, block, nearest.query.memory).await?;
             }
             nearest.retain_reaching(&mut block);
@@ -242,7 +242,7 @@ impl Nearest<'_> {
         self.known.clear();
         self.checked = 0;
         self.to_filter = filtered_max;
-        (self.none_gone, self.is_cut) = (true, false);
+        (self.none_gone, self.is_truncated) = (true, false);
     }
 
     fn is_estimated(&self) -> bool {
@@ -303,7 +303,7 @@ impl Nearest<'_> {
     /// Memory for the candidates of a scan.
     fn room(&self, candidates: usize) -> Result<Option<Reservation>, EngineError> {
         let bytes = candidates.saturating_mul(CANDIDATE_BYTES);
-        Ok(self.query.memory.map(|memory| memory.beside(bytes)).transpose()?)
+        Ok(self.query.memory.map(|memory| memory.another(bytes)).transpose()?)
     }
 
     /// Keeps and counts the sets whose sizes admit that they belong to the best.

@@ -70,7 +70,7 @@ impl Engine {
         request: PassageRequest,
     ) -> Result<PassagePage, EngineError> {
         for attempt in 1.. {
-            let memory = beside(query.memory)?;
+            let memory = another(query.memory)?;
             let found = search.passages(PassageRequest { memory, ..request.clone() }).await?;
             let is_last = attempt == ATTEMPTS_MAX;
             if let Some(page) = self.passage_page(search, probe, found, query, is_last).await? {
@@ -98,7 +98,7 @@ impl Engine {
             own_id: probe.own_id.clone(),
             by_share_of_match: query.of == ContainedOf::Match && query.containment_min > 0.0,
             filter: self.passage_filter(query)?,
-            memory: beside(query.memory)?,
+            memory: another(query.memory)?,
         })
     }
 
@@ -109,7 +109,7 @@ impl Engine {
         if query.conditions.is_empty() {
             return Ok(None);
         }
-        let (conditions, memory) = (query.conditions.clone(), beside(query.memory)?);
+        let (conditions, memory) = (query.conditions.clone(), another(query.memory)?);
         Ok(Some(PassageFilter {
             documents_max: self.settings.limits.filtered_max,
             takes_no_metadata: conditions.hold_without_metadata(),
@@ -157,8 +157,8 @@ fn no_text() -> EngineError {
 }
 
 /// A reservation of the same request, for a search.
-fn beside(memory: Option<&Reservation>) -> Result<Option<Arc<Reservation>>, EngineError> {
-    Ok(memory.map(|memory| memory.beside(0)).transpose()?.map(Arc::new))
+fn another(memory: Option<&Reservation>) -> Result<Option<Arc<Reservation>>, EngineError> {
+    Ok(memory.map(|memory| memory.another(0)).transpose()?.map(Arc::new))
 }
 
 impl PassageQuery<'_> {

@@ -72,7 +72,7 @@ impl Engine {
         selected.drain(..range.offset.min(selected.len()));
         let passages: usize = selected.iter().map(|it| it.comparison.passages.len()).sum();
         reserve(query.memory, selected.len() * MATCH_BYTES + passages * PASSAGE_BYTES)?;
-        let memory = query.memory.map(|memory| memory.beside(0)).transpose()?.map(Arc::new);
+        let memory = query.memory.map(|memory| memory.another(0)).transpose()?.map(Arc::new);
         let located = search.locate_passages(selected.clone(), memory).await?;
         if located.iter().any(Option::is_none) {
             if !is_last {

@@ -49,11 +49,11 @@ fn take(snapshots: &Snapshots, sequence: u64) -> SnapshotInfo {
 
 /// A description of every record, in order.
 fn read(reader: &SnapshotReader) -> Result<Vec<String>, StorageError> {
-    let mut told = Vec::new();
+    let mut records = Vec::new();
     for section in 0..reader.sections() {
-        reader.read(section, &mut Vec::new(), |record| told.push(format!("{record:?}")))?;
+        reader.read(section, &mut Vec::new(), |record| records.push(format!("{record:?}")))?;
     }
-    Ok(told)
+    Ok(records)
 }
 
 /// The newest snapshot with intact sections.

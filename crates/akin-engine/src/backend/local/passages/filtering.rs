@@ -12,7 +12,7 @@ use crate::document::Ordinal;
 pub(super) struct Filtered {
     is_selected: HashMap<Ordinal, bool>,
     /// A document was not examined.
-    pub is_cut: bool,
+    pub is_truncated: bool,
 }
 
 impl Searching {
@@ -24,12 +24,12 @@ impl Searching {
             return Ok(false);
         }
         let Some(filter) = &self.request.filter else { return Ok(true) };
-        let Filtered { is_selected, is_cut } = &mut self.filtered;
+        let Filtered { is_selected, is_truncated } = &mut self.filtered;
         if let Some(known) = is_selected.get(&ordinal) {
             return Ok(*known);
         }
         if is_selected.len() >= filter.documents_max {
-            *is_cut = true;
+            *is_truncated = true;
             return Ok(false);
         }
         let mut is_wanted = false;

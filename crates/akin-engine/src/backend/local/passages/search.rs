@@ -167,7 +167,7 @@ impl Searching {
         }
         loop {
             let mut group = search.next_group(GROUP);
-            if group.is_empty() || self.filtered.is_cut {
+            if group.is_empty() || self.filtered.is_truncated {
                 break;
             }
             for candidate in &mut group {
@@ -186,7 +186,8 @@ impl Searching {
         }
         let found = search.finish();
         self.charge(found.postings_read / cost::SKETCHES)?;
-        self.found.truncated = found.truncated || self.filtered.is_cut || !passages.is_complete();
+        self.found.truncated =
+            found.truncated || self.filtered.is_truncated || !passages.is_complete();
         for SearchMatch { mut ordinals, comparison } in found.matches {
             self.found.truncated |= ordinals.len() > limits.documents_max;
             ordinals.truncate(limits.documents_max);
@@ -273,14 +274,14 @@ impl Searching {
             return Ok(None);
         };
         let cut = block.map_or(text.len(), |block| block.bytes().len());
-        let _held = self.beside(text.len() + cut * CUT_BYTES)?;
+        let _held = self.another(text.len() + cut * CUT_BYTES)?;
         self.charge(of_reading(text.len(), cut))?;
         let words = block_words(&passages.shingler, text, block).ok().flatten();
         Ok(words.map(|words| words.hashes().to_vec()))
     }
 
-    fn beside(&self, bytes: usize) -> Result<Option<Reservation>, BackendError> {
-        beside(self.request.memory.as_deref(), bytes)
+    fn another(&self, bytes: usize) -> Result<Option<Reservation>, BackendError> {
+        another(self.request.memory.as_deref(), bytes)
     }
 
     fn grow(&self, bytes: usize) -> Result<(), BackendError> {
@@ -295,7 +296,7 @@ impl Searching {
 /// The memory of reading the index, whose work is charged.
 pub(super) fn of_index(request: &PassageRequest) -> Result<Option<Reservation>, BackendError> {
     let (words, memory) = (request.words.len(), request.memory.as_deref());
-    let held = beside(memory, SEARCH_BYTES + words * PROBE_WORD_BYTES)?;
+    let held = another(memory, SEARCH_BYTES + words * PROBE_WORD_BYTES)?;
     if let Some(memory) = memory {
         memory.charge(1 + words / cost::WORDS_SEARCHED)?;
     }
@@ -330,7 +331,7 @@ fn located(
     let Some(text) = text(store, ordinal)? else { return Ok(None) };
     let found = &shared.comparison.passages;
     let ranges: Vec<Range<usize>> = found.iter().map(|passage| passage.matched.clone()).collect();
-    let _held = beside(memory, text.len() * (1 + CUT_BYTES))?;
+    let _held = another(memory, text.len() * (1 + CUT_BYTES))?;
     if let Some(memory) = memory {
         memory.charge(of_reading(text.len(), text.len()))?;
     }
@@ -351,8 +352,11 @@ fn of_reading(text_bytes: usize, cut_bytes: usize) -> usize {
     1 + text_bytes / cost::DETAIL_BYTES + cut_bytes / cost::TEXT_BYTES
 }
 
-fn beside(memory: Option<&Reservation>, bytes: usize) -> Result<Option<Reservation>, BackendError> {
-    Ok(memory.map(|memory| memory.beside(bytes)).transpose()?)
+fn another(
+    memory: Option<&Reservation>,
+    bytes: usize,
+) -> Result<Option<Reservation>, BackendError> {
+    Ok(memory.map(|memory| memory.another(bytes)).transpose()?)
 }
 
 impl SharedPassages {

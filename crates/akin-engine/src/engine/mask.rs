@@ -13,10 +13,10 @@ const HASH: u32 = 0;
 
 /// The secret seed of a collection, if there is any.
 #[derive(Clone, Copy)]
-pub struct Disguise(Option<u64>);
+pub struct Mask(Option<u64>);
 
-impl Disguise {
-    /// The disguise of a collection that was made with `settings` and got the seed of `seeded`.
+impl Mask {
+    /// The mask of a collection that was made with `settings` and got the seed of `seeded`.
     pub(super) fn new(settings: &CollectionSettings, seeded: &CollectionSettings) -> Self {
         match settings.sketch.seed {
             Some(_) => Self(None),
