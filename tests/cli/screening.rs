@@ -143,6 +143,31 @@ fn files_in_unknown_formats_are_counted() {
 }
 
 #[test]
+fn a_readable_file_that_is_not_read_fails_the_command() {
+    for (name, content, why) in [
+        ("b.jsonl", &b"{\"id\":\"b\",\"text\":\"caf\xe9\"}\n"[..], "b.jsonl:1: "),
+        ("b", b"{\"id\":\"b\",\"text\":\"caf\xe9\"}\n", "b:1: "),
+        ("latin", b"un caf\xe9", "latin: it is not UTF-8"),
+        ("b.csv", b"id,text\nb,caf\xe9\n", "b.csv:2: it is not UTF-8"),
+        ("data.arrow", b"ARROW1\0\0", "data.arrow: it is Arrow"),
+        ("b.jsonl.xz", b"\xfd7zXZ\0", "b.jsonl.xz: it is compressed by xz"),
+        ("nul.txt", b"a\0b", "nul.txt: it is not text"),
+    ] {
+        let dir = tempfile::tempdir().unwrap();
+        put(dir.path(), "docs.jsonl", with_empty_documents());
+        put(dir.path(), name, content);
+        put(dir.path(), "photo.jpg", b"\xff\xd8\xff\xe0\0");
+        let root = dir.path().to_str().unwrap();
+        let ended = akin(&["dedup", root]);
+        assert_eq!((ended.code, ended.stdout.as_str()), (Some(1), ""), "{name}: {}", ended.stderr);
+        assert!(ended.stderr.contains(why), "{name}: {}", ended.stderr);
+        let kept = run(&["dedup", root, "--on-invalid", "skip"]);
+        assert_eq!(ids(&kept.stdout).len(), 4, "{name}");
+        assert!(kept.stderr.contains("in an unknown format: 1; the first is"), "{}", kept.stderr);
+    }
+}
+
+#[test]
 fn equal_failures_are_reported_once() {
     let dir = tempfile::tempdir().unwrap();
     put(dir.path(), "in/docs.jsonl", with_empty_documents());

@@ -1,6 +1,7 @@
 //! From the members of a record to a document as the API takes it.
 
 use std::borrow::Cow;
+use std::collections::HashSet;
 
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Serializer};
@@ -216,10 +217,11 @@ impl TextColumns {
             (Cow::Borrowed(&**name), value.borrowed())
         };
         let Some(wanted) = &self.metadata else {
+            // A path that is the name of a member does not lead into others.
+            let paths = own.map(|path| find_exact(members, path).is_none().then_some(path));
             let rest = |member: &'m Member<'_>| {
                 let (name, value) = borrow(member);
-                let paths = own.iter().filter(|path| find_exact(members, path).is_none());
-                let paths = paths.filter_map(|path| below(path, &name));
+                let paths = paths.iter().flatten().filter_map(|path| below(path, &name));
                 let rest = paths.fold(None, |rest: Option<Box<RawValue>>, path| {
                     let cut = match rest.as_deref() {
                         Some(rest) => without(rest, path),
@@ -273,8 +275,9 @@ fn metadata(own: Option<&Value<'_>>, further: &[Member<'_>]) -> Option<Box<RawVa
         Some(Ok(members)) => members,
         Some(Err(_)) => return own.map(Cow::into_owned),
     };
+    let mut names: HashSet<String> = all.iter().map(|(name, _)| name.to_string()).collect();
     for (name, value) in further {
-        if find_exact(&all, name).is_none() {
+        if names.insert(name.to_string()) {
             all.push((name.clone(), value.borrowed()));
         }
     }

@@ -1,9 +1,13 @@
-//! Detects a file's format from its first bytes. Its name decides only where these leave it open.
+//! Finds the format of a file: by the extension of its name, or else by its first bytes. Whether the
+//! file is valid is for the reader of the format to say.
+
+use std::borrow::Cow;
 
 use clap::ValueEnum;
 use encoding_rs::Encoding;
 
 use super::columns::TextColumns;
+use super::event::Stop;
 
 /// The format of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -39,48 +43,95 @@ pub const START_BYTES: usize = 8 << 10;
 pub const NOT_UTF_8: &str =
     "it is not UTF-8: name its encoding by --encoding, such as latin1 or utf-16le";
 
-/// The first bytes of formats that akin does not read, and the advice for each.
-const REFUSED: [(&[u8], &str); 13] = [
+/// The extensions of names that decide.
+const EXTENSIONS: [(&str, Format); 16] = [
+    ("jsonl", Format::Jsonl),
+    ("ndjson", Format::Jsonl),
+    ("json", Format::Json),
+    ("csv", Format::Csv),
+    ("tsv", Format::Tsv),
+    ("tab", Format::Tsv),
+    ("html", Format::Html),
+    ("htm", Format::Html),
+    ("xhtml", Format::Html),
+    ("warc", Format::Warc),
+    ("wet", Format::Warc),
+    ("parquet", Format::Parquet),
+    ("txt", Format::Text),
+    ("text", Format::Text),
+    ("md", Format::Text),
+    ("rst", Format::Text),
+];
+
+/// The first bytes of compressed files that akin does not read. What they have is in a format that
+/// akin reads if the name says so.
+const COMPRESSED: [(&[u8], &str); 3] = [
     (b"BZh", "it is compressed by bzip2: unpack it, or compress it by gzip or zstd"),
     (b"\xfd7zXZ\0", "it is compressed by xz: unpack it, or compress it by gzip or zstd"),
     (b"\x04\x22\x4d\x18", "it is compressed by lz4: unpack it, or compress it by gzip or zstd"),
+];
+
+/// The first bytes of corpora in formats that akin does not read, and the advice for each.
+const CORPORA: [(&[u8], &str); 5] = [
+    (b"filedesc://", "it is ARC: convert it to WARC, for instance by `warcio recompress`"),
+    (b"ARROW1", ARROW),
+    (b"\xff\xff\xff\xff", ARROW),
+    (b"Obj\x01", "it is Avro: write it as Parquet or JSON lines"),
+    (b"ORC\x08", "it is ORC: write it as Parquet or JSON lines"),
+];
+
+const ARROW: &str = "it is Arrow: write it as Parquet (datasets: load_from_disk(…).to_parquet(…))";
+
+/// The first bytes of other files that akin does not read, and the advice for each.
+const OTHER: [(&[u8], &str); 7] = [
     (b"PK\x03\x04", "it is a zip archive: unpack it, and name the directory"),
     (b"7z\xbc\xaf", "it is a 7z archive: unpack it, and name the directory"),
     (b"%PDF-", "it is PDF: extract its text first, for instance by pdftotext"),
-    (b"ARROW1", "it is Arrow: write it as Parquet"),
-    (b"Obj\x01", "it is Avro: write it as Parquet or JSON lines"),
-    (b"ORC", "it is ORC: write it as Parquet or JSON lines"),
     (b"\x89HDF", "it is HDF5: write it as Parquet or JSON lines"),
     (b"SQLite format 3", "it is an SQLite database: export a table as CSV"),
     (b"{\\rtf", "it is RTF: save it as text"),
     (b"%!PS", "it is PostScript: extract its text first"),
 ];
 
-/// The format of a file with these first bytes, decompressed. `Err` is the advice for a format that
-/// akin does not read.
+/// The format of a file with this name and these first bytes, decompressed.
+///
+/// # Errors
+/// [`Stop::Failed`] for a corpus that is not read, [`Stop::NotRead`] for any other file; both with
+/// advice.
 pub fn detect(
     start: &[u8],
     name: &str,
     columns: &TextColumns,
     encoding: Option<&'static Encoding>,
-) -> Result<Detected, String> {
+) -> Result<Detected, Stop> {
+    let text = decode(start, encoding);
+    if let Some(format) = of_name(name) {
+        return Ok(match format {
+            Format::Json => Detected::As(of_json(text.trim_start()).unwrap_or(Format::Json)),
+            format => chosen(format, start),
+        });
+    }
     if start.starts_with(b"PAR1") {
         return Ok(Detected::As(Format::Parquet));
     }
     if start.starts_with(b"WARC/") {
         return Ok(Detected::As(Format::Warc));
     }
-    if let Some((_, what)) = REFUSED.iter().find(|(magic, _)| start.starts_with(magic)) {
-        return Err((*what).into());
+    refuse_other(start, name)?;
+    if let Some(detected) = of_text(&text, columns)? {
+        return Ok(detected);
     }
-    if start.get(257..262) == Some(b"ustar") {
-        return Err("it is a tar archive: unpack it, and name the directory".into());
+    if text.contains('\0') || !is_text(start) && is_wrong_utf_8(start, encoding) {
+        return Err(Stop::NotRead(
+            "it is not text: it has a NUL or other control characters (if it is UTF-16, name that \
+             by --encoding)"
+                .into(),
+        ));
     }
-    let text = decode(start, encoding);
-    let Some(text) = text.as_deref().filter(|text| !text.contains('\0')) else {
-        return binary(start);
-    };
-    of_text(text, name, columns)
+    match is_wrong_utf_8(start, encoding) {
+        true => Err(failed(NOT_UTF_8)),
+        false => Ok(Detected::As(Format::Text)),
+    }
 }
 
 /// The format by its option, with the separator of the table that a CSV file begins with.
@@ -92,86 +143,105 @@ pub fn chosen(format: Format, start: &[u8]) -> Detected {
     }
 }
 
-/// `None` if it is not text. The last character may be cut off.
-fn decode(start: &[u8], encoding: Option<&'static Encoding>) -> Option<String> {
-    let marked = Encoding::for_bom(start);
-    let (encoding, skipped) = marked.or(encoding.map(|encoding| (encoding, 0))).unzip();
-    let start = &start[skipped.unwrap_or(0)..];
-    if let Some(encoding) = encoding.filter(|encoding| *encoding != encoding_rs::UTF_8) {
-        return Some(encoding.decode_without_bom_handling(start).0.into_owned());
+fn failed(reason: &str) -> Stop {
+    Stop::Failed { line: None, reason: reason.into() }
+}
+
+/// The format that the extension of a name says.
+fn of_name(name: &str) -> Option<Format> {
+    let extension = extension(name);
+    let is = |(known, _): &&(&str, Format)| extension.eq_ignore_ascii_case(known);
+    EXTENSIONS.iter().find(is).map(|(_, format)| *format)
+}
+
+fn refuse_other(start: &[u8], name: &str) -> Result<(), Stop> {
+    let advice = |table: &[(&[u8], &'static str)]| {
+        table.iter().find(|(magic, _)| start.starts_with(magic)).map(|(_, advice)| *advice)
+    };
+    if let Some(advice) = advice(&COMPRESSED) {
+        let unpacked = name.rsplit_once('.').map_or("", |(unpacked, _)| unpacked);
+        return Err(match of_name(unpacked) {
+            Some(_) => failed(advice),
+            None => Stop::NotRead(advice.into()),
+        });
     }
-    match std::str::from_utf8(start) {
-        Ok(text) => Some(text.to_owned()),
-        Err(cut) if cut.error_len().is_none() && start.len() >= START_BYTES - 4 => {
-            Some(String::from_utf8_lossy(&start[..cut.valid_up_to()]).into_owned())
-        }
-        // An HTML page may name its own encoding.
-        Err(_) => Some(String::from_utf8_lossy(start).into_owned())
-            .filter(|text| !start.contains(&0) && is_html(&text.to_ascii_lowercase())),
+    if let Some(advice) = advice(&CORPORA) {
+        return Err(failed(advice));
+    }
+    if let Some(advice) = advice(&OTHER) {
+        return Err(Stop::NotRead(advice.into()));
+    }
+    match start.get(257..262) == Some(b"ustar") {
+        true => Err(Stop::NotRead("it is a tar archive: unpack it, and name the directory".into())),
+        false => Ok(()),
     }
 }
 
-fn binary(start: &[u8]) -> Result<Detected, String> {
-    match start.contains(&0) {
-        true => {
-            Err("it is not text: it has a NUL (if it is UTF-16, name that by --encoding)".into())
-        }
-        false => Err(NOT_UTF_8.into()),
-    }
+/// Invalid bytes are replaced: they are for the reader to report.
+fn decode<'s>(start: &'s [u8], encoding: Option<&'static Encoding>) -> Cow<'s, str> {
+    let (encoding, bytes) = Encoding::for_bom(start)
+        .or(encoding.map(|encoding| (encoding, 0)))
+        .unwrap_or((encoding_rs::UTF_8, 0));
+    encoding.decode_without_bom_handling(&start[bytes..]).0
 }
 
-fn of_text(text: &str, name: &str, columns: &TextColumns) -> Result<Detected, String> {
+/// Whether the bytes should be UTF-8 and are not. The last character may be cut off.
+fn is_wrong_utf_8(start: &[u8], encoding: Option<&'static Encoding>) -> bool {
+    let encoding = Encoding::for_bom(start).map(|(encoding, _)| encoding).or(encoding);
+    encoding.is_none_or(|encoding| encoding == encoding_rs::UTF_8)
+        && std::str::from_utf8(start)
+            .is_err_and(|error| error.error_len().is_some() || start.len() < START_BYTES - 4)
+}
+
+/// Whether there is no control character that is not in texts, in whatever encoding that contains
+/// ASCII.
+pub fn is_text(bytes: &[u8]) -> bool {
+    !bytes.iter().any(|byte| matches!(byte, 0..=7 | 0x0e..=0x1a | 0x1c..=0x1f | 0x7f))
+}
+
+/// `None` if it may be plain text.
+fn of_text(text: &str, columns: &TextColumns) -> Result<Option<Detected>, Stop> {
     let begins = text.trim_start();
-    if begins.is_empty() {
-        return Ok(Detected::As(Format::Text));
-    }
     if let Some(json) = of_json(begins) {
-        return Ok(Detected::As(json));
+        return Ok(Some(Detected::As(json)));
     }
     let lower = begins.to_ascii_lowercase();
     if is_html(&lower) {
-        return Ok(Detected::As(Format::Html));
+        return Ok(Some(Detected::As(Format::Html)));
     }
     if lower.starts_with("<?xml") || lower.starts_with("<!doctype") {
-        return Err(
+        return Err(Stop::NotRead(
             "it is XML: write its documents as JSON lines, or read it as a single text by \
-                    --format text"
+             --format text"
                 .into(),
-        );
+        ));
     }
-    if let Some(separator) = table(begins, columns) {
-        return Ok(Detected::Table(separator));
-    }
-    match extension(name) {
-        "jsonl" | "ndjson" => Ok(Detected::As(Format::Jsonl)),
-        "csv" | "tsv" | "tab" => Ok(Detected::Table(separator(begins))),
-        extension @ ("parquet" | "warc" | "wet" | "json") => {
-            let begins = match extension {
-                "json" => "an object, nor with an array of objects",
-                "parquet" => "PAR1, as Parquet does",
-                _ => "WARC/, as records of a crawl do",
-            };
-            Err(format!(
-                "it is named .{extension} and does not begin with {begins}; --format text reads \
-                 it as a single text"
-            ))
-        }
-        _ => Ok(Detected::As(Format::Text)),
-    }
+    Ok(table(begins, columns).map(Detected::Table))
 }
 
-/// Objects on lines of their own are lines of JSON; an object over several lines is not.
+/// Objects on lines of their own are lines of JSON; an object over several lines is not. Some of
+/// the lines may be broken.
 fn of_json(begins: &str) -> Option<Format> {
-    let inner = begins.strip_prefix(['{', '['])?.trim_start();
-    if begins.starts_with('[') {
+    let lines: Vec<&str> = begins.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    let is_json = |line: &str| serde_json::from_str::<serde::de::IgnoredAny>(line).is_ok();
+    let is_object = |line: &str| line.starts_with('{') && line.ends_with('}');
+    let is_closed = |line: &str| line.matches('{').count() == line.matches('}').count();
+    let objects = lines.iter().filter(|line| is_object(line));
+    if let Some(inner) = begins.strip_prefix('[').map(str::trim_start) {
         return (inner.starts_with('{') || inner.trim_end() == "]").then_some(Format::Json);
     }
-    if !inner.starts_with(['"', '}']) {
-        return None;
+    match begins.strip_prefix('{').map(str::trim_start) {
+        Some(inner) if inner.starts_with(['"', '}']) => {
+            let whole = objects.filter(|line| is_closed(line) || is_json(line)).count();
+            let is_lines = lines.len() == 1 || 2 * whole >= lines.len();
+            Some(if is_lines { Format::Jsonl } else { Format::Json })
+        }
+        // The first line is broken.
+        _ => {
+            let whole = objects.filter(|line| is_json(line)).count();
+            (whole > 0 && 2 * whole >= lines.len()).then_some(Format::Jsonl)
+        }
     }
-    let Some((first, _)) = begins.split_once('\n') else { return Some(Format::Jsonl) };
-    let is_whole = serde_json::from_str::<serde::de::IgnoredAny>(first).is_ok();
-    Some(if is_whole { Format::Jsonl } else { Format::Json })
 }
 
 fn is_html(lower: &str) -> bool {
@@ -225,7 +295,11 @@ mod tests {
     use super::*;
 
     fn of(start: &[u8], name: &str) -> Result<Detected, String> {
-        detect(start, name, &TextColumns::default(), None)
+        detect(start, name, &TextColumns::default(), None).map_err(|stop| match stop {
+            Stop::Failed { reason, .. } => format!("failed: {reason}"),
+            Stop::NotRead(reason) => format!("not read: {reason}"),
+            Stop::Empty | Stop::Cancelled => panic!("a format is detected or refused"),
+        })
     }
 
     #[test]
@@ -239,6 +313,7 @@ mod tests {
             ("[1] A note", Format::Text),
             ("{ brace }", Format::Text),
             ("id, text and more", Format::Text),
+            ("ORC and %PDF are words", Format::Text),
             ("<!DOCTYPE html><p>", Format::Html),
             ("<?xml version='1.0'?>\n<!DOCTYPE html PUBLIC", Format::Html),
             ("<p class=a>Text", Format::Html),
@@ -258,24 +333,53 @@ mod tests {
     }
 
     #[test]
-    fn names_decide_between_possible_formats() {
+    fn names_decide() {
         assert_eq!(of(b"{broken", "a.jsonl.gz"), Ok(Detected::As(Format::Jsonl)));
+        assert_eq!(of(b"\0\xff", "a.JSONL"), Ok(Detected::As(Format::Jsonl)));
         assert_eq!(of(b"url;body", "d.x/a.csv.zst"), Ok(Detected::Table(b';')));
-        assert_eq!(of(b"url\tbody", "a.tsv"), Ok(Detected::Table(b'\t')));
-        assert!(of(b"some words", "a.parquet").unwrap_err().contains("does not begin with PAR1"));
+        assert_eq!(of(b"url\tbody,a,b", "a.tsv"), Ok(Detected::Table(b'\t')));
+        assert_eq!(of(b"some words", "a.parquet"), Ok(Detected::As(Format::Parquet)));
+        assert_eq!(of(b"{\"text\": 1}", "a.txt"), Ok(Detected::As(Format::Text)));
+        assert_eq!(of(b"<p>words", "readme.md"), Ok(Detected::As(Format::Text)));
+        assert_eq!(of(b"{\"text\": 1}\n{}", "c4.json.gz"), Ok(Detected::As(Format::Jsonl)));
+        assert_eq!(of(b"7", "a.json"), Ok(Detected::As(Format::Json)));
         assert_eq!(of(b"some words", "changelog.gz"), Ok(Detected::As(Format::Text)));
     }
 
     #[test]
-    fn unsupported_formats_are_refused_with_advice() {
-        for (start, what) in [
-            (&b"PK\x03\x04.."[..], "unpack"),
-            (b"%PDF-1.7", "pdftotext"),
-            (b"a\0b", "NUL"),
-            (b"caf\xe9 au lait", "--encoding"),
-            (b"<?xml version='1.0'?><mediawiki>", "--format text"),
+    fn invalid_first_records_do_not_hide_a_format() {
+        for lines in [
+            &b"{\"id\":\"a\",\"text\":\"caf\xe9\"}\n"[..],
+            b"{\"id\":\"a\",\"text\":\"\0\"}\n",
+            b"{\"id\":\"a\",\"text\":\"cut\n{\"id\":\"b\",\"text\":\"x\"}\n",
+            b"{\"id\":NaN,\"text\":\"x\"}\n{\"id\":\"b\",\"text\":\"x\"}\n",
+            b"cut\"}\n{\"id\":\"b\",\"text\":\"x\"}\n",
         ] {
-            assert!(of(start, "a").unwrap_err().contains(what), "{what}");
+            assert_eq!(of(lines, "data"), Ok(Detected::As(Format::Jsonl)), "{lines:?}");
+        }
+        assert_eq!(of(b"id,text\na,caf\xe9\n", "data"), Ok(Detected::Table(b',')));
+        assert_eq!(of(b"<html>caf\xe9", "data"), Ok(Detected::As(Format::Html)));
+        let nested = b"{\"data\": [\n{\"id\": 1},\n{\"id\": 2}\n]}";
+        assert_eq!(of(nested, "data"), Ok(Detected::As(Format::Json)));
+    }
+
+    #[test]
+    fn unsupported_formats_are_refused_with_advice() {
+        for (start, name, what) in [
+            (&b"PK\x03\x04.."[..], "a", "not read: it is a zip"),
+            (b"%PDF-1.7", "a", "not read: it is PDF"),
+            (b"a\0b", "a", "not read: it is not text: it has a NUL"),
+            (b"\x89PNG\r\n\x1a\n", "a.png", "not read: it is not text"),
+            (b"BZh91AY", "a.tar.bz2", "not read: it is compressed by bzip2"),
+            (b"BZh91AY", "a.jsonl.bz2", "failed: it is compressed by bzip2"),
+            (b"ARROW1\0\0", "a", "failed: it is Arrow"),
+            (b"\xff\xff\xff\xff\x10\0", "d/data-00000.arrow", "failed: it is Arrow"),
+            (b"filedesc://a.arc 0.0.0.0", "a.arc.gz", "failed: it is ARC"),
+            (b"caf\xe9 au lait", "a", "failed: it is not UTF-8"),
+            (b"<?xml version='1.0'?><mediawiki>", "a", "not read: it is XML"),
+        ] {
+            let advice = of(start, name).unwrap_err();
+            assert!(advice.starts_with(what), "{what}: {advice}");
         }
         let cut = [&vec![b'a'; START_BYTES - 1][..], "é".as_bytes()].concat();
         assert_eq!(of(&cut[..START_BYTES], "a"), Ok(Detected::As(Format::Text)));

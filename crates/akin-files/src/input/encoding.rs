@@ -4,6 +4,9 @@ use std::io::{self, BufRead, BufReader, Read};
 
 use encoding_rs::{Decoder, DecoderResult, Encoding};
 
+/// The byte order mark of UTF-8, which concatenated files have at their joints, too.
+pub const UTF_8_MARK: &[u8] = b"\xef\xbb\xbf";
+
 /// Parses `--encoding`.
 pub fn encoding(label: &str) -> Result<&'static Encoding, String> {
     Encoding::for_label(label.as_bytes()).ok_or_else(|| {

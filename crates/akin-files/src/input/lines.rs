@@ -2,6 +2,7 @@
 
 use std::io::{self, BufRead, Read};
 
+use super::encoding::UTF_8_MARK;
 use super::event::{ITEM_BYTES_MAX, Stop};
 use super::sink::Sink;
 
@@ -20,6 +21,9 @@ pub fn read(mut reader: impl BufRead, sink: &mut Sink<'_, '_>) -> Result<(), Sto
             let reason = format!("the line is longer than {ITEM_BYTES_MAX} bytes");
             sink.failed(Some(number), reason)?;
             continue;
+        }
+        if json.starts_with(UTF_8_MARK) {
+            json.drain(..UTF_8_MARK.len());
         }
         json.truncate(json.trim_ascii_end().len());
         if !json.trim_ascii_start().is_empty() {

@@ -9,6 +9,8 @@ use serde::{Serialize, Serializer};
 use serde_json::error::Category;
 use serde_json::value::{RawValue, to_raw_value};
 
+use super::detect::NOT_UTF_8;
+
 /// A member of a record: its name and its value.
 pub type Member<'a> = (Cow<'a, str>, Value<'a>);
 
@@ -103,7 +105,11 @@ pub fn members(json: &[u8]) -> Result<Vec<Member<'_>>, String> {
     }
     let mut deserializer = serde_json::Deserializer::from_slice(json);
     let members = deserializer.deserialize_map(Members);
-    members.and_then(|members| deserializer.end().map(|()| members)).map_err(|error| fault(&error))
+    let members = members.and_then(|members| deserializer.end().map(|()| members));
+    members.map_err(|error| match std::str::from_utf8(json) {
+        Ok(_) => fault(&error),
+        Err(_) => NOT_UTF_8.to_owned(),
+    })
 }
 
 /// Why JSON cannot be read.

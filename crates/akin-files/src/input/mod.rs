@@ -3,6 +3,7 @@
 //! `selection` finds files, `open` decompresses them, `detect` finds the format of each, and the
 //! reader of the format puts its records into a `sink`. `columns` make documents of records.
 
+mod answer;
 mod columns;
 mod detect;
 mod encoding;
@@ -15,6 +16,7 @@ mod open;
 mod options;
 #[cfg_attr(not(feature = "html"), path = "no_page.rs")]
 mod page;
+mod page_encoding;
 #[cfg(feature = "parquet")]
 mod pages;
 #[cfg(feature = "parquet")]
@@ -31,6 +33,7 @@ mod tree;
 mod unpacked;
 mod values;
 mod warc;
+mod warc_records;
 
 pub use columns::TextColumns;
 #[cfg(any(test, fuzzing, feature = "fuzzing"))]
@@ -41,6 +44,7 @@ pub use open::{is_parquet, open_file, read_text_file};
 pub use options::InputOptions;
 #[cfg(any(test, fuzzing, feature = "fuzzing"))]
 pub use options::{Extract, Reading};
+pub use page_encoding::{charset_of, decode_page};
 #[cfg(feature = "parquet")]
 pub use parquet::{guarded, open_parquet};
 pub use read::{read_documents, read_inputs};

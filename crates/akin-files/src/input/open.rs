@@ -86,10 +86,17 @@ pub fn decompressed<'a>(
     if start.starts_with(&[0x1f, 0x8b]) {
         return Ok(bounded(MultiGzDecoder::new(raw), packed, copy));
     }
-    if start.starts_with(&[0x28, 0xb5, 0x2f, 0xfd]) {
+    if is_zstd(start) {
         return Ok(bounded(zstd::stream::read::Decoder::with_buffer(raw)?, packed, copy));
     }
     Ok(Box::new(raw))
+}
+
+/// Whether these are the first bytes of a frame, or of a skippable frame, as pzstd begins.
+fn is_zstd(start: &[u8]) -> bool {
+    let magic = start.first_chunk().map_or(0, |magic| u32::from_le_bytes(*magic));
+    magic == zstd::zstd_safe::MAGICNUMBER
+        || magic & zstd::zstd_safe::MAGIC_SKIPPABLE_MASK == zstd::zstd_safe::MAGIC_SKIPPABLE_START
 }
 
 fn bounded<'a>(
@@ -125,7 +132,7 @@ struct Unpacked<R> {
 
 impl<R: Read> Read for Unpacked<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let read = self.inner.read(buffer)?;
+        let read = self.inner.read(buffer).map_err(explained)?;
         self.bytes += read as u64;
         if self.bytes > UNPACKED_FREE_BYTES.max(self.packed.get().saturating_mul(RATIO_MAX)) {
             let reason = format!(
@@ -136,6 +143,16 @@ impl<R: Read> Read for Unpacked<R> {
         }
         Ok(read)
     }
+}
+
+/// The decoder holds a whole window in memory, so longer windows are refused.
+fn explained(error: io::Error) -> io::Error {
+    if !error.to_string().contains("Frame requires too much memory") {
+        return error;
+    }
+    let reason = "its zstd window is longer than 128 MiB: unpack it by `zstd -d --long=31` first, or \
+                  compress it with at most --long=27";
+    io::Error::new(io::ErrorKind::InvalidData, reason)
 }
 
 /// The first bytes, and a reader of all bytes.
@@ -193,6 +210,27 @@ mod tests {
     fn all_members_are_read() {
         assert_eq!(read(&[gzip("one "), gzip(""), gzip("two")].concat()).unwrap(), "one two");
         assert_eq!(read(&[zstd("one "), zstd(""), zstd("two")].concat()).unwrap(), "one two");
+    }
+
+    /// A frame of a raw block, with a window of these bits.
+    fn zstd_frame(window_log: u8, text: &str) -> Vec<u8> {
+        let block = (text.len() as u32) << 3 | 1;
+        let head = [0x28, 0xb5, 0x2f, 0xfd, 0, (window_log - 10) << 3];
+        [&head[..], &block.to_le_bytes()[..3], text.as_bytes()].concat()
+    }
+
+    #[test]
+    fn skippable_frames_are_skipped() {
+        let skippable = [&[0x50, 0x2a, 0x4d, 0x18, 4, 0, 0, 0][..], b"size"].concat();
+        let parts = [&skippable[..], &zstd("one "), &skippable, &zstd("two")];
+        assert_eq!(read(&parts.concat()).unwrap(), "one two");
+    }
+
+    #[test]
+    fn long_windows_are_refused_with_advice() {
+        assert_eq!(read(&zstd_frame(27, "text")).unwrap(), "text");
+        let error = read(&zstd_frame(28, "text")).unwrap_err().to_string();
+        assert!(error.contains("longer than 128 MiB"), "{error}");
     }
 
     #[test]

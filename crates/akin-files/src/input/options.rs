@@ -27,7 +27,7 @@ pub struct InputOptions {
     /// The names in --files-from end with NUL, as `find -print0` writes them
     #[arg(long, short = '0', requires = "files_from")]
     null: bool,
-    /// The format of all inputs, instead of the format detected from their first bytes
+    /// The format of all inputs, instead of that of their names or first bytes
     #[arg(long, value_name = "FORMAT")]
     format: Option<Format>,
     /// The encoding of texts without a byte order mark: such as latin1 or gbk [default: UTF-8]

@@ -127,9 +127,7 @@ fn read_file(
     let detected = match (reading.format, &reading.records) {
         (Some(format), _) => chosen(format, &start),
         (None, Some(_)) => Detected::As(Format::Json),
-        (None, None) => {
-            detect(&start, &input.name, &reading.columns, encoding).map_err(Stop::NotRead)?
-        }
+        (None, None) => detect(&start, &input.name, &reading.columns, encoding)?,
     };
     let decoded = |reader| decoded(&start, reader, encoding);
     match detected {
@@ -142,13 +140,15 @@ fn read_file(
             values::read(decoded(reader), reading.records.as_deref(), sink)
         }
         Detected::As(Format::Jsonl) => lines::read(decoded(reader), sink),
-        Detected::As(Format::Html) if !HTML.is_built_in => Err(Stop::NotRead(HTML.absent())),
+        Detected::As(Format::Html) if !HTML.is_built_in => {
+            Err(Stop::Failed { line: None, reason: HTML.absent() })
+        }
         Detected::As(Format::Html) => html::read(reader, encoding, reading.extract, sink),
         Detected::As(Format::Warc) => {
             warc::read(reader, Pages { encoding, extract: reading.extract }, sink)
         }
         #[cfg(not(feature = "parquet"))]
-        Detected::As(Format::Parquet) => Err(Stop::NotRead(PARQUET.absent())),
+        Detected::As(Format::Parquet) => Err(Stop::Failed { line: None, reason: PARQUET.absent() }),
         #[cfg(feature = "parquet")]
         Detected::As(Format::Parquet) => {
             parquet::read(parquet::seekable(input.path.as_deref(), reader)?, bytes_read, sink)

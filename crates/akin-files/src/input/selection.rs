@@ -6,7 +6,7 @@ use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use walkdir::WalkDir;
+use walkdir::{DirEntry, WalkDir};
 
 use super::detect::extension;
 use super::open::source;
@@ -44,7 +44,8 @@ pub struct Unreadable {
 
 impl Selection {
     /// Every input, in the order of the paths given and of the names within. Symbolic links in
-    /// directories are skipped, so that nothing is read twice.
+    /// directories are skipped, so that nothing is read twice, and so are hidden files and
+    /// directories, among which are the unfinished outputs of runs that were killed.
     pub fn inputs(&self) -> impl Iterator<Item = Result<Input, Unreadable>> + '_ {
         self.paths.iter().flat_map(|path| self.inputs_of(path))
     }
@@ -107,6 +108,7 @@ impl Selection {
             return Box::new(std::iter::once(Ok(stdin)));
         }
         let entries = WalkDir::new(path).sort_by_file_name().into_iter();
+        let entries = entries.filter_entry(|entry| entry.depth() == 0 || !is_hidden(entry));
         Box::new(entries.filter_map(move |entry| match entry {
             Ok(entry) if entry.depth() == 0 && !entry.path().is_dir() => {
                 Some(input(entry.path(), true))
@@ -131,6 +133,10 @@ impl Selection {
                 .iter()
                 .any(|wanted| extension(name) == wanted.trim_start_matches('.'))
     }
+}
+
+fn is_hidden(entry: &DirEntry) -> bool {
+    entry.file_name().as_encoded_bytes().starts_with(b".")
 }
 
 fn is_pipe(path: &Path) -> bool {
@@ -196,7 +202,7 @@ mod tests {
     #[test]
     fn a_directory_is_walked_in_order_and_by_extension() {
         let dir = tempfile::tempdir().unwrap();
-        for name in ["b.md", "a.txt.gz", "sub/c.txt", "sub/d"] {
+        for name in ["b.md", "a.txt.gz", "sub/c.txt", "sub/d", ".hidden", ".git/e.txt"] {
             let path = dir.path().join(name);
             std::fs::create_dir_all(path.parent().unwrap()).unwrap();
             std::fs::write(path, "12345").unwrap();
@@ -211,6 +217,8 @@ mod tests {
         assert_eq!(selection.bytes(|| true), Some(20));
         selection.extensions = vec![".txt".into()];
         assert_eq!(names(&selection), ["a.txt.gz", "sub/c.txt"]);
+        selection.paths = vec![dir.path().join(".hidden"), dir.path().join(".git")];
+        assert_eq!(names(&selection), [".hidden", ".git/e.txt"], "they are named");
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Documents in the records of a CSV file.
 
+use std::borrow::Cow;
 use std::cell::Cell;
 use std::io::{self, Read};
 use std::rc::Rc;
@@ -8,12 +9,16 @@ use std::sync::Arc;
 use csv::StringRecord;
 
 use super::columns::{TextColumns, no_column};
+use super::detect::NOT_UTF_8;
 use super::event::{ITEM_BYTES_MAX, Stop};
 use super::members::Value;
 use super::sink::Sink;
 
 /// Names are bounded, as each document repeats them.
 const NAME_BYTES_MAX: usize = 1 << 10;
+
+/// The byte order mark of a file that was appended to another.
+const MARK: char = '\u{feff}';
 
 pub fn read(reader: impl Read, separator: u8, sink: &mut Sink<'_, '_>) -> Result<(), Stop> {
     let allowance = Rc::new(Cell::new(ITEM_BYTES_MAX));
@@ -35,6 +40,12 @@ pub fn read(reader: impl Read, separator: u8, sink: &mut Sink<'_, '_>) -> Result
         match records.read_record(&mut record) {
             Ok(false) => return Ok(()),
             Ok(true) => {
+                if record.get(0).is_some_and(|cell| cell.starts_with(MARK)) {
+                    record = unmarked(&record);
+                    if record == names {
+                        continue;
+                    }
+                }
                 let value = |(column, name): &(usize, Arc<str>)| {
                     (Arc::clone(name), Value::Text(record[*column].to_owned().into()))
                 };
@@ -48,6 +59,17 @@ pub fn read(reader: impl Read, separator: u8, sink: &mut Sink<'_, '_>) -> Result
             }
         }
     }
+}
+
+/// The record without the byte order mark before its first cell, which may be quoted.
+fn unmarked(record: &StringRecord) -> StringRecord {
+    let mut cells = record.iter();
+    let first = cells.next().unwrap_or_default().trim_start_matches(MARK);
+    let quoted = first.strip_prefix('"').and_then(|cell| cell.strip_suffix('"'));
+    let first = quoted.map_or(Cow::Borrowed(first), |cell| cell.replace("\"\"", "\"").into());
+    let mut unmarked = StringRecord::from_iter([&*first].into_iter().chain(cells));
+    unmarked.set_position(record.position().cloned());
+    unmarked
 }
 
 /// A table without the columns has no documents: a single error instead of an error for each
@@ -70,7 +92,7 @@ fn failed(error: &csv::Error, line: u64) -> Stop {
 fn reason(error: &csv::Error) -> String {
     match error.kind() {
         csv::ErrorKind::Io(error) => error.to_string(),
-        csv::ErrorKind::Utf8 { .. } => "the record is not UTF-8".into(),
+        csv::ErrorKind::Utf8 { .. } => NOT_UTF_8.into(),
         csv::ErrorKind::UnequalLengths { expected_len, len, .. } => {
             format!("the record has {len} fields, the first line has {expected_len}")
         }

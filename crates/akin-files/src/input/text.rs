@@ -2,6 +2,7 @@
 
 use std::io::{BufRead, Read};
 
+use super::detect::NOT_UTF_8;
 use super::event::{ITEM_BYTES_MAX, Stop};
 use super::members::Value;
 use super::sink::Sink;
@@ -16,10 +17,11 @@ pub fn read(reader: impl BufRead, sink: &mut Sink<'_, '_>) -> Result<(), Stop> {
 /// The whole text.
 pub fn whole(reader: impl BufRead) -> Result<String, Stop> {
     let bytes = whole_bytes(reader)?;
+    let failed = |reason: &str| Stop::Failed { line: None, reason: reason.into() };
     if bytes.contains(&0) {
-        return Err(Stop::NotRead("it is not text: it has a NUL".into()));
+        return Err(failed("it is not text: it has a NUL"));
     }
-    String::from_utf8(bytes).map_err(|_| Stop::NotRead(super::detect::NOT_UTF_8.into()))
+    String::from_utf8(bytes).map_err(|_| failed(NOT_UTF_8))
 }
 
 pub fn whole_bytes(reader: impl BufRead) -> Result<Vec<u8>, Stop> {

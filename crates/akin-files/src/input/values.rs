@@ -2,6 +2,7 @@
 
 use std::io::BufRead;
 
+use super::encoding::UTF_8_MARK;
 use super::event::{ITEM_BYTES_MAX, Stop};
 use super::sink::Sink;
 
@@ -125,14 +126,15 @@ fn nothing_more(reader: &mut impl BufRead, number: u64) -> Result<(), Stop> {
     }
 }
 
-/// The next byte that is no whitespace, not yet consumed.
+/// The next byte that is no whitespace and not of a byte order mark, not yet consumed.
 fn next_byte(reader: &mut impl BufRead, number: u64) -> Result<Option<u8>, Stop> {
     loop {
         let buffer = reader.fill_buf().map_err(|error| Stop::at(number, error))?;
         if buffer.is_empty() {
             return Ok(None);
         }
-        let blank = buffer.len() - buffer.trim_ascii_start().len();
+        let is_blank = |byte: &u8| byte.is_ascii_whitespace() || UTF_8_MARK.contains(byte);
+        let blank = buffer.iter().position(|byte| !is_blank(byte)).unwrap_or(buffer.len());
         let next = buffer.get(blank).copied();
         reader.consume(blank);
         if next.is_some() {

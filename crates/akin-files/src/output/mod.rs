@@ -20,6 +20,8 @@ use super::failure::Failure;
 use super::interrupt;
 
 const BUFFER_BYTES: usize = 256 << 10;
+/// Hidden files are no inputs.
+const TEMPORARY_PREFIX: &str = ".akin-";
 /// The mode of a new file, before the umask.
 const MODE: u32 = 0o666;
 /// The bits of a replaced file's mode that the new file gets.
@@ -142,8 +144,9 @@ fn parent(path: &Path) -> &Path {
     }
 }
 
-/// Stdout, or a file, compressed according to its extension. A file is written under a temporary
-/// name in the same directory and renamed by `finish`; dropped before, it leaves nothing.
+/// Stdout, or a file, compressed according to its extension. A file is written under a hidden
+/// temporary name in the same directory and renamed by `finish`; dropped before, it leaves nothing,
+/// and killed before, a file that no command reads as a part of the directory.
 pub struct Output {
     encoder: Encoder,
     /// `None` for stdout, and for a device or a pipe, which cannot be replaced by a file.
@@ -229,6 +232,7 @@ impl Output {
         let mode = replaced.as_ref().map_or(MODE, |replaced| replaced.mode() & MODE_KEPT);
         let mut unfinished = interrupt::unfinished();
         let (file, temporary) = tempfile::Builder::new()
+            .prefix(TEMPORARY_PREFIX)
             .permissions(Permissions::from_mode(mode))
             .tempfile_in(parent(&path))?
             .into_parts();
@@ -337,7 +341,10 @@ mod tests {
             output.write_all(b"new").unwrap();
             output
         };
-        drop(write(false));
+        let unfinished = write(false);
+        let entry = fs::read_dir(dir.path()).unwrap().next().unwrap().unwrap();
+        assert!(entry.file_name().to_str().unwrap().starts_with('.'), "no command reads it");
+        drop(unfinished);
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0, "nothing is left of it");
         let late = write(false);
         fs::write(&path, "old").unwrap();
