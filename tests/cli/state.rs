@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::Read as _;
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -160,7 +161,7 @@ fn a_killed_or_failed_run_leaves_the_state_as_it_was() {
     batches.refused(&[&second, "--output", &out], "exists already");
     assert_eq!(batches.files(), before);
     // What a run wrote that did not end is not read.
-    for name in ["rows", "ids", "elements", "state.json.partial"] {
+    for name in ["rows", "ids", "elements"] {
         let path = Path::new(&batches.state).join(name);
         let bytes = fs::read(&path).unwrap_or_default();
         fs::write(path, [bytes, vec![255; 1000]].concat()).unwrap();
@@ -210,6 +211,44 @@ fn a_state_is_of_one_run_at_a_time_and_of_one_kind() {
         .unwrap();
     batches.refused(&[&file], "is damaged: rows has 9 bytes");
     fs::remove_file(Path::new(&batches.state).join("state.json")).unwrap();
-    put(Path::new(&batches.state), "notes.txt", "mine");
     batches.refused(&[&file], "is not empty, and has no state");
+}
+
+#[test]
+fn a_state_overwrites_nothing_that_it_did_not_write() {
+    let batches = Batches::new();
+    let file = batches.put("docs", &line("a", &text(1, 0)));
+    let at = |name: &str| Path::new(&batches.state).join(name);
+    // A directory of others has files of these names, too.
+    for name in ["ids", "rows", "lock"] {
+        put(Path::new(&batches.state), name, "mine");
+        batches.refused(&[&file], "is not empty, and has no state");
+        fs::remove_file(at(name)).unwrap();
+    }
+    batches.done(&[&file]);
+    for output in [["--output", "rows"], ["--report", "ids"], ["--output", "new"]] {
+        let path = at(output[1]);
+        let of = [&file, output[0], path.to_str().unwrap(), "--force"];
+        batches.refused(&of, "is an input, too");
+    }
+    let own = at("ids");
+    batches.refused(&[own.to_str().unwrap(), "--format", "text"], "is an input, too");
+
+    let elements = fs::read(at("elements")).unwrap();
+    let mut changed = elements.clone();
+    changed[7] ^= 1;
+    fs::write(at("elements"), changed).unwrap();
+    batches.refused(&[&file], "batch 1 of elements has changed");
+    fs::remove_file(at("elements")).unwrap();
+    let other = batches.put("other", "mine");
+    symlink(&other, at("elements")).unwrap();
+    batches.refused(&[&file], "elements is a link or a pipe");
+    fs::remove_file(at("elements")).unwrap();
+    fs::hard_link(&other, at("elements")).unwrap();
+    batches.refused(&[&file], "elements is a link or a pipe");
+    assert_eq!(fs::read_to_string(&other).unwrap(), "mine");
+    fs::remove_file(at("elements")).unwrap();
+    assert!(Command::new("mkfifo").arg(at("elements")).status().unwrap().success());
+    let ended = batches.run(&[&file]);
+    assert!(ended.stderr.contains("elements is a link or a pipe"), "{}", ended.stderr);
 }

@@ -29,6 +29,7 @@ use super::corpus::{
 use super::failure::Failure;
 use super::input::{self, Cancelled, Event, Selection, read_inputs, refuse_stdin_twice};
 use super::meter::{Meter, Quantity};
+use super::offline::STATE_FILES;
 use super::output::{Destination, Output, print_json};
 use akin_core::join::Linkage;
 use akin_core::scheme::Threshold;
@@ -149,11 +150,13 @@ impl DedupPlan {
             let what = "stdin has either new documents, or old documents, or a list of files";
             refuse_stdin_twice(&selection, old, options.analysis.list(), what)?;
         }
-        let inputs = options.analysis.inputs(old.iter().chain([&selection]));
+        let mut inputs = options.analysis.inputs(old.iter().chain([&selection]));
         let force = destination.force;
         let settings = options.analysis.collection(configured, arguments.threshold)?;
         if let Some(state) = &arguments.state {
-            inputs.protect(iter::once(state.as_path()))?;
+            let files = STATE_FILES.map(|name| state.join(name));
+            inputs.protect(iter::once(state).chain(&files).map(PathBuf::as_path))?;
+            inputs = inputs.with(state.clone());
             refuse_for_state(&settings, arguments.linkage)?;
         }
         Ok(Self {

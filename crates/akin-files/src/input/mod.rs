@@ -21,12 +21,16 @@ mod page_encoding;
 mod pages;
 #[cfg(feature = "parquet")]
 mod parquet;
+#[cfg(feature = "parquet")]
+mod parquet_values;
 mod read;
 mod record;
 mod screening;
 mod selection;
 mod sink;
 mod table;
+#[cfg(test)]
+mod tests;
 mod text;
 #[cfg(feature = "html")]
 mod tree;

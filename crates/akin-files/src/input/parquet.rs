@@ -1,6 +1,5 @@
 //! Reads the rows of Parquet files, with the needed columns only.
 
-use std::borrow::Cow;
 use std::cell::Cell;
 use std::fs::File;
 use std::io::{self, BufRead, Read};
@@ -9,22 +8,19 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Once};
 
-use jiff::civil::Date;
-use jiff::{Span, Timestamp};
 use parquet::basic::ConvertedType;
 use parquet::errors::ParquetError;
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::reader::TreeBuilder;
 use parquet::record::{Field, Row};
 use parquet::schema::types::{Type, TypePtr};
-use serde_json::value::to_raw_value;
-use serde_json::{Map, Value as Json};
 
 use super::columns::{TextColumns, no_column};
 use super::event::{ITEM_BYTES_MAX, Stop};
-use super::members::{Value, Values, below};
+use super::members::{Values, below};
 use super::open::{PARQUET_MAGIC, RATIO_MAX, open_file, peeked};
 use super::pages::{PAGE_BYTES_MAX, largest_page};
+use super::parquet_values::{as_text, value};
 use super::sink::Sink;
 use crate::failure::Failure;
 
@@ -68,8 +64,9 @@ pub fn read(file: File, bytes_read: &AtomicU64, sink: &mut Sink<'_, '_>) -> Resu
     let schema = reader.metadata().file_metadata().schema();
     check(sink.columns, schema)?;
     let wanted = schema.get_fields().iter().filter(|field| sink.columns.wants(field.name()));
-    let names: Vec<Arc<str>> = wanted.clone().map(|field| field.name().into()).collect();
-    let projection = Type::group_type_builder(schema.name()).with_fields(wanted.cloned().collect());
+    let wanted: Vec<_> = wanted.map(|field| (Arc::from(field.name()), field.clone())).collect();
+    let fields = wanted.iter().map(|(_, field)| field.clone()).collect();
+    let projection = Type::group_type_builder(schema.name()).with_fields(fields);
     let projection = projection.build().map_err(|error| failed(&error, None))?;
     let descriptor = parquet::schema::types::SchemaDescriptor::new(projection.into());
     let mut number = 0;
@@ -83,7 +80,7 @@ pub fn read(file: File, bytes_read: &AtomicU64, sink: &mut Sink<'_, '_>) -> Resu
         let mut iter = iter.map_err(|error| at(&error, number))?;
         while let Some(row) = guarded(|| iter.next().transpose()).map_err(|e| at(&e, number))? {
             number += 1;
-            let bytes = put(&row, &names, number, sink)?;
+            let bytes = put(&row, &wanted, number, sink)?;
             size.add(bytes, number)?;
         }
         bytes_read.fetch_add(rows.metadata().compressed_size() as u64, Ordering::Relaxed);
@@ -136,7 +133,12 @@ pub fn guarded<T>(read: impl FnOnce() -> Result<T, ParquetError>) -> Result<T, P
 }
 
 /// Returns the size of the row.
-fn put(row: &Row, names: &[Arc<str>], number: u64, sink: &mut Sink<'_, '_>) -> Result<usize, Stop> {
+fn put(
+    row: &Row,
+    columns: &[(Arc<str>, TypePtr)],
+    number: u64,
+    sink: &mut Sink<'_, '_>,
+) -> Result<usize, Stop> {
     let too_large = |sink: &mut Sink<'_, '_>, bytes| {
         let reason = format!("the row is larger than {ITEM_BYTES_MAX} bytes");
         sink.failed(Some(number), reason)?;
@@ -152,19 +154,32 @@ fn put(row: &Row, names: &[Arc<str>], number: u64, sink: &mut Sink<'_, '_>) -> R
     if bytes > ITEM_BYTES_MAX {
         return too_large(sink, bytes);
     }
-    let values = || {
-        row.get_column_iter()
-            .zip(names)
-            .map(|((_, field), name)| (Arc::clone(name), value(field)))
-            .collect()
-    };
-    let values: Values = guarded(|| Ok(values())).map_err(|error| failed(&error, Some(number)))?;
+    let text = sink.columns.text_name();
+    if let Some(Field::Bytes(bytes)) = column_at(row, text)
+        && as_text(bytes.data()).is_none()
+    {
+        let reason = format!("'{text}' has bytes that are not UTF-8 text");
+        sink.failed(Some(number), reason)?;
+        return Ok(bytes.len());
+    }
+    let fields = row.get_column_iter().zip(columns);
+    let values = fields.map(|((_, field), (name, of))| (Arc::clone(name), value(field, of)));
+    let values: Values = values.collect();
     let bytes = values.iter().map(|(name, value)| name.len() + value.bytes()).sum();
     if bytes > ITEM_BYTES_MAX {
         return too_large(sink, bytes);
     }
     sink.record(Some(number), values)?;
     Ok(bytes)
+}
+
+/// The value of a column; or, by a name with dots, of a nested column.
+fn column_at<'r>(row: &'r Row, path: &str) -> Option<&'r Field> {
+    row.get_column_iter().find_map(|(name, field)| match field {
+        field if name == path => Some(field),
+        Field::Group(inner) => column_at(inner, below(path, name)?),
+        _ => None,
+    })
 }
 
 /// A file without the columns has no documents: a single error instead of an error for each row.
@@ -209,61 +224,6 @@ fn failed(error: &ParquetError, line: Option<u64>) -> Stop {
     Stop::Failed { line, reason: error.to_string() }
 }
 
-fn value(field: &Field) -> Value<'static> {
-    match field {
-        Field::Str(text) => Value::Text(text.clone().into()),
-        field => {
-            let json = to_raw_value(&json(field)).expect("a value always makes JSON");
-            Value::Json(Cow::Owned(json))
-        }
-    }
-}
-
-fn json(field: &Field) -> Json {
-    match field {
-        Field::Null => Json::Null,
-        Field::Bool(value) => (*value).into(),
-        Field::Byte(value) => (*value).into(),
-        Field::Short(value) => (*value).into(),
-        Field::Int(value) | Field::TimeMillis(value) => (*value).into(),
-        Field::Long(value) | Field::TimeMicros(value) => (*value).into(),
-        Field::UByte(value) => (*value).into(),
-        Field::UShort(value) => (*value).into(),
-        Field::UInt(value) => (*value).into(),
-        Field::ULong(value) => (*value).into(),
-        Field::Float16(value) => f32::from(*value).into(),
-        // The shortest digits of the float: 0.1 and not 0.10000000149011612.
-        Field::Float(value) => value.to_string().parse::<f64>().map_or(Json::Null, Json::from),
-        Field::Double(value) => (*value).into(),
-        Field::Str(text) => text.as_str().into(),
-        Field::Bytes(bytes) => String::from_utf8_lossy(bytes.data()).into(),
-        Field::Date(days) => Span::new()
-            .try_days(*days)
-            .and_then(|days| Date::constant(1970, 1, 1).checked_add(days))
-            .map_or(Json::Null, |date| date.to_string().into()),
-        Field::TimestampMillis(time) => time_text(Timestamp::from_millisecond(*time)),
-        Field::TimestampMicros(time) => time_text(Timestamp::from_microsecond(*time)),
-        Field::Group(row) => row
-            .get_column_iter()
-            .map(|(name, field)| (name.clone(), json(field)))
-            .collect::<Map<_, _>>()
-            .into(),
-        Field::ListInternal(list) => list.elements().iter().map(json).collect(),
-        Field::MapInternal(map) => {
-            let name = |field: &Field| match field {
-                Field::Str(text) => text.clone(),
-                field => field.to_string(),
-            };
-            map.entries()
-                .iter()
-                .map(|(key, value)| (name(key), json(value)))
-                .collect::<Map<_, _>>()
-                .into()
-        }
-        field @ Field::Decimal(_) => field.to_string().into(),
-    }
-}
-
-fn time_text(time: Result<Timestamp, jiff::Error>) -> Json {
-    time.map_or(Json::Null, |time| time.to_string().into())
-}
+#[cfg(test)]
+#[path = "parquet_tests.rs"]
+mod tests;

@@ -17,7 +17,7 @@ pub use documents::OfflineDocuments;
 pub use natural::natural_order;
 pub use room::Room;
 pub use sorter::Sorter;
-pub use state::{OfflineState, StateError};
+pub use state::{OfflineState, STATE_FILES, StateError};
 
 use std::io;
 use std::ops::ControlFlow;

@@ -1,16 +1,24 @@
 //! The documents that earlier runs kept, in a directory, so that later runs are compared with them.
 //!
 //! `rows`, `ids` and `elements` are files as [`RowWriter`] writes them, which only grow.
-//! `state.json` has the settings, and for each batch the lengths of the files at its end. A batch
-//! is in the state once its `state.json` was renamed into place; bytes beyond the last length are
-//! of a run that did not end.
+//! `state.json` has the settings, and for each batch the lengths of the files at its end and the
+//! checksums of what it added to them. A batch is in the state once its `state.json` was renamed
+//! into place; bytes beyond the last length are of a run that did not end.
+//!
+//! `state.json` is written first, so a directory that has files and no `state.json` is not a state,
+//! and none of its files is written. Neither are links and pipes in a state, behind which are the
+//! files of others.
 
-use std::fs::{self, File, TryLockError};
-use std::io::{self, BufReader, BufWriter, Read, Seek, SeekFrom};
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::{self, BufRead, BufReader, BufWriter, Read, Seek, SeekFrom};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
+use rustix::fs::OFlags;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use tempfile::NamedTempFile;
+use xxhash_rust::xxh3::Xxh3;
 
 use super::documents::SortKey;
 use super::rows::{Ends, NAMES, RowEnd, RowFiles, RowWriter};
@@ -19,12 +27,11 @@ use akin_core::join::Sets;
 use akin_core::scheme::Scheme;
 
 /// The version of the files.
-const FORMAT: u32 = 1;
+const FORMAT: u32 = 2;
 const DESCRIPTION: &str = "state.json";
-const PARTIAL: &str = "state.json.partial";
 const LOCK: &str = "lock";
-/// The files that a first run may leave if it does not end.
-const OWN_FILES: [&str; 5] = [NAMES[0], NAMES[1], NAMES[2], PARTIAL, LOCK];
+/// The files of a state.
+pub const STATE_FILES: [&str; 5] = [NAMES[0], NAMES[1], NAMES[2], DESCRIPTION, LOCK];
 /// A batch takes some 130 bytes of it.
 const DESCRIPTION_BYTES_MAX: u64 = 1 << 28;
 const BUFFER_BYTES: usize = 1 << 20;
@@ -34,7 +41,7 @@ const BUFFER_BYTES: usize = 1 << 20;
 pub enum StateError {
     #[error("another process uses the state {0}")]
     InUse(PathBuf),
-    #[error("{0} is not empty, and has no state")]
+    #[error("{0} is not empty, and has no state (no state.json)")]
     NotAState(PathBuf),
     #[error("the state {path} is damaged: {reason}")]
     Damaged { path: PathBuf, reason: String },
@@ -67,6 +74,8 @@ pub(super) struct SavedBatch {
     pub digest: String,
     #[serde(flatten)]
     pub ends: Ends,
+    /// Of the bytes that the batch added to each file, in the order of the names.
+    checksums: [u64; 3],
 }
 
 /// The documents of a state, which come before the documents of a run.
@@ -90,10 +99,15 @@ impl OfflineState {
     ) -> Result<Self, StateError> {
         let io_failed = |source| StateError::Io { path: directory.to_owned(), source };
         let path = directory.join(DESCRIPTION);
+        // A run that was killed at its start leaves an empty lock.
         let is_other = |entry: io::Result<fs::DirEntry>| {
-            entry.map_or(true, |entry| OWN_FILES.iter().all(|own| entry.file_name() != *own))
+            !entry.is_ok_and(|entry| {
+                let is_empty = || entry.metadata().is_ok_and(|it| it.is_file() && it.len() == 0);
+                entry.file_name() == LOCK && is_empty()
+            })
         };
-        if !path.exists() && fs::read_dir(directory).is_ok_and(|mut all| all.any(is_other)) {
+        let is_new = || path.symlink_metadata().is_err();
+        if is_new() && fs::read_dir(directory).is_ok_and(|mut all| all.any(is_other)) {
             return Err(StateError::NotAState(directory.to_owned()));
         }
         let lock = lock(directory).map_err(|error| match error {
@@ -104,31 +118,48 @@ impl OfflineState {
         let mut all: Map<String, Value> =
             serde_json::from_str(&identity).expect("an identity is an object");
         all.extend(options);
-        let description = match path.exists() {
-            false => Description { format: FORMAT, settings: all.into(), batches: Vec::new() },
-            true => Description::read(&path, &all.into())?,
+        let new = Description { format: FORMAT, settings: all.into(), batches: Vec::new() };
+        let description = match is_new() {
+            true => new,
+            false => Description::read(directory, new)?,
         };
         let sketch_bytes = Analyser::new(settings).sketch_bytes();
         let directory = directory.to_owned();
         let state = Self { directory, _lock: lock, description, sketch_bytes };
-        state.check_lengths()?;
+        match state.description.batches.is_empty() {
+            true => state.write_description().map_err(|source| state.failed(source))?,
+            false => state.check_files()?,
+        }
         Ok(state)
     }
 
-    fn check_lengths(&self) -> Result<(), StateError> {
-        let (ends, sketch_bytes) = (self.ends(), self.sketch_bytes);
-        let Some(files) = self.files().map_err(|source| self.failed(source))? else {
-            return Ok(());
-        };
-        for (name, file) in NAMES.iter().zip(files.each()) {
+    fn check_files(&self) -> Result<(), StateError> {
+        let damaged = |reason| StateError::Damaged { path: self.directory.clone(), reason };
+        for (which, name) in NAMES.iter().enumerate() {
+            let bytes_of = |ends: Ends| ends.bytes_of(name, self.sketch_bytes);
+            let mut file = self.open_own(name).map_err(|source| self.failed(source))?;
             let len = file.metadata().map_err(|source| self.failed(source))?.len();
-            let least = ends.bytes_of(name, sketch_bytes);
+            let least = bytes_of(self.ends());
             if len < least {
-                let reason = format!("{name} has {len} bytes, and had {least}");
-                return Err(StateError::Damaged { path: self.directory.clone(), reason });
+                return Err(damaged(format!("{name} has {len} bytes, and had {least}")));
+            }
+            let mut begin = 0;
+            for (number, batch) in (1..).zip(&self.description.batches) {
+                let end = bytes_of(batch.ends);
+                let bytes = end.saturating_sub(begin);
+                let found = checksum(&mut file, bytes).map_err(|source| self.failed(source))?;
+                if end < begin || found != batch.checksums[which] {
+                    return Err(damaged(format!("batch {number} of {name} has changed")));
+                }
+                begin = end;
             }
         }
         Ok(())
+    }
+
+    /// Opens a file of the state to be read.
+    fn open_own(&self, name: &str) -> io::Result<File> {
+        open_own(&self.directory, name, File::options().read(true))
     }
 
     fn failed(&self, source: io::Error) -> StateError {
@@ -156,8 +187,8 @@ impl OfflineState {
 
     /// The files, to be read; `None` if the state is empty.
     fn files(&self) -> io::Result<Option<RowFiles<File>>> {
-        let open = |name: &str| File::open(self.directory.join(name));
-        (!self.description.batches.is_empty()).then(|| RowFiles::of(open)).transpose()
+        let open = || RowFiles::of(|name| self.open_own(name));
+        (!self.description.batches.is_empty()).then(open).transpose()
     }
 
     /// Visits the documents in their order: place, fingerprint and number.
@@ -206,7 +237,15 @@ impl OfflineState {
         }
         let (ends, files) = writer.into_files()?;
         files.each().into_iter().try_for_each(File::sync_data)?;
-        self.description.batches.push(SavedBatch { digest: corpus.digest.clone(), ends });
+        let mut checksums = [0; 3];
+        for (checksum_of, name) in checksums.iter_mut().zip(NAMES) {
+            let [begin, end] = [self.ends(), ends].map(|it| it.bytes_of(name, self.sketch_bytes));
+            let mut file = self.open_own(name)?;
+            file.seek(SeekFrom::Start(begin))?;
+            *checksum_of = checksum(&mut file, end - begin)?;
+        }
+        let digest = corpus.digest.clone();
+        self.description.batches.push(SavedBatch { digest, ends, checksums });
         if let Err(error) = self.write_description() {
             self.description.batches.pop();
             return Err(error);
@@ -216,19 +255,20 @@ impl OfflineState {
 
     /// A file without the bytes of runs that did not end, positioned at its end.
     fn open_end(&self, name: &str) -> io::Result<File> {
-        let path = self.directory.join(name);
-        let mut file = File::options().create(true).truncate(false).write(true).open(path)?;
+        let mut options = File::options();
+        options.create(true).truncate(false).write(true);
+        let mut file = open_own(&self.directory, name, &mut options)?;
         file.set_len(self.ends().bytes_of(name, self.sketch_bytes))?;
         file.seek(SeekFrom::End(0))?;
         Ok(file)
     }
 
     fn write_description(&self) -> io::Result<()> {
-        let partial = self.directory.join(PARTIAL);
-        let mut file = BufWriter::new(File::create(&partial)?);
+        let mut file = BufWriter::new(NamedTempFile::new_in(&self.directory)?);
         serde_json::to_writer(&mut file, &self.description)?;
-        file.into_inner().map_err(io::IntoInnerError::into_error)?.sync_all()?;
-        fs::rename(partial, self.directory.join(DESCRIPTION))?;
+        let file = file.into_inner().map_err(io::IntoInnerError::into_error)?;
+        file.as_file().sync_all()?;
+        file.persist(self.directory.join(DESCRIPTION))?;
         File::open(&self.directory)?.sync_all()
     }
 }
@@ -236,15 +276,43 @@ impl OfflineState {
 /// Makes the directory of a state and keeps other processes out of it while the file is open.
 fn lock(directory: &Path) -> Result<File, TryLockError> {
     fs::create_dir_all(directory).map_err(TryLockError::Error)?;
-    let file = File::options().create(true).truncate(false).write(true).open(directory.join(LOCK));
-    let file = file.map_err(TryLockError::Error)?;
+    let mut options = File::options();
+    options.create(true).truncate(false).write(true);
+    let file = open_own(directory, LOCK, &mut options).map_err(TryLockError::Error)?;
     file.try_lock()?;
     Ok(file)
 }
 
-fn read_small(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
+/// Opens a file that is only in the state: no link, no pipe.
+fn open_own(directory: &Path, name: &str, options: &mut OpenOptions) -> io::Result<File> {
+    let path = directory.join(name);
+    let is_own = |found: &fs::Metadata| found.is_file() && found.nlink() == 1;
+    if path.symlink_metadata().is_ok_and(|found| !is_own(&found)) {
+        return Err(io::Error::other(format!("{name} is a link or a pipe, not a file of its own")));
+    }
+    options.custom_flags(OFlags::NOFOLLOW.bits() as i32).open(path)
+}
+
+/// Of the next bytes of a file.
+fn checksum(file: &mut File, bytes: u64) -> io::Result<u64> {
+    let mut reader = BufReader::with_capacity(BUFFER_BYTES, file.take(bytes));
+    let mut checksum = Xxh3::new();
+    loop {
+        let buffer = reader.fill_buf()?;
+        if buffer.is_empty() {
+            return Ok(checksum.digest());
+        }
+        checksum.update(buffer);
+        let read = buffer.len();
+        reader.consume(read);
+    }
+}
+
+fn read_small(directory: &Path, name: &str, bytes_max: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    File::open(path)?.take(bytes_max + 1).read_to_end(&mut bytes)?;
+    open_own(directory, name, File::options().read(true))?
+        .take(bytes_max + 1)
+        .read_to_end(&mut bytes)?;
     match bytes.len() as u64 > bytes_max {
         true => Err(io::Error::other(format!("it has more than {bytes_max} bytes"))),
         false => Ok(bytes),
@@ -252,9 +320,11 @@ fn read_small(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
 }
 
 impl Description {
-    fn read(path: &Path, settings: &Value) -> Result<Self, StateError> {
+    /// `new`: the description of a state without batches, which has the settings of this run.
+    fn read(directory: &Path, new: Self) -> Result<Self, StateError> {
+        let path = &directory.join(DESCRIPTION);
         let damaged = |reason: String| StateError::Damaged { path: path.to_owned(), reason };
-        let bytes = read_small(path, DESCRIPTION_BYTES_MAX)
+        let bytes = read_small(directory, DESCRIPTION, DESCRIPTION_BYTES_MAX)
             .map_err(|source| StateError::Io { path: path.to_owned(), source })?;
         let read: Self =
             serde_json::from_slice(&bytes).map_err(|error| damaged(error.to_string()))?;
@@ -262,7 +332,8 @@ impl Description {
             return Err(damaged(format!("its format is {}, not {FORMAT}", read.format)));
         }
         let ascending = read.batches.is_sorted_by_key(|batch| batch.ends.documents);
-        match first_difference("", &read.settings, settings) {
+        match first_difference("", &read.settings, &new.settings) {
+            _ if read.batches.is_empty() => Ok(new),
             _ if !ascending => Err(damaged("its batches are not in their order".to_owned())),
             Some((name, stored, given)) => Err(StateError::OtherSettings { name, stored, given }),
             None => Ok(read),

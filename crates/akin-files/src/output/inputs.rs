@@ -70,8 +70,10 @@ impl Inputs {
     /// The path that an output will have, outside of all directories that are read.
     fn target(&self, output: &Path) -> Result<PathBuf, Failure> {
         let target = resolved(output);
+        // A directory may be made only later.
         let contains = |input: &&PathBuf| {
-            input.canonicalize().is_ok_and(|input| input.is_dir() && target.starts_with(input))
+            let input = resolved(input);
+            (input.is_dir() || !input.exists()) && target.starts_with(input)
         };
         match self.0.iter().find(contains) {
             None => Ok(target),
@@ -144,6 +146,9 @@ mod tests {
         symlink(at("one.txt"), at("soft")).unwrap();
         symlink(at("docs"), at("linked")).unwrap();
         let inputs = Inputs::from_iter([at("docs"), at("one.txt")]);
+        let later = at("later/out.txt");
+        let of_later = Inputs::from_iter([at("later")]);
+        assert!(of_later.protect(std::iter::once(later.as_path())).is_err(), "it is made later");
         let check = |outputs: &[&str]| {
             let outputs: Vec<_> = outputs.iter().map(|name| at(name)).collect();
             inputs.protect(outputs.iter().map(PathBuf::as_path)).is_ok()

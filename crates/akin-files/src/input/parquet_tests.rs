@@ -1,0 +1,170 @@
+//! Values of Parquet against the values that pyarrow has for them.
+
+use std::sync::Arc;
+
+use parquet::data_type::{
+    ByteArray, ByteArrayType, FixedLenByteArray, FixedLenByteArrayType, Int32Type, Int64Type,
+};
+use parquet::file::writer::SerializedFileWriter;
+use parquet::schema::parser::parse_message_type;
+use serde_json::{Value, json};
+
+use super::super::columns::TextColumns;
+use super::super::options::Reading;
+use super::super::selection::Selection;
+use super::super::tests::read_with;
+
+/// A value of a column.
+enum Cell {
+    Bytes(Vec<u8>),
+    Fixed(Vec<u8>),
+    Int(i32),
+    Long(i64),
+}
+
+/// A row of these columns, each of a type as `parse_message_type` takes it, read as a document.
+fn read(columns: &[(&str, Cell)], id: Option<&str>) -> (Vec<Value>, Vec<String>) {
+    let columns_of: Vec<&str> = columns.iter().map(|(column, _)| *column).collect();
+    let schema = format!("message schema {{ {} }}", columns_of.join(" "));
+    let schema = Arc::new(parse_message_type(&schema).unwrap());
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("rows.parquet");
+    let file = std::fs::File::create(&path).unwrap();
+    let mut writer = SerializedFileWriter::new(file, schema, Arc::default()).unwrap();
+    let mut group = writer.next_row_group().unwrap();
+    for (column, cell) in columns {
+        let mut writer = group.next_column().unwrap().unwrap();
+        // A value within a list is defined and not repeated.
+        let levels = column.contains("REPEATED").then_some((&[1_i16][..], &[0_i16][..])).unzip();
+        match cell {
+            Cell::Bytes(bytes) => {
+                let bytes = [ByteArray::from(bytes.clone())];
+                writer.typed::<ByteArrayType>().write_batch(&bytes, levels.0, levels.1)
+            }
+            Cell::Fixed(bytes) => {
+                let bytes = [FixedLenByteArray::from(bytes.clone())];
+                writer.typed::<FixedLenByteArrayType>().write_batch(&bytes, levels.0, levels.1)
+            }
+            Cell::Int(n) => writer.typed::<Int32Type>().write_batch(&[*n], levels.0, levels.1),
+            Cell::Long(n) => writer.typed::<Int64Type>().write_batch(&[*n], levels.0, levels.1),
+        }
+        .unwrap();
+        writer.close().unwrap();
+    }
+    group.close().unwrap();
+    writer.close().unwrap();
+    let columns = TextColumns { id: id.map(str::to_owned), ..TextColumns::default() };
+    let reading = Reading { columns: Arc::new(columns), ..Reading::default() };
+    read_with(&Selection { paths: vec![path], reading, ..Selection::default() })
+}
+
+fn text(text: &str) -> (&'static str, Cell) {
+    ("REQUIRED BYTE_ARRAY text (STRING);", Cell::Bytes(text.as_bytes().to_vec()))
+}
+
+/// The value of one column `x`.
+fn value(column: &str, cell: Cell) -> Value {
+    let (documents, failures) = read(&[text("words"), (column, cell)], None);
+    assert_eq!(failures, Vec::<String>::new(), "{column}");
+    documents[0]["metadata"]["x"].clone()
+}
+
+#[test]
+fn logical_types_are_honoured() {
+    use Cell::{Bytes, Fixed, Int, Long};
+    let ns = 1_700_000_000_123_456_789;
+    let wide = |value: i128| Fixed(value.to_be_bytes().to_vec());
+    // The expected values are those of pyarrow 22: `str` of a Decimal or a UUID, `isoformat` of a
+    // time, `hex` of bytes.
+    for (column, cell, expected) in [
+        (
+            "REQUIRED FIXED_LEN_BYTE_ARRAY(16) x (UUID);",
+            Fixed((0..16).map(|n| n * 17).collect()),
+            json!("00112233-4455-6677-8899-aabbccddeeff"),
+        ),
+        ("REQUIRED FIXED_LEN_BYTE_ARRAY(4) x;", Fixed(vec![0xff, 0, 0x61, 9]), json!("0xff006109")),
+        ("REQUIRED FIXED_LEN_BYTE_ARRAY(2) x;", Fixed(b"ab".to_vec()), json!("0x6162")),
+        ("REQUIRED BYTE_ARRAY x;", Bytes(vec![0xff, 0xfe]), json!("0xfffe")),
+        ("REQUIRED BYTE_ARRAY x;", Bytes("é".into()), json!("é")),
+        ("REQUIRED INT32 x (DECIMAL(9,0));", Int(7), json!("7")),
+        ("REQUIRED INT64 x (DECIMAL(18,2));", Long(-5), json!("-0.05")),
+        ("REQUIRED INT64 x (DECIMAL(18,2));", Long(123_456), json!("1234.56")),
+        ("REQUIRED INT32 x (DECIMAL(4,2));", Int(0), json!("0.00")),
+        (
+            "REQUIRED FIXED_LEN_BYTE_ARRAY(16) x (DECIMAL(38,10));",
+            wide(-(10_i128.pow(37) + 1)),
+            json!("-1000000000000000000000000000.0000000001"),
+        ),
+        (
+            "REQUIRED BYTE_ARRAY x (DECIMAL(38,0));",
+            Bytes(i64::MIN.to_be_bytes().to_vec()),
+            json!("-9223372036854775808"),
+        ),
+        (
+            "REQUIRED INT64 x (TIMESTAMP(NANOS,true));",
+            Long(ns),
+            json!("2023-11-14T22:13:20.123456789Z"),
+        ),
+        (
+            "REQUIRED INT64 x (TIMESTAMP(MICROS,false));",
+            Long(ns / 1_000),
+            json!("2023-11-14T22:13:20.123456Z"),
+        ),
+        (
+            "REQUIRED INT64 x (TIMESTAMP(MILLIS,true));",
+            Long(ns / 1_000_000),
+            json!("2023-11-14T22:13:20.123Z"),
+        ),
+        (
+            "REQUIRED INT64 x (TIMESTAMP(NANOS,true));",
+            Long(-1),
+            json!("1969-12-31T23:59:59.999999999Z"),
+        ),
+        ("REQUIRED INT32 x (DATE);", Int(-1), json!("1969-12-31")),
+        ("REQUIRED INT32 x (TIME(MILLIS,false));", Int(3_661_001), json!("01:01:01.001")),
+        ("REQUIRED INT64 x (TIME(MICROS,false));", Long(1), json!("00:00:00.000001")),
+        (
+            "REQUIRED INT64 x (TIME(NANOS,true));",
+            Long(86_399_000_000_001),
+            json!("23:59:59.000000001"),
+        ),
+        ("REQUIRED INT64 x (INTEGER(64,false));", Long(-1), json!(u64::MAX)),
+        (
+            "REQUIRED GROUP x (LIST) { REPEATED GROUP list { REQUIRED INT64 element (TIMESTAMP(NANOS,true)); } }",
+            Long(0),
+            json!(["1970-01-01T00:00:00Z"]),
+        ),
+        (
+            "REQUIRED GROUP x (LIST) { REPEATED INT32 element (DECIMAL(9,1)); }",
+            Int(15),
+            json!(["1.5"]),
+        ),
+        (
+            "REQUIRED GROUP x { REQUIRED FIXED_LEN_BYTE_ARRAY(16) id (UUID); }",
+            Fixed(vec![0xff; 16]),
+            json!({"id": "ffffffff-ffff-ffff-ffff-ffffffffffff"}),
+        ),
+    ] {
+        assert_eq!(value(column, cell), expected, "{column}");
+    }
+}
+
+#[test]
+fn bytes_are_unlike_ids_and_no_texts() {
+    let id = |bytes: [u8; 16]| {
+        let column = ("REQUIRED FIXED_LEN_BYTE_ARRAY(16) key (UUID);", Cell::Fixed(bytes.to_vec()));
+        read(&[text("words"), column], Some("key")).0[0]["id"].clone()
+    };
+    // Both have the same replacement characters.
+    assert_ne!(id([0xfe; 16]), id([0xff; 16]));
+    let digest = ("REQUIRED BYTE_ARRAY key;", Cell::Bytes(vec![0xfe, 0xff]));
+    assert_eq!(read(&[text("words"), digest], Some("key")).0[0]["id"], "0xfeff");
+    let bytes =
+        |bytes: &[u8]| read(&[("REQUIRED BYTE_ARRAY text;", Cell::Bytes(bytes.into()))], None);
+    assert_eq!(bytes("café".as_bytes()).0[0]["text"], "café");
+    let (documents, failures) = bytes(b"caf\xe9");
+    assert!(
+        documents.is_empty() && failures[0].contains("bytes that are not UTF-8"),
+        "{failures:?}"
+    );
+}

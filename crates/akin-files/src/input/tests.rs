@@ -1,0 +1,91 @@
+//! What the readers find in files of every format.
+
+use std::fs;
+use std::sync::atomic::AtomicU64;
+
+use serde_json::{Value, json};
+
+use super::{Event, Selection, read_inputs};
+
+/// The documents of a file, and its failures.
+pub fn read_with(selection: &Selection) -> (Vec<Value>, Vec<String>) {
+    let (mut documents, mut failures) = (Vec::new(), Vec::new());
+    let read = read_inputs(selection, &AtomicU64::new(0), &mut |event| {
+        match event {
+            Event::Item(item) => match item.json() {
+                Ok(json) => documents.push(serde_json::from_slice(&json).unwrap_or(Value::Null)),
+                Err(reason) => failures.push(reason),
+            },
+            Event::Failed { reason, .. } => failures.push(reason),
+            _ => {}
+        }
+        Ok(())
+    });
+    assert!(read.is_ok());
+    (documents, failures)
+}
+
+fn read(name: &str, bytes: &[u8]) -> (Vec<Value>, Vec<String>) {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join(name);
+    fs::write(&path, bytes).unwrap();
+    read_with(&Selection { paths: vec![path], ..Selection::default() })
+}
+
+#[test]
+fn marks_at_the_joints_of_files_are_not_read() {
+    let expected = [json!({"id": "a", "text": "one"}), json!({"id": "b", "text": "two, \"3\""})];
+    for (name, first, second) in [
+        (
+            "x.jsonl",
+            "{\"id\":\"a\",\"text\":\"one\"}",
+            "{\"id\":\"b\",\"text\":\"two, \\\"3\\\"\"}",
+        ),
+        (
+            "x.json",
+            "{\n\"id\":\"a\",\"text\":\"one\"}",
+            "{\n\"id\":\"b\",\"text\":\"two, \\\"3\\\"\"}",
+        ),
+        ("x.csv", "text,id\none,a", "text,id\n\"two, \"\"3\"\"\",b"),
+    ] {
+        let file = format!("\u{feff}{first}\n\u{feff}{second}\n");
+        assert_eq!(read(name, file.as_bytes()), (expected.to_vec(), vec![]), "{name}");
+    }
+    let quoted = "text,id\none,a\n\u{feff}\"two \"\"3\"\"\",b\n";
+    assert_eq!(read("x.csv", quoted.as_bytes()).0[1]["text"], "two \"3\"");
+}
+
+#[test]
+fn work_grows_with_the_columns_and_not_with_their_square() {
+    let names: Vec<String> = (0..40_000).map(|n| format!("column{n}")).collect();
+    let cells = vec!["x"; names.len()];
+    let table = format!("text,{}\nwords,{}\n", names.join(","), cells.join(","));
+    let (documents, failures) = read("wide.csv", table.as_bytes());
+    assert_eq!((documents.len(), failures.len()), (1, 0));
+    assert_eq!(documents[0]["metadata"].as_object().unwrap().len(), names.len());
+}
+
+#[test]
+fn a_crawlers_own_records_are_not_documents() {
+    let record = |kind: &str, uri: &str, content: &str, block: &str| {
+        format!(
+            "WARC/1.0\r\nWARC-Type: {kind}\r\nWARC-Record-ID: <urn:x>\r\nWARC-Target-URI: {uri}\r\n\
+             Content-Type: {content}\r\nContent-Length: {}\r\n\r\n{block}\r\n\r\n",
+            block.len()
+        )
+    };
+    let http = "application/http; msgtype=response";
+    let answer = "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n<p>A page.";
+    let warc = [
+        record("warcinfo", "x", "application/warc-fields", "software: Wget\r\n"),
+        record("request", "<http://a.example/>", http, "GET / HTTP/1.1\r\n\r\n"),
+        record("response", "<http://a.example/>", http, answer),
+        record("response", "dns:a.example", "text/dns", "20240518 a.example. 60 IN A 10.0.0.1"),
+        record("resource", "dns:a.example", "text/plain", "a.example. 60 IN A 10.0.0.1"),
+        record("resource", "metadata://gnu.org/software/wget/warc/wget.log", "text/plain", "log"),
+    ];
+    let (documents, failures) = read("crawl.warc", warc.concat().as_bytes());
+    assert_eq!(failures, Vec::<String>::new());
+    let metadata = json!({"url": "http://a.example/"});
+    assert_eq!(documents, [json!({"id": "<urn:x>", "text": "A page.", "metadata": metadata})]);
+}
