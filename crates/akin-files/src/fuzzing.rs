@@ -76,6 +76,7 @@ fn documents(choice: u8, bytes: &[u8]) -> Vec<Vec<u8>> {
                 drop(item.record());
                 documents.push(json.unwrap_or_default().into_owned());
             }
+            Event::WithoutArticle => {}
             Event::Failed { reason, .. } => assert!(!reason.is_empty()),
             Event::Skipped { .. } | Event::FileRead => is_over = true,
         }

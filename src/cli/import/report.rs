@@ -17,6 +17,8 @@ pub struct ImportReport {
     pub documents: DocumentOutcomes,
     /// Documents that are near-duplicates of earlier documents.
     pub with_duplicates: u64,
+    /// Pages without an article, of which the whole text was read.
+    pub without_article: u64,
     /// Bytes before decompression.
     pub bytes: u64,
     pub seconds: f64,
@@ -132,6 +134,10 @@ impl ImportReport {
         let FilesSkipped { not_read, empty: no_bytes } = self.files_skipped;
         if not_read + no_bytes > 0 {
             writeln!(out, "           skipped: {not_read} in an unknown format, {no_bytes} empty")?;
+        }
+        if self.without_article > 0 {
+            let pages = HumanCount(self.without_article);
+            writeln!(out, "           {pages} pages without an article, read as a whole")?;
         }
         writeln!(out, "documents  {} accepted", HumanCount(self.documents.accepted()))?;
         let kinds = [

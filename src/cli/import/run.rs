@@ -140,6 +140,7 @@ impl ImportState<'_> {
                     Err(reason) => self.fail(&origin, &reason),
                 }
             }
+            Event::WithoutArticle => self.report().without_article += 1,
             Event::FileRead => {
                 self.report().files += 1;
                 self.show();

@@ -234,7 +234,7 @@ impl Gatherer<'_> {
                 self.uncompared.counts.empty += u64::from(is_empty);
                 return Ok(());
             }
-            Analysed::Unread { .. } | Analysed::Skipped { .. } => {}
+            Analysed::Unread { .. } | Analysed::Skipped { .. } | Analysed::WithoutArticle => {}
         }
         self.uncompared.take(analysed, self.meter);
         Ok(())

@@ -35,6 +35,8 @@ pub enum Analysed {
     Short,
     /// The file, the rest of the file, or a record without known boundaries cannot be read.
     Unread { origin: Origin, reason: String },
+    /// The text of a page without an article.
+    WithoutArticle,
     /// The file has an unknown format.
     Skipped { file: Arc<str>, reason: String },
 }
@@ -61,6 +63,7 @@ impl Analysed {
             Event::Skipped { file, why: Skip::NotRead(reason) } => {
                 Some(Self::Skipped { file, reason })
             }
+            Event::WithoutArticle => Some(Self::WithoutArticle),
             Event::Skipped { why: Skip::Empty, .. } | Event::FileRead | Event::Item(_) => None,
         }
     }

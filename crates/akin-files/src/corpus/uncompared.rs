@@ -31,6 +31,14 @@ pub struct UncomparedCounts {
     pub failed: u64,
     /// Files in directories that have an unknown format.
     pub files_skipped: u64,
+    /// Pages without an article, of which the whole text was read.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub without_article: u64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it")]
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 impl Uncompared {
@@ -40,6 +48,7 @@ impl Uncompared {
             Analysed::Unread { origin, reason } => self.unread(&origin, &reason, meter),
             Analysed::Invalid { origin, reason } => self.invalid(&origin, &reason, meter),
             Analysed::Skipped { file, reason } => self.skip(file, reason),
+            Analysed::WithoutArticle => self.counts.without_article += 1,
             Analysed::Short => self.counts.short += 1,
             Analysed::Document { analysis: None, .. } => self.counts.empty += 1,
             Analysed::Document { .. } => {}
@@ -110,10 +119,11 @@ impl Uncompared {
 
     /// Prints the counts on stderr. `kept`: the fate of empty documents.
     pub fn print(&self, counts: UncomparedCounts, kept: &str) {
-        let UncomparedCounts { empty, short, failed, .. } = counts;
+        let UncomparedCounts { empty, short, failed, without_article, .. } = counts;
         for (count, what) in [
             (empty, format!("documents with nothing to compare, {kept}")),
             (short, "texts with too few words, left out".to_owned()),
+            (without_article, "pages without an article, read as a whole".to_owned()),
             (failed, "records or files that cannot be read as documents".to_owned()),
         ] {
             if count > 0 {

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::collections::HashSet;
 
+use jiff::Timestamp;
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Serializer};
 use serde_json::value::RawValue;
@@ -12,6 +13,10 @@ use super::members::{Member, Value, below, fault, find, find_exact, members, obj
 use akin_model::content::FieldsBody;
 use akin_model::document::{Content, DocumentId};
 
+const ONE: &str = "a document has exactly one of text, tokens and fields";
+/// The members of the API are also members of other people's data.
+const OTHERS: &str = "; if it is not a document of akin, name its columns: --text-column text \
+                      --id-column id";
 const API: [&str; 7] = ["id", "text", "tokens", "fields", "signature", "metadata", "expires_at"];
 
 /// Which members make a document.
@@ -52,6 +57,11 @@ impl TextColumns {
         self.takes_all() || paths.any(|path| path == name || below(path, name).is_some())
     }
 
+    /// Whether members mean what the options say, not what they mean in the API.
+    fn names_columns(&self) -> bool {
+        self.id.is_some() || self.text.is_some()
+    }
+
     fn takes_all(&self) -> bool {
         self.metadata.is_none() && !self.prunes
     }
@@ -67,10 +77,13 @@ impl TextColumns {
             name == "id" && value.json().get().starts_with(|c: char| c.is_ascii_digit() || c == '-')
         };
         let is_null = find_exact(&members, "text").is_some_and(|text| text.is_null());
-        let has_columns = self.id.is_some() || self.text.is_some() || self.metadata.is_some();
+        let has_columns = self.names_columns() || self.metadata.is_some();
         let stands = !has_columns && (!is_null || has_other_content(&members));
         let further = members.iter().any(|(name, _)| !is_named(name));
         let has_content = members.iter().any(|(name, _)| API[1..5].contains(&&**name));
+        if !self.names_columns() {
+            check_form(&members)?;
+        }
         if stands && !members.iter().any(is_number) && (has_content || !further) {
             let keeps = !further || self.further_are_ignored;
             if keeps {
@@ -96,7 +109,9 @@ impl TextColumns {
             is_json
                 && match name {
                     "tokens" | "fields" | "signature" => self.text.is_none() && text.is_none(),
-                    name => name == "metadata" || name == "expires_at",
+                    "expires_at" => !self.names_columns(),
+                    "metadata" => !self.names_columns() || find(name).is_some_and(is_object),
+                    _ => false,
                 }
         };
         if text.is_none()
@@ -124,7 +139,7 @@ impl TextColumns {
         for (name, value) in members.iter().filter(|(name, _)| *name != "metadata" && knows(name)) {
             map.serialize_entry(name, value).expect(INFALLIBLE);
         }
-        let own_metadata = is_json.then(|| find("metadata")).flatten();
+        let own_metadata = knows("metadata").then(|| find("metadata")).flatten();
         if let Some(metadata) = metadata(own_metadata.as_ref(), &further) {
             map.serialize_entry("metadata", &metadata).expect(INFALLIBLE);
         }
@@ -153,9 +168,9 @@ impl TextColumns {
     /// # Errors
     /// It has none of them, or several.
     pub fn content(&self, members: &[Member<'_>], is_json: bool) -> Result<Content, String> {
-        const ONE: &str = "a document has exactly one of text, tokens and fields";
         let text = find(members, self.text_name());
-        let of_api = is_json && self.text.is_none();
+        let has_text = text.as_ref().is_some_and(|text| !text.is_null());
+        let of_api = is_json && self.text.is_none() && !(has_text && self.names_columns());
         let other = |name| find_exact(members, name).filter(|value| of_api && !value.is_null());
         match (&text, other("tokens"), other("fields")) {
             (Some(text), None, None) if text.is_null() => Ok(Content::Text(String::new())),
@@ -177,7 +192,7 @@ impl TextColumns {
                     _ => Err(ONE.to_owned()),
                 }
             }
-            _ => Err(ONE.to_owned()),
+            _ => Err(format!("{ONE}{OTHERS}")),
         }
     }
 }
@@ -240,6 +255,30 @@ impl TextColumns {
             nested.filter_map(|name| Some((Cow::Owned(name.clone()), find(members, name)?)));
         exact.chain(nested).collect()
     }
+}
+
+/// # Errors
+/// Members that the API has mean something else.
+fn check_form(members: &[Member<'_>]) -> Result<(), String> {
+    let given = |name| find_exact(members, name).filter(|value| !value.is_null());
+    if given("text").is_some() && (given("tokens").is_some() || given("fields").is_some()) {
+        return Err(format!("{ONE}{OTHERS}"));
+    }
+    if given("metadata").is_some_and(|value| !is_object(value)) {
+        return Err(format!("'metadata' is not an object{OTHERS}"));
+    }
+    let is_time = |value: Value<'_>| {
+        value.text().is_ok_and(|text| text.is_some_and(|text| text.parse::<Timestamp>().is_ok()))
+    };
+    match given("expires_at").is_some_and(|value| !is_time(value)) {
+        true => Err(format!("'expires_at' is not a time in RFC 3339{OTHERS}")),
+        false => Ok(()),
+    }
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "values are found by value")]
+fn is_object(value: Value<'_>) -> bool {
+    value.json().get().starts_with('{')
 }
 
 /// Whether there is a content other than a text.
@@ -372,6 +411,36 @@ mod tests {
             line(&columns("a", "body", &[]), json).unwrap_err().contains("string or an integer")
         );
         assert!(line(&columns("n", "a", &[]), json).unwrap_err().contains("is not a text"));
+    }
+
+    #[test]
+    fn members_of_others_are_taken_by_the_names_of_columns() {
+        let default = TextColumns::default();
+        let text = TextColumns { text: Some("text".into()), ..TextColumns::default() };
+        let id = TextColumns { id: Some("id".into()), ..TextColumns::default() };
+        for (member, why) in [
+            (r#""tokens":532"#, "exactly one of"),
+            (r#""tokens":["a"]"#, "exactly one of"),
+            (r#""fields":{"a":1}"#, "exactly one of"),
+            (r#""metadata":"{\"a\": 1}""#, "'metadata' is not an object"),
+            (r#""expires_at":"2024-01-01""#, "'expires_at' is not a time"),
+        ] {
+            let json = format!(r#"{{"id":"a","text":"x",{member}}}"#);
+            let refused = line(&default, &json).unwrap_err();
+            assert!(refused.contains(why) && refused.contains("--text-column text"), "{refused}");
+            let made = format!(r#"{{"id":"a","text":"x","metadata":{{{member}}}}}"#);
+            for columns in [&text, &id] {
+                assert_eq!(line(columns, &json), Ok(Some(made.clone())));
+                let members = members(json.as_bytes()).unwrap();
+                let content = columns.content(&members, true);
+                assert!(matches!(content, Ok(Content::Text(text)) if text == "x"), "{member}");
+            }
+        }
+        let own = r#"{"id":"a","text":"x","metadata":{"b":1},"expires_at":"2024-01-01T00:00:00Z"}"#;
+        assert_eq!(line(&default, own), Ok(None));
+        let made =
+            r#"{"id":"a","text":"x","metadata":{"b":1,"expires_at":"2024-01-01T00:00:00Z"}}"#;
+        assert_eq!(line(&text, own), Ok(Some(made.into())));
     }
 
     #[test]

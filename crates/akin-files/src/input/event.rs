@@ -18,6 +18,8 @@ pub enum Event {
         /// Only this record cannot be read.
         is_record: bool,
     },
+    /// The next document is all of a page's text, as the page has no article (`--extract main`).
+    WithoutArticle,
     /// The file holds no document.
     Skipped {
         file: Arc<str>,

@@ -20,7 +20,7 @@ pub fn read(
 ) -> Result<(), Stop> {
     let bytes = whole_bytes(reader)?;
     let page = page(&decode_page(&bytes, named), extract);
-    let mut values = page.map_err(|reason| Stop::Failed { line: None, reason })?;
-    values.push(("id".into(), Value::Text(sink.file.to_string().into())));
-    Ok(sink.record(None, values)?)
+    let mut page = page.map_err(|reason| Stop::Failed { line: None, reason })?;
+    page.values.push(("id".into(), Value::Text(sink.file.to_string().into())));
+    Ok(sink.page(None, page)?)
 }

@@ -62,7 +62,7 @@ pub enum Extract {
     /// The visible text, without navigation
     #[default]
     Html,
-    /// The main content, as in a browser's reader view
+    /// The main content, as in a browser's reader view; of a page without an article its text
     Main,
 }
 

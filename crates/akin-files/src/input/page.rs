@@ -1,10 +1,11 @@
 //! The text and the title of an HTML page.
 
 use dom_query::Document;
-use dom_smoothie::{Config, Readability, TextMode};
+use dom_smoothie::{Config, Readability, ReadabilityError, TextMode};
 
-use super::members::{Values, text_value};
+use super::members::text_value;
 use super::options::Extract;
+use super::sink::Page;
 use super::tree::parse;
 
 const ELEMENTS_MAX: usize = 200_000;
@@ -16,18 +17,22 @@ const NOT_READ: &str = "script, style, noscript, template, svg, iframe, select, 
                         body > aside";
 
 /// The page's text and title.
-pub fn page(html: &str, extract: Extract) -> Result<Values, String> {
+pub fn page(html: &str, extract: Extract) -> Result<Page, String> {
     let document = parse(html)?;
     let title = document.select("title").text();
-    let text = match extract {
-        Extract::Html => seen(&document),
-        Extract::Main => main(document)?,
+    let article = match extract {
+        Extract::Html => None,
+        Extract::Main => Some(main(document)?),
     };
+    let has_article = !matches!(article, Some(None));
+    // The search for the article changes the document.
+    let whole = || Ok::<_, String>(seen(&parse(html)?));
+    let text = article.flatten().map_or_else(whole, Ok)?;
     let mut values = vec![text_value("text", text.trim())];
     if !title.trim().is_empty() {
         values.push(text_value("title", title.trim()));
     }
-    Ok(values)
+    Ok(Page { values, has_article })
 }
 
 fn seen(document: &Document) -> String {
@@ -35,7 +40,8 @@ fn seen(document: &Document) -> String {
     document.body().map_or_else(String::new, |body| body.formatted_text().to_string())
 }
 
-fn main(document: Document) -> Result<String, String> {
+/// `None` if the page has no article.
+fn main(document: Document) -> Result<Option<String>, String> {
     let config = Config {
         max_elements_to_parse: ELEMENTS_MAX,
         text_mode: TextMode::Formatted,
@@ -46,10 +52,14 @@ fn main(document: Document) -> Result<String, String> {
     };
     let mut reader = Readability::with_document(document, None, Some(config))
         .map_err(|error| error.to_string())?;
-    reader
-        .parse()
-        .map(|article| article.text_content.to_string())
-        .map_err(|error| error.to_string())
+    match reader.parse() {
+        Ok(article) => {
+            let text = article.text_content.to_string();
+            Ok(Some(text).filter(|text| !text.trim().is_empty()))
+        }
+        Err(ReadabilityError::GrabFailed) => Ok(None),
+        Err(error) => Err(error.to_string()),
+    }
 }
 
 #[cfg(test)]
@@ -57,7 +67,7 @@ mod tests {
     use super::*;
 
     fn text(html: &str, extract: Extract) -> String {
-        let values = page(html, extract).unwrap();
+        let values = page(html, extract).unwrap().values;
         values[0].1.text().unwrap().unwrap().into_owned()
     }
 
@@ -67,7 +77,24 @@ mod tests {
         let page_of = |elements| format!("<p>{words}</p>{}", "<br>".repeat(elements));
         let main = |elements: usize| page(&page_of(elements), Extract::Main);
         assert!(main(1_000).is_ok());
-        assert!(main(ELEMENTS_MAX).unwrap_err().contains("200000"));
+        let refused = main(ELEMENTS_MAX).err().unwrap();
+        assert!(refused.contains("200000"), "{refused}");
+    }
+
+    #[test]
+    fn a_page_without_an_article_has_its_text() {
+        for (html, words) in [
+            (
+                "<title>T</title><body><div class=sidebar>Words of a page.</div></body>",
+                "Words of a page.",
+            ),
+            ("<title>T</title><frameset><frame src=a></frameset>", ""),
+        ] {
+            assert!(!page(html, Extract::Main).unwrap().has_article, "{html}");
+            assert_eq!(text(html, Extract::Main), words);
+            assert!(page(html, Extract::Html).unwrap().has_article);
+        }
+        assert!(page("<p>An article of one sentence.", Extract::Main).unwrap().has_article);
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Values of Parquet against the values that pyarrow has for them.
+//! Values of Parquet, some of them against those that pyarrow reads (`parquet_types.py`).
 
 use std::sync::Arc;
 
@@ -74,8 +74,6 @@ fn logical_types_are_honoured() {
     use Cell::{Bytes, Fixed, Int, Long};
     let ns = 1_700_000_000_123_456_789;
     let wide = |value: i128| Fixed(value.to_be_bytes().to_vec());
-    // The expected values are those of pyarrow 22: `str` of a Decimal or a UUID, `isoformat` of a
-    // time, `hex` of bytes.
     for (column, cell, expected) in [
         (
             "REQUIRED FIXED_LEN_BYTE_ARRAY(16) x (UUID);",
@@ -167,4 +165,25 @@ fn bytes_are_unlike_ids_and_no_texts() {
         documents.is_empty() && failures[0].contains("bytes that are not UTF-8"),
         "{failures:?}"
     );
+}
+
+#[test]
+fn types_are_read_as_pyarrow_reads_them() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("types.parquet");
+    std::fs::write(&path, include_bytes!("parquet_types.parquet")).unwrap();
+    let selection = Selection { paths: vec![path], ..Selection::default() };
+    let metadata = json!({
+        "dictionary": "d", "fixed": "0xff006109", "bytes": "0xfffe", "integer": "7",
+        "cents": "-0.05", "wide": "-12345678901234567890123456789012345678901234567890.123",
+        "ns": "2023-11-14T22:13:20.123456789Z", "us": "2023-11-14T22:13:20.123456Z",
+        "ms": "2023-11-14T22:13:20.123Z", "date": "1969-12-31", "time_ms": "01:01:01.001",
+        "time_us": "00:00:00.000001", "time_ns": "23:59:59.000000001", "unsigned": u64::MAX,
+        "times": ["1970-01-01T00:00:00Z"], "large_list": ["1.5"], "struct": {"id": "0xffff"},
+        "map": {"k": "1.50"}, "nested": [[1, 2], [3]],
+        "structs": [{"t": "1970-01-01T00:00:00Z", "n": 1}],
+    });
+    let id = "00112233-4455-6677-8899-aabbccddeeff";
+    let expected = json!({"id": id, "text": "words", "metadata": metadata});
+    assert_eq!(read_with(&selection), (vec![expected], vec![]));
 }

@@ -81,8 +81,13 @@ fn json(field: &Field, of: Option<&Type>) -> Json {
             row.get_column_iter().enumerate().map(part).collect::<Map<_, _>>().into()
         }
         Field::ListInternal(list) => {
-            let element = of.map(element);
-            list.elements().iter().map(|field| json(field, element)).collect()
+            let (element, is_two_level) = of.map(element).unzip();
+            // The library wraps the elements of old lists twice.
+            let inner = |field| match field {
+                Field::ListInternal(inner) if is_two_level == Some(true) => inner.elements(),
+                field => std::slice::from_ref(field),
+            };
+            list.elements().iter().flat_map(inner).map(|field| json(field, element)).collect()
         }
         Field::MapInternal(map) => {
             let pair = of.filter(|of| of.is_group()).and_then(|of| of.get_fields().first());
@@ -98,15 +103,16 @@ fn json(field: &Field, of: Option<&Type>) -> Json {
     }
 }
 
-/// The type of the elements, as [`parquet::record::reader`] finds it.
-fn element(list: &Type) -> &Type {
+/// The type of the elements, as [`parquet::record::reader`] finds it, and whether the list is an old
+/// list without a group for each element.
+fn element(list: &Type) -> (&Type, bool) {
     let is_list_type = |of: &Type| of.get_basic_info().converted_type() == ConvertedType::LIST;
     let is_list = is_list_type(list);
     let Some(repeated) = list.is_group().then(|| list.get_fields().first()).flatten() else {
-        return list;
+        return (list, false);
     };
     if !is_list || !repeated.is_group() {
-        return if is_list { repeated } else { list };
+        return if is_list { (repeated, true) } else { (list, false) };
     }
     let is_struct = repeated.get_fields().len() > 1
         || repeated.name() == "array"
@@ -115,8 +121,8 @@ fn element(list: &Type) -> &Type {
         || matches!(repeated.get_fields(), [only] if only.get_basic_info().has_repetition()
             && only.get_basic_info().repetition() == Repetition::REPEATED);
     match is_struct && !is_nested {
-        true => repeated,
-        false => repeated.get_fields().first().map_or(repeated, |element| element),
+        true => (repeated, true),
+        false => (repeated.get_fields().first().map_or(repeated, |element| element), false),
     }
 }
 

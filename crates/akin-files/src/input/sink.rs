@@ -16,10 +16,25 @@ pub struct Sink<'a, 'e> {
     pub emit: &'a mut Emit<'e>,
 }
 
+/// A page, or a text of a crawl.
+pub struct Page {
+    pub values: Values,
+    /// False where the article was wanted, and the page has none.
+    pub has_article: bool,
+}
+
 impl Sink<'_, '_> {
     /// Takes a line of JSON.
     pub fn json(&mut self, number: u64, line: Vec<u8>) -> Result<(), Cancelled> {
         self.take(Some(number), Source::Line(line))
+    }
+
+    /// Takes a page.
+    pub fn page(&mut self, number: Option<u64>, page: Page) -> Result<(), Cancelled> {
+        if !page.has_article {
+            (self.emit)(Event::WithoutArticle)?;
+        }
+        self.record(number, page.values)
     }
 
     /// Takes a record of another format.

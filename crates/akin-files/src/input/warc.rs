@@ -10,11 +10,11 @@ use encoding_rs::Encoding;
 
 use super::answer;
 use super::event::{ITEM_BYTES_MAX, Stop};
-use super::members::{Values, text_value};
+use super::members::text_value;
 use super::options::Extract;
 use super::page::page;
 use super::page_encoding::{charset_of, decode_page};
-use super::sink::Sink;
+use super::sink::{Page, Sink};
 use super::warc_records::WarcRecords;
 
 pub const HEAD_BYTES_MAX: u64 = 64 << 10;
@@ -74,12 +74,12 @@ pub fn read(reader: impl BufRead, pages: Pages, sink: &mut Sink<'_, '_>) -> Resu
             Some(Err(reason)) => Some(Err(reason)),
             Some(Ok(record)) if !has_page(&record.head) => None,
             Some(Ok(record)) => match record.block {
-                Some(block) => values(&record.head, &block, pages),
+                Some(block) => page_of(&record.head, &block, pages),
                 None => Some(Err(format!("the record is longer than {ITEM_BYTES_MAX} bytes"))),
             },
         };
         match found {
-            Some(Ok(values)) => sink.record(Some(number), values)?,
+            Some(Ok(page)) => sink.page(Some(number), page)?,
             Some(Err(reason)) => sink.failed(Some(number), reason)?,
             None => {}
         }
@@ -101,10 +101,10 @@ fn uri(value: &str) -> &str {
 }
 
 /// The columns of a record's page; `None` if the record has no page.
-fn values(head: &WarcHead, block: &[u8], pages: Pages) -> Option<Result<Values, String>> {
+fn page_of(head: &WarcHead, block: &[u8], pages: Pages) -> Option<Result<Page, String>> {
     let is_answer = head.says("content-type", "application/http");
     let found = if is_answer { of_answer(block, pages)? } else { of_body(head, block, pages)? };
-    Some(found.map(|mut values| {
+    Some(found.map(|mut page| {
         for (name, from) in [
             ("id", "warc-record-id"),
             ("url", "warc-target-uri"),
@@ -113,26 +113,27 @@ fn values(head: &WarcHead, block: &[u8], pages: Pages) -> Option<Result<Values, 
         ] {
             if let Some(value) = head.get(from) {
                 let value = if name == "url" { uri(value) } else { value };
-                values.push(text_value(name, value));
+                page.values.push(text_value(name, value));
             }
         }
-        values
+        page
     }))
 }
 
 /// The text of a body, by its type.
-fn of_body(head: &WarcHead, body: &[u8], pages: Pages) -> Option<Result<Values, String>> {
+fn of_body(head: &WarcHead, body: &[u8], pages: Pages) -> Option<Result<Page, String>> {
     let named = pages.encoding.or_else(|| charset_of(head.get("content-type")?));
     if head.says("content-type", "text/plain") {
         let text = decode_text(body, named);
-        return Some(Ok(vec![text_value("text", text.trim())]));
+        let values = vec![text_value("text", text.trim())];
+        return Some(Ok(Page { values, has_article: true }));
     }
     let is_html = ["text/html", "application/xhtml"].iter().any(|t| head.says("content-type", t));
     is_html.then(|| page(&decode_page(body, named), pages.extract))
 }
 
 /// The page in an answer of status 200.
-fn of_answer(mut block: &[u8], pages: Pages) -> Option<Result<Values, String>> {
+fn of_answer(mut block: &[u8], pages: Pages) -> Option<Result<Page, String>> {
     let mut status = Vec::new();
     (&mut block).take(HEAD_BYTES_MAX).read_until(b'\n', &mut status).ok()?;
     if String::from_utf8_lossy(&status).split_whitespace().nth(1) != Some("200") {
