@@ -82,12 +82,12 @@ fn json(field: &Field, of: Option<&Type>) -> Json {
         }
         Field::ListInternal(list) => {
             let (element, is_two_level) = of.map(element).unzip();
-            // The library wraps the elements of old lists twice.
-            let inner = |field| match field {
+            let fields = list.elements().iter().flat_map(|field| match field {
+                // The library wraps the elements of old lists twice.
                 Field::ListInternal(inner) if is_two_level == Some(true) => inner.elements(),
                 field => std::slice::from_ref(field),
-            };
-            list.elements().iter().flat_map(inner).map(|field| json(field, element)).collect()
+            });
+            fields.map(|field| json(field, element)).collect()
         }
         Field::MapInternal(map) => {
             let pair = of.filter(|of| of.is_group()).and_then(|of| of.get_fields().first());
