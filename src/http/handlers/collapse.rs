@@ -5,7 +5,7 @@ use std::num::NonZeroUsize;
 use axum::extract::{FromRequest, Request};
 use axum::response::Response;
 use bytes::Bytes;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
 use crate::budget::Reservation;
@@ -17,14 +17,13 @@ use crate::http::problem::Problem;
 use crate::http::problem::code::Code;
 use crate::http::problem::of_calls::Collapsing;
 use crate::http::request::bodies::GivenId;
+use crate::http::request::body::{Body, OptionStruct, merged};
 use crate::http::request::extract::{AnswerMemory, Ready};
 use crate::http::request::json;
-use crate::http::request::lookup::inherit;
 use crate::http::request::query::Query;
 use crate::http::request::reading;
 use crate::http::response::timed::timed_within;
 use akin_core::scheme::Threshold;
-use akin_model::content::Object;
 use akin_model::timed::Timed;
 
 type CollapsedReply = Timed<Collapsed>;
@@ -33,29 +32,32 @@ type CollapsedReply = Timed<Collapsed>;
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = Ranked)]
-pub struct RankedBody {
+pub struct RankedIds {
     /// The first ranks highest. An id that comes again counts at its first place.
     #[schema(value_type = Vec<GivenId>)]
     ids: Vec<DocumentId>,
-    /// By default the collection's threshold.
-    threshold: Option<Threshold>,
-    /// The most ids in `kept`; by default all. The rest of the list still joins their groups.
-    #[schema(value_type = Option<usize>, minimum = 1)]
-    limit: Option<NonZeroUsize>,
 }
 
-/// How a list is collapsed, if the body does not say.
-#[derive(Deserialize, IntoParams)]
+type RankedBody = Body<RankedIds, CollapseParameters>;
+
+/// The ids of a `POST /collapse`, and the options beside them.
+pub struct Ranked(Vec<DocumentId>, Option<CollapseParameters>);
+
+impl OptionStruct for CollapseParameters {}
+
+/// How a list is collapsed.
+#[derive(Clone, Default, Serialize, Deserialize, IntoParams, ToSchema)]
 #[into_params(parameter_in = Query)]
 pub struct CollapseParameters {
     /// By default the collection's threshold.
     threshold: Option<Threshold>,
-    /// The most ids in `kept`; by default all.
+    /// The most ids in `kept`; by default all. The rest of the list still joins their groups.
     #[param(value_type = Option<usize>, minimum = 1)]
+    #[schema(value_type = Option<usize>, minimum = 1)]
     limit: Option<NonZeroUsize>,
 }
 
-impl FromRequest<AppState> for RankedBody {
+impl FromRequest<AppState> for Ranked {
     type Rejection = Problem;
 
     async fn from_request(request: Request, state: &AppState) -> Result<Self, Problem> {
@@ -66,10 +68,10 @@ impl FromRequest<AppState> for RankedBody {
 }
 
 /// Reads a list of at most `ids_max` ids, each at its first occurrence.
-fn ranked(json: &Bytes, ids_max: usize) -> Result<RankedBody, Problem> {
-    let Object(mut body) = json::read::<Object<RankedBody>>(json, Code::InvalidRequest)?;
-    body.ids = distinct(body.ids, ids_max)?;
-    Ok(body)
+fn ranked(json: &Bytes, ids_max: usize) -> Result<Ranked, Problem> {
+    const CODE: Code = Code::InvalidRequest;
+    let (RankedIds { ids }, own) = json::read::<RankedBody>(json, CODE)?.read(CODE)?;
+    Ok(Ranked(distinct(ids, ids_max)?, own))
 }
 
 /// Collapse a ranked list
@@ -95,10 +97,9 @@ pub async fn collapse(
     Query(parameters): Query<CollapseParameters>,
     Ready(engine): Ready,
     AnswerMemory(memory): AnswerMemory,
-    RankedBody { ids, mut threshold, mut limit }: RankedBody,
+    Ranked(ids, own): Ranked,
 ) -> Result<Response, Problem> {
-    inherit("threshold", &mut threshold, &parameters.threshold)?;
-    inherit("limit", &mut limit, &parameters.limit)?;
+    let CollapseParameters { threshold, limit } = merged(own, &parameters)?;
     let limit = limit.map(NonZeroUsize::get);
     let collapse =
         async |memory: &Reservation| engine.collapse(ids, threshold, limit, Some(memory)).await;

@@ -17,16 +17,15 @@ use crate::http::problem::Problem;
 use crate::http::problem::code::Code;
 use crate::http::problem::of_calls::Fetching;
 use crate::http::request::bodies::GivenId;
+use crate::http::request::body::{Body, merged};
 use crate::http::request::extract::{AnswerMemory, Ready};
 use crate::http::request::include::Include;
 use crate::http::request::json;
-use crate::http::request::lookup::inherit;
 use crate::http::request::parameters::GetParameters;
 use crate::http::request::query::Query;
 use crate::http::request::reading;
 use crate::http::response::reply::{self, JSON, Writer};
 use crate::http::response::stored::{self, StoredReply};
-use akin_model::content::Object;
 
 /// A record, its reply, and its JSON in a vector that grows by doubling.
 const COPIES: usize = 4;
@@ -35,13 +34,16 @@ const COPIES: usize = 4;
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = Wanted)]
-pub struct WantedBody {
+pub struct WantedIds {
     /// An id that comes again counts once.
     #[schema(value_type = Vec<GivenId>)]
     ids: Vec<DocumentId>,
-    #[schema(value_type = Option<Vec<String>>, example = json!(["sketch"]))]
-    include: Option<Include>,
 }
+
+type WantedBody = Body<WantedIds, GetParameters>;
+
+/// The ids of a `POST /fetch`, and the options beside them.
+pub struct Wanted(Vec<DocumentId>, Option<GetParameters>);
 
 /// The documents that are stored, in the order of the ids.
 #[derive(ToSchema)]
@@ -63,7 +65,7 @@ pub struct Unfetched {
     damaged: Vec<DocumentId>,
 }
 
-impl FromRequest<AppState> for WantedBody {
+impl FromRequest<AppState> for Wanted {
     type Rejection = Problem;
 
     async fn from_request(request: Request, state: &AppState) -> Result<Self, Problem> {
@@ -73,10 +75,10 @@ impl FromRequest<AppState> for WantedBody {
     }
 }
 
-fn wanted(json: &Bytes, ids_max: usize) -> Result<WantedBody, Problem> {
-    let Object(mut body) = json::read::<Object<WantedBody>>(json, Code::InvalidRequest)?;
-    body.ids = distinct(body.ids, ids_max)?;
-    Ok(body)
+fn wanted(json: &Bytes, ids_max: usize) -> Result<Wanted, Problem> {
+    const CODE: Code = Code::InvalidRequest;
+    let (WantedIds { ids }, own) = json::read::<WantedBody>(json, CODE)?.read(CODE)?;
+    Ok(Wanted(distinct(ids, ids_max)?, own))
 }
 
 /// The ids, each at its first place.
@@ -107,9 +109,9 @@ pub async fn fetch(
     Ready(engine): Ready,
     AnswerMemory(memory): AnswerMemory,
     caller: Caller,
-    WantedBody { ids, mut include }: WantedBody,
+    Wanted(ids, own): Wanted,
 ) -> Result<Response, Problem> {
-    inherit("include", &mut include, &call.include)?;
+    let GetParameters { include } = merged(own, &call)?;
     Include::check(include, &caller, &engine)?;
     let write = |mut writer: Writer| async move {
         let mut rest = Unfetched::default();

@@ -9,12 +9,11 @@ use crate::http::AppState;
 use crate::http::problem::Problem;
 use crate::http::problem::code::Code;
 use crate::http::problem::of_calls::{PassagesOfPosted, PassagesOfStored};
+use crate::http::request::body::merged;
 use crate::http::request::extract::{AnswerMemory, Ready};
 use crate::http::request::lookup::ConditionParameters;
 use crate::http::request::parameters::StoredId;
-use crate::http::request::passages::{
-    PassageBody, PassageOptions, PassageParameters, PostedPassages,
-};
+use crate::http::request::passages::{self, PassageBody, PassageParameters, PostedPassages};
 use crate::http::request::query::Query;
 use crate::http::response::timed::timed_within;
 use akin_model::timed::Timed;
@@ -35,16 +34,12 @@ type PassagesReply = Timed<PassageAnswer>;
     ),
 )]
 pub async fn stored(
-    Query((stored, passages, conditions)): Query<(
-        StoredId,
-        PassageParameters,
-        ConditionParameters,
-    )>,
+    Query((stored, given, conditions)): Query<(StoredId, PassageParameters, ConditionParameters)>,
     State(state): State<AppState>,
     Ready(engine): Ready,
     AnswerMemory(memory): AnswerMemory,
 ) -> Result<Response, Problem> {
-    let query = PassageOptions { passages, conditions }.read(&state.settings)?;
+    let query = passages::read(&(given, conditions), &state.settings)?;
     find(&engine, Probe::Stored(stored.id), query, memory).await
 }
 
@@ -70,15 +65,14 @@ pub async fn stored(
     ),
 )]
 pub async fn posted(
-    Query((passages, conditions)): Query<(PassageParameters, ConditionParameters)>,
+    Query(call): Query<(PassageParameters, ConditionParameters)>,
     State(state): State<AppState>,
     Ready(engine): Ready,
     AnswerMemory(memory): AnswerMemory,
     PostedPassages { probe, own }: PostedPassages,
 ) -> Result<Response, Problem> {
-    let given = PassageOptions { passages, conditions };
-    let in_body = own != PassageOptions::default();
-    let query = own.with(&given).and_then(|options| options.read(&state.settings));
+    let in_body = own.is_some();
+    let query = merged(own, &call).and_then(|given| passages::read(&given, &state.settings));
     let query = query.map_err(|wrong| match in_body {
         true => wrong.in_body(Code::InvalidRequest),
         false => wrong.into(),

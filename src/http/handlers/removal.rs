@@ -16,14 +16,13 @@ use crate::http::problem::Problem;
 use crate::http::problem::code::Code;
 use crate::http::problem::of_calls::{RemovingMany, RemovingNamed};
 use crate::http::request::bodies::GivenId;
+use crate::http::request::body::Body;
 use crate::http::request::extract::Ready;
 use crate::http::request::json;
 use crate::http::request::lookup::ConditionParameters;
 use crate::http::request::query::{NoParameters, Query};
 use crate::http::request::reading;
 use crate::http::response::reply::{Bounded, Json};
-use akin_model::content::Object;
-use akin_model::time::Time;
 use akin_model::timed::Timed;
 
 type RemovedReply = Timed<Removed>;
@@ -78,16 +77,20 @@ fn logged(outcome: Removed, started: Instant, engine: &Collection) -> RemovedRep
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = Unwanted)]
-pub struct UnwantedBody {
+pub struct UnwantedIds {
     #[schema(value_type = Option<Vec<GivenId>>)]
     ids: Option<Vec<DocumentId>>,
-    #[schema(max_length = 2048, example = "@.lang == \"en\"")]
-    filter: Option<String>,
-    stored_after: Option<Time>,
-    stored_before: Option<Time>,
 }
 
-impl FromRequest<AppState> for UnwantedBody {
+type UnwantedBody = Body<UnwantedIds, ConditionParameters>;
+
+/// The documents of a `POST /remove`.
+pub enum Unwanted {
+    Named(Vec<DocumentId>),
+    Meeting(ConditionParameters),
+}
+
+impl FromRequest<AppState> for Unwanted {
     type Rejection = Problem;
 
     async fn from_request(request: Request, state: &AppState) -> Result<Self, Problem> {
@@ -97,16 +100,18 @@ impl FromRequest<AppState> for UnwantedBody {
     }
 }
 
-fn unwanted(json: &Bytes, ids_max: usize) -> Result<UnwantedBody, Problem> {
-    let Object(mut body) = json::read::<Object<UnwantedBody>>(json, Code::InvalidRequest)?;
-    body.ids = body.ids.map(|ids| distinct(ids, ids_max)).transpose()?;
-    let UnwantedBody { ids, filter, stored_after, stored_before } = &body;
-    let has_conditions = filter.is_some() || stored_after.is_some() || stored_before.is_some();
-    if ids.is_some() == has_conditions {
-        let detail = "takes either ids, or at least one of filter, stored_after and stored_before";
-        return Err(Problem::of_field(Code::InvalidRequest, "", detail));
+fn unwanted(json: &Bytes, ids_max: usize) -> Result<Unwanted, Problem> {
+    const CODE: Code = Code::InvalidRequest;
+    let (UnwantedIds { ids }, conditions) = json::read::<UnwantedBody>(json, CODE)?.read(CODE)?;
+    match (ids, conditions.filter(ConditionParameters::are_any)) {
+        (Some(ids), None) => Ok(Unwanted::Named(distinct(ids, ids_max)?)),
+        (None, Some(conditions)) => Ok(Unwanted::Meeting(conditions)),
+        _ => {
+            let detail =
+                "takes either ids, or at least one of filter, stored_after and stored_before";
+            Err(Problem::of_field(CODE, "", detail))
+        }
     }
-    Ok(body)
 }
 
 /// Remove documents that the body names
@@ -127,11 +132,13 @@ pub async fn remove_named(
     State(state): State<AppState>,
     Ready(engine): Ready,
     client: Client,
-    UnwantedBody { ids, filter, stored_after, stored_before }: UnwantedBody,
+    unwanted: Unwanted,
 ) -> Result<Json<RemovedReply>, Problem> {
-    let Some(ids) = ids else {
-        let conditions = ConditionParameters { filter, stored_after, stored_before };
-        return remove_where(conditions, &state, &engine, client).await.map(Json);
+    let ids = match unwanted {
+        Unwanted::Named(ids) => ids,
+        Unwanted::Meeting(conditions) => {
+            return remove_where(conditions, &state, &engine, client).await.map(Json);
+        }
     };
     let _permit = state.bulk_permit(&client)?;
     let started = Instant::now();

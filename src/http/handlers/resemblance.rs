@@ -6,6 +6,7 @@ use crate::budget::Reservation;
 use crate::engine::{CompareOptions, Comparison, Engine, Probe};
 use crate::http::problem::Problem;
 use crate::http::problem::of_calls::{Comparing, ComparingStored};
+use crate::http::request::body::merged;
 use crate::http::request::extract::{AnswerMemory, Ready, SmallAnswerMemory};
 use crate::http::request::options::CompareParameters;
 use crate::http::request::parameters::StoredPair;
@@ -55,7 +56,7 @@ pub async fn posted(
     AnswerMemory(memory): AnswerMemory,
     ProbePair(a, b, own): ProbePair,
 ) -> Result<Response, Problem> {
-    let options = own.with(call)?.options();
+    let options = merged(own, &call)?.options();
     compare(&engine, a, b, options, memory).await
 }
 

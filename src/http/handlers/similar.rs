@@ -17,8 +17,9 @@ use crate::http::bulk::split::Form;
 use crate::http::problem::Problem;
 use crate::http::problem::code::Code;
 use crate::http::problem::of_calls::{LookingUp, Probing};
+use crate::http::request::body::merged;
 use crate::http::request::extract::{AnswerMemory, Ready, SMALL_BYTES_MAX, SmallAnswerMemory};
-use crate::http::request::lookup::{ConditionParameters, LookupOptions, LookupParameters};
+use crate::http::request::lookup::{self, ConditionParameters, LookupOptions, LookupParameters};
 use crate::http::request::parameters::StoredId;
 use crate::http::request::probes::{LookupBody, OwnProbe, Probes, ProbesBody};
 use crate::http::request::query::Query;
@@ -48,7 +49,7 @@ pub async fn stored(
     Ready(engine): Ready,
     SmallAnswerMemory(memory): SmallAnswerMemory,
 ) -> Result<Response, Problem> {
-    let options = LookupOptions { lookup, conditions }.read(&state.settings)?;
+    let options = lookup::read(&(lookup, conditions), &state.settings)?;
     reply::stream(JSON, memory, |mut writer| async move {
         let probe = Probe::Stored(stored.id);
         let memory = writer.another(0)?.with_allowance(SMALL_BYTES_MAX);
@@ -94,7 +95,7 @@ pub async fn posted(
     AnswerMemory(memory): AnswerMemory,
     probes: Probes,
 ) -> Result<Response, Problem> {
-    let call = Call::new(LookupOptions { lookup, conditions }, &state)?;
+    let call = Call::new((lookup, conditions), &state)?;
     match probes {
         Probes::One(probe) => {
             reply::stream(JSON, memory, |mut writer| async move {
@@ -128,7 +129,7 @@ struct Call {
 
 impl Call {
     fn new(given: LookupOptions, state: &AppState) -> Result<Self, Problem> {
-        Ok(Self { read: given.read(&state.settings)?, given, state: state.clone() })
+        Ok(Self { read: lookup::read(&given, &state.settings)?, given, state: state.clone() })
     }
 
     async fn find(
@@ -140,7 +141,8 @@ impl Call {
         let (probe, Some(own)) = probe else {
             return look_up(engine, probe.0, &self.read, memory).await;
         };
-        let options = own.with(&self.given).and_then(|own| own.read(&self.state.settings));
+        let options = merged(Some(own), &self.given)
+            .and_then(|options| lookup::read(&options, &self.state.settings));
         let options = options.map_err(|wrong| wrong.in_body(Code::InvalidRequest))?;
         look_up(engine, probe, &options, memory).await
     }
@@ -148,7 +150,7 @@ impl Call {
     /// How many probes are looked up at once: fewer where their answers are large.
     fn probes_at_once(&self, probes: &[Result<OwnProbe, Problem>]) -> usize {
         let limit =
-            |(_, own): &OwnProbe| own.as_ref().and_then(|own| own.lookup.k.or(own.lookup.limit));
+            |(_, own): &OwnProbe| own.as_ref().and_then(|(lookup, _)| lookup.k.or(lookup.limit));
         let own = probes.iter().flatten().filter_map(limit).map(NonZeroUsize::get).max();
         let of_call = self.read.0.k.map_or(self.read.0.limit, NonZeroUsize::get);
         let most = own.unwrap_or(0).max(of_call);

@@ -10,12 +10,12 @@ use utoipa::ToSchema;
 use uuid::Uuid;
 
 use crate::document::{Document, DocumentId, Metadata, Token};
-use crate::engine::{AddOptions, ContainedOf, DocumentChange, OnDuplicate};
+use crate::engine::{AddOptions, DocumentChange};
 use crate::http::problem::Problem;
 use crate::http::problem::code::Code;
+use crate::http::request::body::{Body, merged};
 use crate::http::request::json;
 use crate::http::request::options::AddParameters;
-use akin_core::scheme::Threshold;
 use akin_model::content::{FieldsBody, Object, content};
 use akin_model::time::Time;
 
@@ -24,7 +24,7 @@ use akin_model::time::Time;
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = Document)]
-pub struct DocumentBody<'a> {
+pub struct DocumentMembers<'a> {
     /// By default the server makes a UUIDv7.
     #[schema(value_type = Option<GivenId>)]
     id: Option<DocumentId>,
@@ -46,31 +46,9 @@ pub struct DocumentBody<'a> {
     /// In the future. From then on the document is no longer returned, and its id can be reused.
     /// By default documents expire as the collection's `store.ttl_s` says, or never.
     expires_at: Option<Time>,
-    check: Option<bool>,
-    on_duplicate: Option<OnDuplicate>,
-    threshold: Option<Threshold>,
-    #[schema(minimum = 1, maximum = 3_200)]
-    points: Option<u32>,
-    passages: Option<bool>,
-    on_contained: Option<OnDuplicate>,
-    containment_min: Option<Threshold>,
-    of: Option<ContainedOf>,
 }
 
-impl DocumentBody<'_> {
-    fn options(&self) -> AddParameters {
-        AddParameters {
-            check: self.check,
-            on_duplicate: self.on_duplicate,
-            threshold: self.threshold,
-            points: self.points,
-            passages: self.passages,
-            on_contained: self.on_contained,
-            containment_min: self.containment_min,
-            of: self.of,
-        }
-    }
-}
+pub type DocumentBody<'a> = Body<DocumentMembers<'a>, AddParameters>;
 
 /// An id as a client may write it: an integer means its decimal digits. Answers have strings.
 #[derive(ToSchema)]
@@ -135,8 +113,8 @@ fn document_with_id(
     call: &AddParameters,
 ) -> Result<(Document, AddOptions), Problem> {
     const CODE: Code = Code::InvalidDocument;
-    let Object(body) = json::read::<Object<DocumentBody<'_>>>(json, CODE)?;
-    let options = body.options().with(call).and_then(AddParameters::options);
+    let (body, own) = json::read::<DocumentBody<'_>>(json, CODE)?.read(CODE)?;
+    let options = merged(own, call).and_then(AddParameters::options);
     let id = match (of_path, body.id) {
         (Some(of_path), Some(own)) if of_path != own => {
             let detail = "is not the id of the path: leave it out";

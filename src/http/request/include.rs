@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use serde::Deserialize;
-use serde::de::{Deserializer, Error, SeqAccess, Visitor};
+use serde::de::{Error, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::engine::{Engine, MatchDetails, MeasureSelection, UnknownMeasure};
 use crate::http::access::Caller;
@@ -39,8 +39,10 @@ impl Include {
 pub struct MatchInclude(pub MatchDetails);
 
 /// The optional part of a document with passages: its metadata.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PassageInclude;
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PassageInclude {
+    metadata: bool,
+}
 
 /// The further measures of a comparison.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -52,8 +54,8 @@ trait Names: Sized {
 
     fn none() -> Self;
 
-    /// Adds the part with this name; `false` if nothing has.
-    fn add(&mut self, name: &str) -> bool;
+    /// Each name, and whether it is chosen.
+    fn choices(&mut self) -> Vec<(&'static str, &mut bool)>;
 }
 
 impl Names for Include {
@@ -63,13 +65,8 @@ impl Names for Include {
         Self::default()
     }
 
-    fn add(&mut self, name: &str) -> bool {
-        match name {
-            "sketch" => self.sketch = true,
-            "shingles" => self.shingles = true,
-            _ => return false,
-        }
-        true
+    fn choices(&mut self) -> Vec<(&'static str, &mut bool)> {
+        vec![("sketch", &mut self.sketch), ("shingles", &mut self.shingles)]
     }
 }
 
@@ -80,13 +77,8 @@ impl Names for MatchInclude {
         Self(MatchDetails { metadata: false, content: false })
     }
 
-    fn add(&mut self, name: &str) -> bool {
-        match name {
-            "text" => self.0.content = true,
-            "metadata" => self.0.metadata = true,
-            _ => return false,
-        }
-        true
+    fn choices(&mut self) -> Vec<(&'static str, &mut bool)> {
+        vec![("text", &mut self.0.content), ("metadata", &mut self.0.metadata)]
     }
 }
 
@@ -94,11 +86,11 @@ impl Names for PassageInclude {
     const EXPECTED: &'static str = "must be metadata";
 
     fn none() -> Self {
-        Self
+        Self::default()
     }
 
-    fn add(&mut self, name: &str) -> bool {
-        name == "metadata"
+    fn choices(&mut self) -> Vec<(&'static str, &mut bool)> {
+        vec![("metadata", &mut self.metadata)]
     }
 }
 
@@ -109,40 +101,38 @@ impl Names for Measures {
         Self::default()
     }
 
-    fn add(&mut self, name: &str) -> bool {
-        self.0.add(name)
+    fn choices(&mut self) -> Vec<(&'static str, &mut bool)> {
+        self.0.choices().into()
     }
 }
 
-impl<'de> Deserialize<'de> for Include {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(NamesVisitor(Self::none()))
-    }
+macro_rules! named {
+    ($($choice:ty),+) => {$(
+        impl<'de> Deserialize<'de> for $choice {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                deserializer.deserialize_any(NamesVisitor(Self::none()))
+            }
+        }
+
+        impl Serialize for $choice {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                let mut copy = *self;
+                let chosen = copy.choices().into_iter().filter(|(_, is_chosen)| **is_chosen);
+                serializer.collect_seq(chosen.map(|(name, _)| name))
+            }
+        }
+    )+};
 }
 
-impl<'de> Deserialize<'de> for MatchInclude {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(NamesVisitor(Self::none()))
-    }
-}
-
-impl<'de> Deserialize<'de> for PassageInclude {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(NamesVisitor(Self::none()))
-    }
-}
-
-impl<'de> Deserialize<'de> for Measures {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(NamesVisitor(Self::none()))
-    }
-}
+named!(Include, MatchInclude, PassageInclude, Measures);
 
 struct NamesVisitor<T>(T);
 
 impl<T: Names> NamesVisitor<T> {
     fn add<E: Error>(&mut self, name: &str) -> Result<(), E> {
-        self.0.add(name).then_some(()).ok_or_else(|| E::custom(T::EXPECTED))
+        let mut choices = self.0.choices();
+        let chosen = choices.iter_mut().find(|(known, _)| *known == name);
+        chosen.map(|(_, is_chosen)| **is_chosen = true).ok_or_else(|| E::custom(T::EXPECTED))
     }
 }
 

@@ -3,13 +3,14 @@
 use std::num::{NonZeroU32, NonZeroUsize};
 use std::sync::Arc;
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
 use crate::engine::{Conditions, ContainedOf, Filter, Lookup, MatchDetails, Mode};
 use crate::http::ServerSettings;
 use crate::http::problem::Problem;
 use crate::http::problem::code::Code;
+use crate::http::request::body::OptionStruct;
 use crate::http::request::include::MatchInclude;
 use crate::http::settings::FILTER_BYTES_MAX;
 use akin_core::scheme::Threshold;
@@ -19,13 +20,14 @@ use akin_model::time::Time;
 const LIMIT_DEFAULT: usize = 20;
 
 /// Which matches a lookup returns.
-#[derive(Clone, Default, PartialEq, Deserialize, IntoParams)]
+#[derive(Clone, Default, Serialize, Deserialize, IntoParams, ToSchema)]
 #[into_params(parameter_in = Query)]
 pub struct LookupParameters {
     /// The number of matches: the most similar documents, however unlike they are, instead of the
     /// documents that reach a threshold. `threshold`, `points`, `limit` and `offset` must not be
     /// given with it, and `mode` must not be `exact`.
     #[param(value_type = Option<usize>, minimum = 1, maximum = 10_000, example = 10)]
+    #[schema(value_type = Option<usize>, minimum = 1, maximum = 10_000, example = 10)]
     pub k: Option<NonZeroUsize>,
     /// By what documents match: `resemblance`, or `containment`, the share of the shingles of `of`
     /// that both have. Lookups by containment need the setting `passages.words`, and find documents
@@ -41,13 +43,16 @@ pub struct LookupParameters {
     /// Of records, the fewest points of a match; by default the collection's. Other documents have
     /// a `threshold` instead.
     #[param(value_type = Option<u32>, minimum = 1, maximum = 3_200, example = 250)]
+    #[schema(value_type = Option<u32>, minimum = 1, maximum = 3_200, example = 250)]
     pub points: Option<NonZeroU32>,
     /// The most matches that are returned.
     #[param(value_type = Option<usize>, minimum = 1, maximum = 10_000, default = 20)]
+    #[schema(value_type = Option<usize>, minimum = 1, maximum = 10_000)]
     pub limit: Option<NonZeroUsize>,
     /// Matches to leave out before the first that is returned. Pages of one lookup have every match
     /// once, unless documents are written between the calls.
     #[param(minimum = 0, maximum = 9_999, default = 0)]
+    #[schema(minimum = 0, maximum = 9_999)]
     pub offset: Option<u32>,
     /// `verified`: candidates share a key of the MinHash sketch, and each is checked exactly;
     /// `estimated`: they are scored by their sketches alone; `exact`: checked exactly, and no
@@ -57,11 +62,12 @@ pub struct LookupParameters {
     /// with a comma between. By default neither.
     #[param(value_type = Option<String>, pattern = "^(text|metadata)(,(text|metadata))*$",
         example = "text,metadata")]
+    #[schema(value_type = Option<Vec<String>>, example = json!(["text", "metadata"]))]
     pub include: Option<MatchInclude>,
 }
 
 /// By what documents match.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, ToSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 #[schema(as = LookupMeasure)]
 pub enum Measure {
@@ -70,7 +76,7 @@ pub enum Measure {
 }
 
 /// Conditions on documents, all of which must be met.
-#[derive(Clone, Default, PartialEq, Deserialize, IntoParams)]
+#[derive(Clone, Default, Serialize, Deserialize, IntoParams, ToSchema)]
 #[into_params(parameter_in = Query)]
 pub struct ConditionParameters {
     /// A condition on the metadata: a filter expression of JSONPath (RFC 9535, section 2.3.5) in
@@ -81,6 +87,7 @@ pub struct ConditionParameters {
     /// selectors, or filters within filters. A value that is absent equals nothing, and is not less
     /// or greater than anything; a document without metadata counts as a document with `{}`.
     #[param(max_length = 2048, example = "@.lang == \"en\" && @.year >= 2020")]
+    #[schema(max_length = 2048)]
     pub filter: Option<String>,
     /// Stored later than this time.
     pub stored_after: Option<Time>,
@@ -189,14 +196,9 @@ impl LookupParameters {
 }
 
 impl ConditionParameters {
-    /// Takes the conditions of the call where there are none of the probe's own.
-    ///
-    /// # Errors
-    /// A condition that both give with different values.
-    pub fn inherit(&mut self, call: &Self) -> Result<(), WrongOption> {
-        inherit("filter", &mut self.filter, &call.filter)?;
-        inherit("stored_after", &mut self.stored_after, &call.stored_after)?;
-        inherit("stored_before", &mut self.stored_before, &call.stored_before)
+    /// Whether there is a condition.
+    pub fn are_any(&self) -> bool {
+        self.filter.is_some() || self.stored_after.is_some() || self.stored_before.is_some()
     }
 
     pub fn conditions(&self) -> Result<Conditions, WrongOption> {
@@ -215,60 +217,21 @@ impl ConditionParameters {
 }
 
 /// All options of a lookup, as a client gave them.
-#[derive(Clone, Default, PartialEq)]
-pub struct LookupOptions {
-    pub lookup: LookupParameters,
-    pub conditions: ConditionParameters,
+pub type LookupOptions = (LookupParameters, ConditionParameters);
+
+impl OptionStruct for LookupParameters {
+    const SCHEMA_PREFIX: &'static str = "Lookup";
 }
 
-impl LookupOptions {
-    /// The lookup, and the optional parts of each match.
-    pub fn read(
-        &self,
-        settings: &ServerSettings,
-    ) -> Result<(Lookup<'static>, MatchDetails), WrongOption> {
-        let lookup = self.lookup.lookup(settings)?;
-        let conditions = self.conditions.conditions()?;
-        let include = self.lookup.include.map_or_else(MatchDetails::default, |include| include.0);
-        Ok((Lookup { conditions, ..lookup }, include))
-    }
+impl OptionStruct for ConditionParameters {}
 
-    /// The options of a probe, with the options of its call where the probe gives none.
-    ///
-    /// # Errors
-    /// An option that both give with different values.
-    pub fn with(mut self, call: &Self) -> Result<Self, WrongOption> {
-        let (lookup, conditions) = (&mut self.lookup, &mut self.conditions);
-        inherit("k", &mut lookup.k, &call.lookup.k)?;
-        inherit("measure", &mut lookup.measure, &call.lookup.measure)?;
-        inherit("of", &mut lookup.of, &call.lookup.of)?;
-        inherit("threshold", &mut lookup.threshold, &call.lookup.threshold)?;
-        inherit("points", &mut lookup.points, &call.lookup.points)?;
-        inherit("limit", &mut lookup.limit, &call.lookup.limit)?;
-        inherit("offset", &mut lookup.offset, &call.lookup.offset)?;
-        inherit("mode", &mut lookup.mode, &call.lookup.mode)?;
-        inherit("include", &mut lookup.include, &call.lookup.include)?;
-        conditions.inherit(&call.conditions)?;
-        Ok(self)
-    }
-}
-
-/// Takes an option that a body does not have from the query.
-///
-/// # Errors
-/// Both give it, with different values.
-#[expect(clippy::ref_option, reason = "the option of a struct that is kept")]
-pub fn inherit<T: Clone + PartialEq>(
-    name: &'static str,
-    own: &mut Option<T>,
-    of_call: &Option<T>,
-) -> Result<(), WrongOption> {
-    match (&own, of_call) {
-        (None, _) => own.clone_from(of_call),
-        (Some(own), Some(of_call)) if own != of_call => {
-            return Err(WrongOption { name, detail: "has another value in the query".to_owned() });
-        }
-        (Some(_), _) => {}
-    }
-    Ok(())
+/// The lookup, and the optional parts of each match.
+pub fn read(
+    (given, conditions): &LookupOptions,
+    settings: &ServerSettings,
+) -> Result<(Lookup<'static>, MatchDetails), WrongOption> {
+    let lookup = given.lookup(settings)?;
+    let conditions = conditions.conditions()?;
+    let include = given.include.map_or_else(MatchDetails::default, |include| include.0);
+    Ok((Lookup { conditions, ..lookup }, include))
 }

@@ -1,6 +1,7 @@
 //! The parts of a request: its path, its parameters, its body.
 
 pub mod bodies;
+pub mod body;
 pub mod extract;
 mod hint;
 pub mod include;

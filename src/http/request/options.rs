@@ -1,16 +1,17 @@
 //! Options of calls that post documents. They stand in the query, in the body, or in both with the
 //! same value.
 
-use serde::Deserialize;
-use utoipa::IntoParams;
+use serde::{Deserialize, Serialize};
+use utoipa::{IntoParams, ToSchema};
 
 use crate::engine::{AddOptions, CompareOptions, ContainedOf, ContainmentCheck, OnDuplicate};
+use crate::http::request::body::OptionStruct;
 use crate::http::request::include::Measures;
-use crate::http::request::lookup::{WrongOption, inherit};
+use crate::http::request::lookup::WrongOption;
 use akin_core::scheme::Threshold;
 
 /// How documents are added.
-#[derive(Clone, Copy, Default, Deserialize, IntoParams)]
+#[derive(Clone, Copy, Default, Serialize, Deserialize, IntoParams, ToSchema)]
 #[into_params(parameter_in = Query)]
 pub struct AddParameters {
     /// Look for near-duplicates of each document.
@@ -24,6 +25,7 @@ pub struct AddParameters {
     /// Of records, the fewest points of a near-duplicate; by default the collection's. Other
     /// documents have a `threshold` instead.
     #[param(minimum = 1, maximum = 3_200, example = 250)]
+    #[schema(minimum = 1, maximum = 3_200)]
     pub points: Option<u32>,
     /// Look for stored documents that share passages with each document, in a collection with
     /// `passages.words`.
@@ -39,23 +41,11 @@ pub struct AddParameters {
     pub of: Option<ContainedOf>,
 }
 
-impl AddParameters {
-    /// The options of a document, with the options of its call where the document gives none.
-    ///
-    /// # Errors
-    /// An option that both give with different values.
-    pub fn with(mut self, call: &Self) -> Result<Self, WrongOption> {
-        inherit("check", &mut self.check, &call.check)?;
-        inherit("on_duplicate", &mut self.on_duplicate, &call.on_duplicate)?;
-        inherit("threshold", &mut self.threshold, &call.threshold)?;
-        inherit("points", &mut self.points, &call.points)?;
-        inherit("passages", &mut self.passages, &call.passages)?;
-        inherit("on_contained", &mut self.on_contained, &call.on_contained)?;
-        inherit("containment_min", &mut self.containment_min, &call.containment_min)?;
-        inherit("of", &mut self.of, &call.of)?;
-        Ok(self)
-    }
+impl OptionStruct for AddParameters {}
 
+impl OptionStruct for CompareParameters {}
+
+impl AddParameters {
     /// # Errors
     /// `skip` without a check, and options without effect.
     pub fn options(self) -> Result<AddOptions, WrongOption> {
@@ -96,7 +86,7 @@ impl AddParameters {
 }
 
 /// The parts of a comparison that are returned on request.
-#[derive(Clone, Copy, Default, Deserialize, IntoParams)]
+#[derive(Clone, Copy, Default, Serialize, Deserialize, IntoParams, ToSchema)]
 #[into_params(parameter_in = Query)]
 pub struct CompareParameters {
     /// Add the shared and differing passages, and the bands with keys that both documents have.
@@ -106,20 +96,11 @@ pub struct CompareParameters {
     /// commas between.
     #[param(value_type = Option<String>, example = "edit,cosine",
         pattern = "^(edit|lcs|hamming|cosine|euclidean)(,(edit|lcs|hamming|cosine|euclidean))*$")]
+    #[schema(value_type = Option<Vec<String>>, example = json!(["edit", "cosine"]))]
     pub measures: Option<Measures>,
 }
 
 impl CompareParameters {
-    /// The options of a body, with the options of the query where the body gives none.
-    ///
-    /// # Errors
-    /// An option that both give with different values.
-    pub fn with(mut self, call: Self) -> Result<Self, WrongOption> {
-        inherit("explain", &mut self.explain, &call.explain)?;
-        inherit("measures", &mut self.measures, &call.measures)?;
-        Ok(self)
-    }
-
     pub fn options(self) -> CompareOptions {
         CompareOptions {
             explain: self.explain.unwrap_or_default(),

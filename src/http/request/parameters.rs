@@ -3,13 +3,14 @@
 
 use std::num::{NonZeroU32, NonZeroUsize};
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
 use crate::document::DocumentId;
 use crate::engine::{ClusterQuery, CurveOf, Linkage, Order, Sample};
 use crate::http::problem::Problem;
 use crate::http::problem::code::Code;
+use crate::http::request::body::OptionStruct;
 use crate::http::request::include::Include;
 use akin_core::scheme::Threshold;
 
@@ -40,14 +41,17 @@ pub struct TextParameters {
 }
 
 /// The optional parts of a document.
-#[derive(Deserialize, IntoParams)]
+#[derive(Clone, Default, Serialize, Deserialize, IntoParams, ToSchema)]
 #[into_params(parameter_in = Query)]
 pub struct GetParameters {
     /// `sketch` (needs the action `admin`), `shingles`, or both with a comma between.
     #[param(value_type = Option<String>, pattern = "^(sketch|shingles)(,(sketch|shingles))*$",
         example = "sketch,shingles")]
+    #[schema(value_type = Option<Vec<String>>, example = json!(["sketch"]))]
     pub include: Option<Include>,
 }
+
+impl OptionStruct for GetParameters {}
 
 /// A page of ids.
 #[derive(Deserialize, IntoParams)]

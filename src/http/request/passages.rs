@@ -3,7 +3,7 @@
 use std::num::{NonZeroU32, NonZeroUsize};
 
 use axum::extract::{FromRequest, Request};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
 use crate::document::{Content, DocumentId};
@@ -11,143 +11,113 @@ use crate::engine::{ContainedOf, PassageQuery, Probe};
 use crate::http::problem::Problem;
 use crate::http::problem::code::Code;
 use crate::http::request::bodies::GivenId;
+use crate::http::request::body::{Body, OptionStruct};
 use crate::http::request::include::PassageInclude;
 use crate::http::request::json;
-use crate::http::request::lookup::{ConditionParameters, WrongOption, inherit, limit, offset};
+use crate::http::request::lookup::{ConditionParameters, WrongOption, limit, offset};
 use crate::http::request::reading::{self, BodyReader, Media};
 use crate::http::{AppState, ServerSettings};
 use akin_core::scheme::Threshold;
-use akin_model::content::Object;
-use akin_model::time::Time;
+
+const CODE: Code = Code::InvalidRequest;
 
 /// The index finds no passage of fewer words.
 const WORDS_MIN: u32 = 8;
 const WORDS_MAX: u32 = 100_000;
 
 /// Which passages and documents are returned.
-#[derive(Clone, Default, PartialEq, Deserialize, IntoParams)]
+#[derive(Clone, Default, Serialize, Deserialize, IntoParams, ToSchema)]
 #[into_params(parameter_in = Query)]
 pub struct PassageParameters {
     /// The fewest equal words of a passage; by default `passages.words` of the collection. Shorter
     /// passages are found by chance only, as `chances` says. A text of fewer words is found if it
     /// is shared as a whole.
     #[param(value_type = Option<u32>, minimum = 8, maximum = 100_000, example = 20)]
+    #[schema(value_type = Option<u32>, minimum = 8, maximum = 100_000)]
     pub words_min: Option<NonZeroU32>,
     /// The least share of words in passages: of the probe, or of the match (`of`).
     #[param(value_type = Option<f64>, example = 0.5)]
+    #[schema(value_type = Option<f64>)]
     pub containment_min: Option<Threshold>,
     /// Whose words `containment_min` is a share of; by default the probe's.
     pub of: Option<ContainedOf>,
     /// The most documents that are returned.
     #[param(value_type = Option<usize>, minimum = 1, maximum = 10_000, default = 20)]
+    #[schema(value_type = Option<usize>, minimum = 1, maximum = 10_000)]
     pub limit: Option<NonZeroUsize>,
     /// Documents to leave out before the first that is returned. Pages of one search have every
     /// document once, unless documents are written between the calls.
     #[param(minimum = 0, maximum = 9_999, default = 0)]
+    #[schema(minimum = 0, maximum = 9_999)]
     pub offset: Option<u32>,
     /// `metadata`: the metadata of each document.
     #[param(value_type = Option<String>, pattern = "^metadata$", example = "metadata")]
+    #[schema(value_type = Option<Vec<String>>, example = json!(["metadata"]))]
     pub include: Option<PassageInclude>,
 }
 
 /// All options of a search for passages, as a client gave them.
-#[derive(Clone, Default, PartialEq)]
-pub struct PassageOptions {
-    pub passages: PassageParameters,
-    pub conditions: ConditionParameters,
-}
+pub type PassageOptions = (PassageParameters, ConditionParameters);
+
+impl OptionStruct for PassageParameters {}
 
 /// A text, or the `id` of a stored document. Options may stand in the query instead; an option that
 /// stands in both must have the same value.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = PassageProbeBody)]
-pub struct PassageBody {
+pub struct PassageProbeBody {
     #[schema(value_type = Option<GivenId>)]
     id: Option<DocumentId>,
     text: Option<String>,
-    #[schema(value_type = Option<u32>, minimum = 8, maximum = 100_000)]
-    words_min: Option<NonZeroU32>,
-    #[schema(value_type = Option<f64>)]
-    containment_min: Option<Threshold>,
-    of: Option<ContainedOf>,
-    #[schema(value_type = Option<usize>, minimum = 1, maximum = 10_000)]
-    limit: Option<NonZeroUsize>,
-    #[schema(minimum = 0, maximum = 9_999)]
-    offset: Option<u32>,
-    #[schema(value_type = Option<Vec<String>>, example = json!(["metadata"]))]
-    include: Option<PassageInclude>,
-    #[schema(max_length = 2048)]
-    filter: Option<String>,
-    stored_after: Option<Time>,
-    stored_before: Option<Time>,
 }
 
 /// The probe of a `POST /passages`, with its own options.
 pub struct PostedPassages {
     pub probe: Probe,
-    pub own: PassageOptions,
+    pub own: Option<PassageOptions>,
 }
 
-impl PassageOptions {
-    /// # Errors
-    /// An option that is out of its range, or without effect.
-    pub fn read(&self, settings: &ServerSettings) -> Result<PassageQuery<'static>, WrongOption> {
-        let Self { passages: given, conditions } = self;
-        let words_min = given.words_min.map(NonZeroU32::get);
-        if let Some(words) = words_min.filter(|words| !(WORDS_MIN..=WORDS_MAX).contains(words)) {
-            let detail = format!("must be {WORDS_MIN}..={WORDS_MAX}, not {words}");
-            return Err(WrongOption { name: "words_min", detail });
-        }
-        if given.of.is_some() && given.containment_min.is_none() {
-            let detail = "is only for 'containment_min'".to_owned();
-            return Err(WrongOption { name: "of", detail });
-        }
-        let limit = limit(given.limit, settings)?;
-        Ok(PassageQuery {
-            words_min: words_min.map(|words| words as usize),
-            containment_min: given.containment_min.map_or(0.0, Threshold::get),
-            of: given.of.unwrap_or_default(),
-            limit,
-            offset: offset(given.offset, limit, settings)?,
-            conditions: conditions.conditions()?,
-            metadata: given.include.is_some(),
-            memory: None,
-        })
-    }
+pub type PassageBody = Body<PassageProbeBody, PassageOptions>;
 
-    /// The options of a probe, with the options of its call where the probe gives none.
-    ///
-    /// # Errors
-    /// An option that both give with different values.
-    pub fn with(mut self, call: &Self) -> Result<Self, WrongOption> {
-        let (own, given) = (&mut self.passages, &call.passages);
-        inherit("words_min", &mut own.words_min, &given.words_min)?;
-        inherit("containment_min", &mut own.containment_min, &given.containment_min)?;
-        inherit("of", &mut own.of, &given.of)?;
-        inherit("limit", &mut own.limit, &given.limit)?;
-        inherit("offset", &mut own.offset, &given.offset)?;
-        inherit("include", &mut own.include, &given.include)?;
-        self.conditions.inherit(&call.conditions)?;
-        Ok(self)
+/// # Errors
+/// An option that is out of its range, or without effect.
+pub fn read(
+    (given, conditions): &PassageOptions,
+    settings: &ServerSettings,
+) -> Result<PassageQuery<'static>, WrongOption> {
+    let words_min = given.words_min.map(NonZeroU32::get);
+    if let Some(words) = words_min.filter(|words| !(WORDS_MIN..=WORDS_MAX).contains(words)) {
+        let detail = format!("must be {WORDS_MIN}..={WORDS_MAX}, not {words}");
+        return Err(WrongOption { name: "words_min", detail });
     }
+    if given.of.is_some() && given.containment_min.is_none() {
+        let detail = "is only for 'containment_min'".to_owned();
+        return Err(WrongOption { name: "of", detail });
+    }
+    let limit = limit(given.limit, settings)?;
+    Ok(PassageQuery {
+        words_min: words_min.map(|words| words as usize),
+        containment_min: given.containment_min.map_or(0.0, Threshold::get),
+        of: given.of.unwrap_or_default(),
+        limit,
+        offset: offset(given.offset, limit, settings)?,
+        conditions: conditions.conditions()?,
+        metadata: given.include.is_some(),
+        memory: None,
+    })
 }
 
-impl PassageBody {
-    fn posted(self) -> Result<PostedPassages, Problem> {
-        let Self { id, text, words_min, containment_min, of, limit, offset, include, .. } = self;
-        let Self { filter, stored_after, stored_before, .. } = self;
-        let probe = match (id, text) {
-            (Some(id), None) => Probe::Stored(id),
-            (None, Some(text)) => Probe::Content(Content::Text(text)),
+impl PassageProbeBody {
+    fn probe(self) -> Result<Probe, Problem> {
+        match (self.id, self.text) {
+            (Some(id), None) => Ok(Probe::Stored(id)),
+            (None, Some(text)) => Ok(Probe::Content(Content::Text(text))),
             _ => {
                 let detail = "a search for passages has a text or an id";
-                return Err(Problem::of_field(Code::InvalidRequest, "", detail));
+                Err(Problem::of_field(CODE, "", detail))
             }
-        };
-        let passages = PassageParameters { words_min, containment_min, of, limit, offset, include };
-        let conditions = ConditionParameters { filter, stored_after, stored_before };
-        Ok(PostedPassages { probe, own: PassageOptions { passages, conditions } })
+        }
     }
 }
 
@@ -162,12 +132,12 @@ impl FromRequest<AppState> for PostedPassages {
             let bytes_max = state.settings.document_bytes_max;
             let body = reader.whole(bytes_max, Code::DocumentTooLarge).await?;
             let probe = Probe::Content(Content::Text(reading::text(body)?));
-            return Ok(Self { probe, own: PassageOptions::default() });
+            return Ok(Self { probe, own: None });
         }
         let body = reader.whole_json(state.settings.body_bytes_max, Code::BodyTooLarge).await?;
         let read = |body: bytes::Bytes| {
-            let Object(body) = json::read::<Object<PassageBody>>(&body, Code::InvalidRequest)?;
-            body.posted()
+            let (body, own) = json::read::<PassageBody>(&body, CODE)?.read(CODE)?;
+            Ok(Self { probe: body.probe()?, own })
         };
         json::off_runtime_if_large(body, read).await
     }

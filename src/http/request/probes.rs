@@ -1,7 +1,5 @@
 //! The probes that are looked up or compared.
 
-use std::num::{NonZeroU32, NonZeroUsize};
-
 use axum::extract::{FromRequest, Request};
 use bytes::Bytes;
 use serde::Deserialize;
@@ -10,19 +8,17 @@ use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
 use crate::document::{Content, DocumentId, Token};
-use crate::engine::{ContainedOf, Mode, Probe};
+use crate::engine::Probe;
 use crate::http::AppState;
 use crate::http::problem::Problem;
 use crate::http::problem::code::Code;
 use crate::http::request::bodies::GivenId;
-use crate::http::request::include::{MatchInclude, Measures};
+use crate::http::request::body::Body;
 use crate::http::request::json;
-use crate::http::request::lookup::{ConditionParameters, LookupOptions, LookupParameters, Measure};
+use crate::http::request::lookup::LookupOptions;
 use crate::http::request::options::CompareParameters;
 use crate::http::request::reading::{self, BodyReader, Media};
-use akin_core::scheme::Threshold;
 use akin_model::content::{FieldsBody, Object, content};
-use akin_model::time::Time;
 
 const CODE: Code = Code::InvalidRequest;
 
@@ -31,7 +27,7 @@ const CODE: Code = Code::InvalidRequest;
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = Probe)]
-struct ProbeBody {
+pub struct ProbeBody {
     #[schema(value_type = Option<GivenId>)]
     id: Option<DocumentId>,
     text: Option<String>,
@@ -49,47 +45,9 @@ struct ProbeBody {
     _expires_at: Option<IgnoredAny>,
 }
 
-/// A document to look up: it has exactly one of `id` (of a stored document), `text`, `tokens`,
-/// `fields` and `signature`. Options may stand in the query instead; an option that stands in both
+/// A document to look up. Options may stand in the query instead; an option that stands in both
 /// must have the same value.
-#[derive(Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-#[schema(as = LookupProbe)]
-pub struct LookupBody {
-    #[schema(value_type = Option<GivenId>)]
-    id: Option<DocumentId>,
-    text: Option<String>,
-    tokens: Option<Vec<Token>>,
-    fields: Option<FieldsBody>,
-    #[schema(min_items = 16, max_items = 1024)]
-    signature: Option<Vec<u64>>,
-    #[schema(value_type = Option<usize>, minimum = 1, maximum = 10_000)]
-    k: Option<NonZeroUsize>,
-    measure: Option<Measure>,
-    of: Option<ContainedOf>,
-    threshold: Option<Threshold>,
-    #[schema(value_type = Option<u32>, minimum = 1, maximum = 3_200)]
-    points: Option<NonZeroU32>,
-    #[schema(value_type = Option<usize>, minimum = 1, maximum = 10_000)]
-    limit: Option<NonZeroUsize>,
-    #[schema(minimum = 0, maximum = 9_999)]
-    offset: Option<u32>,
-    mode: Option<Mode>,
-    #[schema(value_type = Option<Vec<String>>, example = json!(["text", "metadata"]))]
-    include: Option<MatchInclude>,
-    #[schema(max_length = 2048)]
-    filter: Option<String>,
-    stored_after: Option<Time>,
-    stored_before: Option<Time>,
-    /// Ignored, so that documents can be sent as they are.
-    #[serde(rename = "metadata")]
-    #[schema(value_type = Option<serde_json::Value>)]
-    _metadata: Option<IgnoredAny>,
-    /// Ignored.
-    #[serde(rename = "expires_at")]
-    #[schema(value_type = Option<serde_json::Value>)]
-    _expires_at: Option<IgnoredAny>,
-}
+pub type LookupBody = Body<ProbeBody, LookupOptions>;
 
 /// A probe with the options that it has itself.
 pub type OwnProbe = (Probe, Option<LookupOptions>);
@@ -118,20 +76,17 @@ pub enum ProbesBody {
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = Pair)]
-pub struct PairBody {
+pub struct PairMembers {
     #[schema(value_type = ProbeBody)]
     a: Object<ProbeBody>,
     #[schema(value_type = ProbeBody)]
     b: Object<ProbeBody>,
-    /// Add the shared and differing passages, and the bands with keys that both documents have.
-    explain: Option<bool>,
-    /// Add further measures.
-    #[schema(value_type = Option<Vec<String>>, example = json!(["edit", "cosine"]))]
-    measures: Option<Measures>,
 }
 
+pub type PairBody = Body<PairMembers, CompareParameters>;
+
 /// The two probes of a `POST /resemblance`, and the options beside them.
-pub struct ProbePair(pub Probe, pub Probe, pub CompareParameters);
+pub struct ProbePair(pub Probe, pub Probe, pub Option<CompareParameters>);
 
 impl ProbeBody {
     fn probe(self) -> Result<Probe, Problem> {
@@ -146,38 +101,6 @@ impl ProbeBody {
                 Err(Problem::of_field(CODE, "", detail))
             }
         }
-    }
-}
-
-impl LookupBody {
-    fn probe(self) -> Result<OwnProbe, Problem> {
-        let Self { k, measure, of, threshold, points, limit, offset, mode, include, .. } = self;
-        let Self { filter, stored_after, stored_before, .. } = self;
-        let options = LookupOptions {
-            lookup: LookupParameters {
-                k,
-                measure,
-                of,
-                threshold,
-                points,
-                limit,
-                offset,
-                mode,
-                include,
-            },
-            conditions: ConditionParameters { filter, stored_after, stored_before },
-        };
-        let has_options = options != LookupOptions::default();
-        let body = ProbeBody {
-            id: self.id,
-            text: self.text,
-            tokens: self.tokens,
-            fields: self.fields,
-            signature: self.signature,
-            _metadata: None,
-            _expires_at: None,
-        };
-        Ok((body.probe()?, has_options.then_some(options)))
     }
 }
 
@@ -208,8 +131,8 @@ impl FromRequest<AppState> for Probes {
 }
 
 pub fn probe(json: &[u8]) -> Result<OwnProbe, Problem> {
-    let Object(body) = json::read::<Object<LookupBody>>(json, CODE)?;
-    body.probe()
+    let (body, own) = json::read::<LookupBody>(json, CODE)?.read(CODE)?;
+    Ok((body.probe()?, own))
 }
 
 /// Reads an array of at most `probes_max` probes.
@@ -245,8 +168,8 @@ impl FromRequest<AppState> for ProbePair {
 }
 
 pub fn pair(json: &Bytes) -> Result<ProbePair, Problem> {
-    let Object(body) = json::read::<Object<PairBody>>(json, CODE)?;
+    let (body, own) = json::read::<PairBody>(json, CODE)?.read(CODE)?;
     let a = body.a.0.probe().map_err(|problem| problem.under("/a"))?;
     let b = body.b.0.probe().map_err(|problem| problem.under("/b"))?;
-    Ok(ProbePair(a, b, CompareParameters { explain: body.explain, measures: body.measures }))
+    Ok(ProbePair(a, b, own))
 }

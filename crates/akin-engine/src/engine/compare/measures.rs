@@ -89,17 +89,21 @@ impl UnknownMeasure {
 }
 
 impl MeasureSelection {
+    /// The names of the measures, and whether each is selected.
+    pub fn choices(&mut self) -> [(&'static str, &mut bool); 5] {
+        [
+            ("edit", &mut self.edit),
+            ("lcs", &mut self.lcs),
+            ("hamming", &mut self.hamming),
+            ("cosine", &mut self.cosine),
+            ("euclidean", &mut self.euclidean),
+        ]
+    }
+
     /// Adds the measure of this name; `false` if there is none.
-    pub fn add(&mut self, name: &str) -> bool {
-        match name {
-            "edit" => self.edit = true,
-            "lcs" => self.lcs = true,
-            "hamming" => self.hamming = true,
-            "cosine" => self.cosine = true,
-            "euclidean" => self.euclidean = true,
-            _ => return false,
-        }
-        true
+    fn add(&mut self, name: &str) -> bool {
+        let chosen = self.choices().into_iter().find(|(known, _)| *known == name);
+        chosen.map(|(_, is_chosen)| *is_chosen = true).is_some()
     }
 
     /// Whether any measure needs the contents rather than their sets.
