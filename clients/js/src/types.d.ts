@@ -297,7 +297,7 @@ export type Code
 export interface CollapseQuery {
   /** By default the collection's threshold. */
   threshold?: Threshold | null;
-  /** The most ids in `kept`; by default all. */
+  /** The most ids in `kept`; by default all. The rest of the list still joins their groups. */
   limit?: number | null;
 }
 
@@ -565,13 +565,39 @@ export interface Document {
    * By default documents expire as the collection's `store.ttl_s` says, or never.
    */
   expires_at?: Time | Date | null;
+  /** Look for near-duplicates of each document. */
   check?: boolean | null;
+  /**
+   * `skip`: do not store a new document that has a near-duplicate. A document whose id is
+   * stored is replaced. By default `keep`.
+   */
   on_duplicate?: OnDuplicate | null;
+  /** The lowest Jaccard similarity of a near-duplicate; by default the collection's threshold. */
   threshold?: Threshold | null;
+  /**
+   * Of records, the fewest points of a near-duplicate; by default the collection's. Other
+   * documents have a `threshold` instead.
+   */
   points?: number | null;
+  /**
+   * Look for stored documents that share passages with each document, in a collection with
+   * `passages.words`.
+   */
   passages?: boolean | null;
+  /**
+   * `skip`: do not store a new document that shares passages as `containment_min` says. By
+   * default `keep`.
+   */
   on_contained?: OnDuplicate | null;
+  /**
+   * The least share of words in passages: of the document's words, or of the stored document's
+   * (`of`).
+   */
   containment_min?: Threshold | null;
+  /**
+   * Whose words `containment_min` is a share of; by default `probe`, the document that is
+   * added.
+   */
   of?: ContainedOf | null;
 }
 
@@ -888,9 +914,8 @@ export interface ListDocumentsQuery {
 export type LookupMeasure = "resemblance" | "containment";
 
 /**
- * A document to look up: it has exactly one of `id` (of a stored document), `text`, `tokens`,
- * `fields` and `signature`. Options may stand in the query instead; an option that stands in
- * both must have the same value.
+ * A document to compare: it has exactly one of `id` (of a stored document), `text`, `tokens`,
+ * `fields` and `signature`.
  */
 export interface LookupProbe {
   id?: GivenId | null;
@@ -898,22 +923,66 @@ export interface LookupProbe {
   tokens?: Token[] | null;
   fields?: Fields | null;
   signature?: number[] | null;
-  k?: number | null;
-  measure?: LookupMeasure | null;
-  of?: ContainedOf | null;
-  threshold?: Threshold | null;
-  points?: number | null;
-  limit?: number | null;
-  offset?: number | null;
-  mode?: Mode | null;
-  include?: string[] | null;
-  filter?: string | null;
-  stored_after?: Time | Date | null;
-  stored_before?: Time | Date | null;
   /** Ignored, so that documents can be sent as they are. */
   metadata?: any;
   /** Ignored. */
   expires_at?: any;
+  /**
+   * The number of matches: the most similar documents, however unlike they are, instead of the
+   * documents that reach a threshold. `threshold`, `points`, `limit` and `offset` must not be
+   * given with it, and `mode` must not be `exact`.
+   */
+  k?: number | null;
+  /**
+   * By what documents match: `resemblance`, or `containment`, the share of the shingles of `of`
+   * that both have. Lookups by containment need the setting `passages.words`, and find
+   * documents that share a run of so many words with the probe.
+   */
+  measure?: LookupMeasure | null;
+  /** With `measure=containment`: what is contained in the other, the `probe` or the `match`. */
+  of?: ContainedOf | null;
+  /**
+   * The lowest Jaccard similarity (resemblance) of a match, or with `measure=containment` its
+   * lowest containment; by default the collection's threshold.
+   */
+  threshold?: Threshold | null;
+  /**
+   * Of records, the fewest points of a match; by default the collection's. Other documents have
+   * a `threshold` instead.
+   */
+  points?: number | null;
+  /** The most matches that are returned. */
+  limit?: number | null;
+  /**
+   * Matches to leave out before the first that is returned. Pages of one lookup have every
+   * match once, unless documents are written between the calls.
+   */
+  offset?: number | null;
+  /**
+   * `verified`: candidates share a key of the MinHash sketch, and each is checked exactly;
+   * `estimated`: they are scored by their sketches alone; `exact`: checked exactly, and no
+   * match is missed. By default `verified`, and `exact` where the kind is `prefix`.
+   */
+  mode?: Mode | null;
+  /**
+   * The optional parts of each match: `text` (its text, tokens or fields), `metadata`, or both
+   * with a comma between. By default neither.
+   */
+  include?: string[] | null;
+  /**
+   * A condition on the metadata: a filter expression of JSONPath (RFC 9535, section 2.3.5) in
+   * which `@` is the metadata. There are comparisons (`==`, `!=`, `<`, `<=`, `>`, `>=`) of
+   * strings, numbers, `true`, `false`, `null` and paths like `@.author.name` and `@.tags[0]`;
+   * tests whether there is a value, as `@.lang`, `@.tags[*]` and `@.tags[?@ == "news"]`; and
+   * `!`, `&&`, `||` and parentheses. There are no `$`, `..`, functions, slices, lists of
+   * selectors, or filters within filters. A value that is absent equals nothing, and is not
+   * less or greater than anything; a document without metadata counts as a document with `{}`.
+   */
+  filter?: string | null;
+  /** Stored later than this time. */
+  stored_after?: Time | Date | null;
+  /** Stored earlier than this time. */
+  stored_before?: Time | Date | null;
 }
 
 /** A near-duplicate of a probe. */
@@ -1001,7 +1070,10 @@ export interface Pair {
   b: Probe;
   /** Add the shared and differing passages, and the bands with keys that both documents have. */
   explain?: boolean | null;
-  /** Add further measures. */
+  /**
+   * Add further measures: `edit`, `lcs`, `hamming`, `cosine`, `euclidean`, or several with
+   * commas between.
+   */
   measures?: string[] | null;
 }
 
@@ -1132,14 +1204,38 @@ export interface PassageProbe {
 export interface PassageProbeBody {
   id?: GivenId | null;
   text?: string | null;
+  /**
+   * The fewest equal words of a passage; by default `passages.words` of the collection. Shorter
+   * passages are found by chance only, as `chances` says. A text of fewer words is found if it
+   * is shared as a whole.
+   */
   words_min?: number | null;
+  /** The least share of words in passages: of the probe, or of the match (`of`). */
   containment_min?: number | null;
+  /** Whose words `containment_min` is a share of; by default the probe's. */
   of?: ContainedOf | null;
+  /** The most documents that are returned. */
   limit?: number | null;
+  /**
+   * Documents to leave out before the first that is returned. Pages of one search have every
+   * document once, unless documents are written between the calls.
+   */
   offset?: number | null;
+  /** `metadata`: the metadata of each document. */
   include?: string[] | null;
+  /**
+   * A condition on the metadata: a filter expression of JSONPath (RFC 9535, section 2.3.5) in
+   * which `@` is the metadata. There are comparisons (`==`, `!=`, `<`, `<=`, `>`, `>=`) of
+   * strings, numbers, `true`, `false`, `null` and paths like `@.author.name` and `@.tags[0]`;
+   * tests whether there is a value, as `@.lang`, `@.tags[*]` and `@.tags[?@ == "news"]`; and
+   * `!`, `&&`, `||` and parentheses. There are no `$`, `..`, functions, slices, lists of
+   * selectors, or filters within filters. A value that is absent equals nothing, and is not
+   * less or greater than anything; a document without metadata counts as a document with `{}`.
+   */
   filter?: string | null;
+  /** Stored later than this time. */
   stored_after?: Time | Date | null;
+  /** Stored earlier than this time. */
   stored_before?: Time | Date | null;
 }
 
@@ -1829,8 +1925,19 @@ export type Token = string | [string | number, string | number];
  */
 export interface Unwanted {
   ids?: GivenId[] | null;
+  /**
+   * A condition on the metadata: a filter expression of JSONPath (RFC 9535, section 2.3.5) in
+   * which `@` is the metadata. There are comparisons (`==`, `!=`, `<`, `<=`, `>`, `>=`) of
+   * strings, numbers, `true`, `false`, `null` and paths like `@.author.name` and `@.tags[0]`;
+   * tests whether there is a value, as `@.lang`, `@.tags[*]` and `@.tags[?@ == "news"]`; and
+   * `!`, `&&`, `||` and parentheses. There are no `$`, `..`, functions, slices, lists of
+   * selectors, or filters within filters. A value that is absent equals nothing, and is not
+   * less or greater than anything; a document without metadata counts as a document with `{}`.
+   */
   filter?: string | null;
+  /** Stored later than this time. */
   stored_after?: Time | Date | null;
+  /** Stored earlier than this time. */
   stored_before?: Time | Date | null;
 }
 
@@ -1838,5 +1945,6 @@ export interface Unwanted {
 export interface Wanted {
   /** An id that comes again counts once. */
   ids: GivenId[];
+  /** `sketch` (needs the action `admin`), `shingles`, or both with a comma between. */
   include?: string[] | null;
 }

@@ -377,7 +377,7 @@ class CollapseQuery(TypedDict):
     threshold: NotRequired[Optional[Threshold]]
     """By default the collection's threshold."""
     limit: NotRequired[Optional[int]]
-    """The most ids in `kept`; by default all."""
+    """The most ids in `kept`; by default all. The rest of the list still joins their groups."""
 
 
 class Collapsed(TypedDict):
@@ -635,13 +635,33 @@ class Document(TypedDict):
     By default documents expire as the collection's `store.ttl_s` says, or never.
     """
     check: NotRequired[Optional[bool]]
+    """Look for near-duplicates of each document."""
     on_duplicate: NotRequired[Optional[OnDuplicate]]
+    """`skip`: do not store a new document that has a near-duplicate. A document whose id is
+    stored is replaced. By default `keep`.
+    """
     threshold: NotRequired[Optional[Threshold]]
+    """The lowest Jaccard similarity of a near-duplicate; by default the collection's threshold."""
     points: NotRequired[Optional[int]]
+    """Of records, the fewest points of a near-duplicate; by default the collection's. Other
+    documents have a `threshold` instead.
+    """
     passages: NotRequired[Optional[bool]]
+    """Look for stored documents that share passages with each document, in a collection with
+    `passages.words`.
+    """
     on_contained: NotRequired[Optional[OnDuplicate]]
+    """`skip`: do not store a new document that shares passages as `containment_min` says. By
+    default `keep`.
+    """
     containment_min: NotRequired[Optional[Threshold]]
+    """The least share of words in passages: of the document's words, or of the stored document's
+    (`of`).
+    """
     of: NotRequired[Optional[ContainedOf]]
+    """Whose words `containment_min` is a share of; by default `probe`, the document that is
+    added.
+    """
 
 
 class DocumentChange(TypedDict):
@@ -939,9 +959,8 @@ LookupMeasure: TypeAlias = Literal["resemblance", "containment"]
 
 
 class LookupProbe(TypedDict):
-    """A document to look up: it has exactly one of `id` (of a stored document), `text`,
-    `tokens`, `fields` and `signature`. Options may stand in the query instead; an option that
-    stands in both must have the same value.
+    """A document to compare: it has exactly one of `id` (of a stored document), `text`,
+    `tokens`, `fields` and `signature`.
     """
 
     id: NotRequired[Optional[GivenId]]
@@ -949,22 +968,58 @@ class LookupProbe(TypedDict):
     tokens: NotRequired[Optional[typing.Collection[Token]]]
     fields: NotRequired[Optional[Fields]]
     signature: NotRequired[Optional[typing.Collection[int]]]
-    k: NotRequired[Optional[int]]
-    measure: NotRequired[Optional[LookupMeasure]]
-    of: NotRequired[Optional[ContainedOf]]
-    threshold: NotRequired[Optional[Threshold]]
-    points: NotRequired[Optional[int]]
-    limit: NotRequired[Optional[int]]
-    offset: NotRequired[Optional[int]]
-    mode: NotRequired[Optional[Mode]]
-    include: NotRequired[Optional[typing.Collection[str]]]
-    filter: NotRequired[Optional[str]]
-    stored_after: NotRequired[Optional[Union[Time, datetime]]]
-    stored_before: NotRequired[Optional[Union[Time, datetime]]]
     metadata: NotRequired[Any]
     """Ignored, so that documents can be sent as they are."""
     expires_at: NotRequired[Any]
     """Ignored."""
+    k: NotRequired[Optional[int]]
+    """The number of matches: the most similar documents, however unlike they are, instead of the
+    documents that reach a threshold. `threshold`, `points`, `limit` and `offset` must not be
+    given with it, and `mode` must not be `exact`.
+    """
+    measure: NotRequired[Optional[LookupMeasure]]
+    """By what documents match: `resemblance`, or `containment`, the share of the shingles of
+    `of` that both have. Lookups by containment need the setting `passages.words`, and find
+    documents that share a run of so many words with the probe.
+    """
+    of: NotRequired[Optional[ContainedOf]]
+    """With `measure=containment`: what is contained in the other, the `probe` or the `match`."""
+    threshold: NotRequired[Optional[Threshold]]
+    """The lowest Jaccard similarity (resemblance) of a match, or with `measure=containment` its
+    lowest containment; by default the collection's threshold.
+    """
+    points: NotRequired[Optional[int]]
+    """Of records, the fewest points of a match; by default the collection's. Other documents
+    have a `threshold` instead.
+    """
+    limit: NotRequired[Optional[int]]
+    """The most matches that are returned."""
+    offset: NotRequired[Optional[int]]
+    """Matches to leave out before the first that is returned. Pages of one lookup have every
+    match once, unless documents are written between the calls.
+    """
+    mode: NotRequired[Optional[Mode]]
+    """`verified`: candidates share a key of the MinHash sketch, and each is checked exactly;
+    `estimated`: they are scored by their sketches alone; `exact`: checked exactly, and no
+    match is missed. By default `verified`, and `exact` where the kind is `prefix`.
+    """
+    include: NotRequired[Optional[typing.Collection[str]]]
+    """The optional parts of each match: `text` (its text, tokens or fields), `metadata`, or both
+    with a comma between. By default neither.
+    """
+    filter: NotRequired[Optional[str]]
+    """A condition on the metadata: a filter expression of JSONPath (RFC 9535, section 2.3.5) in
+    which `@` is the metadata. There are comparisons (`==`, `!=`, `<`, `<=`, `>`, `>=`) of
+    strings, numbers, `true`, `false`, `null` and paths like `@.author.name` and `@.tags[0]`;
+    tests whether there is a value, as `@.lang`, `@.tags[*]` and `@.tags[?@ == "news"]`; and
+    `!`, `&&`, `||` and parentheses. There are no `$`, `..`, functions, slices, lists of
+    selectors, or filters within filters. A value that is absent equals nothing, and is not
+    less or greater than anything; a document without metadata counts as a document with `{}`.
+    """
+    stored_after: NotRequired[Optional[Union[Time, datetime]]]
+    """Stored later than this time."""
+    stored_before: NotRequired[Optional[Union[Time, datetime]]]
+    """Stored earlier than this time."""
 
 
 class Match(TypedDict):
@@ -1061,7 +1116,9 @@ class Pair(TypedDict):
     explain: NotRequired[Optional[bool]]
     """Add the shared and differing passages, and the bands with keys that both documents have."""
     measures: NotRequired[Optional[typing.Collection[str]]]
-    """Add further measures."""
+    """Add further measures: `edit`, `lcs`, `hamming`, `cosine`, `euclidean`, or several with
+    commas between.
+    """
 
 
 class PairContainment(TypedDict):
@@ -1198,14 +1255,35 @@ class PassageProbeBody(TypedDict):
     id: NotRequired[Optional[GivenId]]
     text: NotRequired[Optional[str]]
     words_min: NotRequired[Optional[int]]
+    """The fewest equal words of a passage; by default `passages.words` of the collection.
+    Shorter passages are found by chance only, as `chances` says. A text of fewer words is
+    found if it is shared as a whole.
+    """
     containment_min: NotRequired[Optional[float]]
+    """The least share of words in passages: of the probe, or of the match (`of`)."""
     of: NotRequired[Optional[ContainedOf]]
+    """Whose words `containment_min` is a share of; by default the probe's."""
     limit: NotRequired[Optional[int]]
+    """The most documents that are returned."""
     offset: NotRequired[Optional[int]]
+    """Documents to leave out before the first that is returned. Pages of one search have every
+    document once, unless documents are written between the calls.
+    """
     include: NotRequired[Optional[typing.Collection[str]]]
+    """`metadata`: the metadata of each document."""
     filter: NotRequired[Optional[str]]
+    """A condition on the metadata: a filter expression of JSONPath (RFC 9535, section 2.3.5) in
+    which `@` is the metadata. There are comparisons (`==`, `!=`, `<`, `<=`, `>`, `>=`) of
+    strings, numbers, `true`, `false`, `null` and paths like `@.author.name` and `@.tags[0]`;
+    tests whether there is a value, as `@.lang`, `@.tags[*]` and `@.tags[?@ == "news"]`; and
+    `!`, `&&`, `||` and parentheses. There are no `$`, `..`, functions, slices, lists of
+    selectors, or filters within filters. A value that is absent equals nothing, and is not
+    less or greater than anything; a document without metadata counts as a document with `{}`.
+    """
     stored_after: NotRequired[Optional[Union[Time, datetime]]]
+    """Stored later than this time."""
     stored_before: NotRequired[Optional[Union[Time, datetime]]]
+    """Stored earlier than this time."""
 
 
 class PassageSettings(TypedDict):
@@ -1866,8 +1944,18 @@ class Unwanted(TypedDict):
 
     ids: NotRequired[Optional[typing.Collection[GivenId]]]
     filter: NotRequired[Optional[str]]
+    """A condition on the metadata: a filter expression of JSONPath (RFC 9535, section 2.3.5) in
+    which `@` is the metadata. There are comparisons (`==`, `!=`, `<`, `<=`, `>`, `>=`) of
+    strings, numbers, `true`, `false`, `null` and paths like `@.author.name` and `@.tags[0]`;
+    tests whether there is a value, as `@.lang`, `@.tags[*]` and `@.tags[?@ == "news"]`; and
+    `!`, `&&`, `||` and parentheses. There are no `$`, `..`, functions, slices, lists of
+    selectors, or filters within filters. A value that is absent equals nothing, and is not
+    less or greater than anything; a document without metadata counts as a document with `{}`.
+    """
     stored_after: NotRequired[Optional[Union[Time, datetime]]]
+    """Stored later than this time."""
     stored_before: NotRequired[Optional[Union[Time, datetime]]]
+    """Stored earlier than this time."""
 
 
 class Wanted(TypedDict):
@@ -1876,3 +1964,4 @@ class Wanted(TypedDict):
     ids: typing.Collection[GivenId]
     """An id that comes again counts once."""
     include: NotRequired[Optional[typing.Collection[str]]]
+    """`sketch` (needs the action `admin`), `shingles`, or both with a comma between."""
