@@ -1,4 +1,4 @@
-"""Runs the queries of docs/scaling.md on made-up documents, and compares the outcome with akin's."""
+"""Runs the queries of docs/engines-for-tables.md on made-up documents, and compares the outcome with akin's."""
 
 import json
 import os
@@ -10,7 +10,7 @@ from pathlib import Path
 
 import duckdb
 
-PAGE = Path(__file__).parent.parent / "docs" / "scaling.md"
+PAGE = Path(__file__).parent.parent / "docs" / "engines-for-tables.md"
 AKIN = os.environ["AKIN_BIN"]
 
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The queries of docs/scaling.md in DuckDB, on what `akin sketch` writes: they find what akin finds.
+# The queries of docs/engines-for-tables.md in DuckDB, on what `akin sketch` writes: they find what akin finds.
 # AKIN_SPARK=1 runs the page's program for Spark, too (pyspark, and a Java that it takes).
 # `install` only installs what is needed.
 set -euo pipefail

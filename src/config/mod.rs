@@ -1,9 +1,11 @@
 //! Settings: compiled-in defaults < file < environment < flags.
 
 mod layers;
+mod postgres;
 mod settings;
 
 pub use layers::{Fault, Flag, Sources};
+pub use postgres::{DatabaseUrl, PostgresSettings, StorageBackend};
 pub use settings::{LogFormat, LogSettings, Settings};
 
 use std::fmt;

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use tracing_subscriber::filter::Targets;
 use utoipa::ToSchema;
 
-use super::DEFAULT_TOML;
+use super::{DEFAULT_TOML, PostgresSettings, StorageBackend};
 use crate::backend::SetCache;
 use crate::engine::{Clock, CollectionSettings, CollectionsSettings, Opening, Progress};
 use crate::http::{LoggedRequests, ServerSettings, key_file};
@@ -16,6 +16,7 @@ use crate::storage::StorageSettings;
 pub struct Settings {
     pub server: ServerSettings,
     pub storage: StorageSection,
+    pub postgres: PostgresSettings,
     pub collection: CollectionSettings,
     pub log: LogSettings,
 }
@@ -35,6 +36,7 @@ impl Default for ServerSettings {
 /// Where and how documents are stored.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct StorageSection {
+    pub backend: StorageBackend,
     #[schema(value_type = String)]
     pub data_dir: PathBuf,
     /// Seconds between snapshots of the index; 0: no periodic snapshots.
@@ -97,6 +99,7 @@ impl Settings {
         let sections = [
             ("server", self.server.faults()),
             ("storage", self.storage.faults()),
+            ("postgres", self.postgres.faults(self.storage.backend)),
             ("log", self.log.faults()),
         ];
         let of = |(section, faults): (&str, Vec<String>)| {

@@ -130,6 +130,11 @@ impl Found<'_> {
 }
 
 impl Rival {
+    /// A rival that is stored if the document is, which comes after it.
+    pub fn certain(document: Arc<PreparedDocument>) -> Self {
+        Self { document, outcome: None }
+    }
+
     /// Whether [`Rival::was_stored`] may have to wait.
     pub fn is_waited_for(&self) -> bool {
         self.outcome.is_some()

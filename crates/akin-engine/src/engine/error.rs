@@ -207,6 +207,7 @@ impl From<BackendError> for EngineError {
             BackendError::Superseded => Self::Superseded,
             BackendError::ReindexUnderWay => Self::ReindexUnderWay,
             BackendError::PassagesOff => Self::PassagesOff,
+            BackendError::Unsupported { what } => Self::UnsupportedByBackend { what },
             BackendError::OverBudget(exhausted) => Self::OverBudget(exhausted),
             BackendError::Closed => Self::Closed,
             BackendError::NoRoom { reason } => Self::NoRoom { reason },

@@ -17,7 +17,7 @@ use crate::document::{Content, Token};
 
 /// Which of the above encodings a frame holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum FrameForm {
+pub enum FrameForm {
     Text,
     Tokens,
     Fields,
@@ -25,7 +25,7 @@ pub(crate) enum FrameForm {
 }
 
 impl FrameForm {
-    pub(crate) fn of(content: &Content) -> Self {
+    pub fn of(content: &Content) -> Self {
         match content {
             Content::Text(_) => Self::Text,
             Content::Tokens(_) => Self::Tokens,
@@ -45,7 +45,7 @@ const COMPRESSED_FROM_BYTES: usize = 1024;
 /// Texts of this length or longer cannot be tokenised.
 const PLAIN_BYTES_END: usize = 1 << 31;
 
-pub(crate) fn encode(content: &Content, level: i32) -> Vec<u8> {
+pub fn encode(content: &Content, level: i32) -> Vec<u8> {
     let compressed = match content {
         Content::Text(text) => compress(text.as_bytes(), level),
         Content::Tokens(tokens) => compress(&token_bytes(tokens), level),
@@ -62,7 +62,7 @@ pub(super) fn encoded_bytes(plain: &[u8]) -> Vec<u8> {
 }
 
 /// `None` for bytes that [`encode`] cannot have made.
-pub(crate) fn decode(bytes: &[u8], form: FrameForm) -> Option<Content> {
+pub fn decode(bytes: &[u8], form: FrameForm) -> Option<Content> {
     let plain = decompress(bytes, plain_bytes(bytes)?).ok()?;
     match form {
         FrameForm::Text => String::from_utf8(plain).ok().map(Content::Text),

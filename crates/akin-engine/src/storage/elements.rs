@@ -18,7 +18,7 @@
 
 use akin_core::text::ShingleSet;
 
-pub(crate) fn encode(set: &ShingleSet) -> Vec<u8> {
+pub fn encode(set: &ShingleSet) -> Vec<u8> {
     let width = 64 - gaps(set).fold(1, |all, gap| all | gap).leading_zeros();
     let packed_bytes = (set.count() * width as usize).div_ceil(8);
     let mut bytes = vec![0; 1 + packed_bytes.next_multiple_of(8) + 8];
@@ -50,7 +50,7 @@ fn gaps(set: &ShingleSet) -> impl Iterator<Item = u64> {
 }
 
 /// `None` for bytes that [`encode`] cannot have made of `count` elements.
-pub(crate) fn decode(bytes: &[u8], count: u32) -> Option<ShingleSet> {
+pub fn decode(bytes: &[u8], count: u32) -> Option<ShingleSet> {
     let (&width, packed) = bytes.split_first()?;
     let bits = count as usize * width as usize;
     if !(1..=64).contains(&width) || packed.len() != bits.div_ceil(8) {

@@ -118,13 +118,13 @@ mod changes;
 mod checksum;
 mod command;
 mod committer;
-mod content;
+pub mod content;
 mod copy;
 mod counters;
 mod details;
 mod directory;
 mod disk;
-mod elements;
+pub mod elements;
 mod error;
 mod expiries;
 #[cfg(any(test, fuzzing, feature = "fuzzing"))]

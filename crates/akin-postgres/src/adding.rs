@@ -1,0 +1,173 @@
+//! Adds documents: those that wait at the same time are checked and written in one transaction.
+//!
+//! A call of `akin.add` takes the locks of its documents, and writes them unless the database knows
+//! something that the documents were not checked against: near sets, or other versions. Then it
+//! returns that and writes nothing; the documents are checked again, in a transaction that keeps
+//! the locks. So a document that is like no other takes one call, and a crowd, of which every
+//! document is like the others, is not read again and again.
+
+use std::collections::{BTreeSet, HashSet, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use akin_engine::backend::{Addition, BackendError, Check, Stored};
+use akin_model::document::DocumentId;
+use futures_util::future::try_join;
+use tokio::time::timeout;
+use tokio_postgres::Row;
+
+use crate::backend::PostgresCollection;
+use crate::batch::Batch;
+use crate::coalescing::{Request, TOGETHER_MAX, Waiting};
+use crate::database::Connection;
+use crate::error::{failed, late};
+
+/// Attempts before documents are refused that others write again and again.
+const ATTEMPTS_MAX: usize = 8;
+
+/// Requests that are looked at for a batch: some are left as their ids are being written.
+const LOOKED_AT_MAX: usize = 512;
+
+/// Bytes of contents in a batch, unless a single document has more.
+const BATCH_BYTES_MAX: usize = 8 << 20;
+
+/// Keeps the locks of a server that stops in the midst of a check from others for so long only.
+const BEGIN: &str = "BEGIN; SET LOCAL idle_in_transaction_session_timeout = '10s'";
+
+/// A document that waits to be added.
+pub(crate) struct Queued {
+    pub collection: Arc<PostgresCollection>,
+    pub addition: Addition,
+    pub check: Arc<dyn Check>,
+    /// In the call of its client.
+    pub number: usize,
+}
+
+pub(crate) type Additions = Waiting<Queued, Option<Stored>>;
+pub(crate) type AdditionRequest = Request<Queued, Option<Stored>>;
+
+/// The ids that this process is writing: a later version of a document waits for the earlier.
+#[derive(Default)]
+pub(crate) struct BusyIds {
+    ids: Mutex<HashSet<(i32, DocumentId)>>,
+}
+
+impl Queued {
+    pub fn new(
+        collection: Arc<PostgresCollection>,
+        addition: Addition,
+        check: Arc<dyn Check>,
+        number: usize,
+    ) -> Self {
+        Self { collection, addition, check, number }
+    }
+
+    fn key(&self) -> (i32, DocumentId) {
+        (self.collection.number, self.addition.document.document.id.clone())
+    }
+}
+
+impl BusyIds {
+    fn ids(&self) -> MutexGuard<'_, HashSet<(i32, DocumentId)>> {
+        self.ids.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes documents of one collection, in their order, each with an id of its own that nobody
+    /// is writing.
+    pub fn select(&self, queue: &mut VecDeque<AdditionRequest>) -> Vec<AdditionRequest> {
+        let (mut busy, mut blocked) = (self.ids(), HashSet::new());
+        let (mut taken, mut left) = (Vec::<AdditionRequest>::new(), Vec::new());
+        let mut bytes = 0;
+        while taken.len() < TOGETHER_MAX
+            && left.len() < LOOKED_AT_MAX
+            && bytes < BATCH_BYTES_MAX
+            && let Some(request) = queue.pop_front()
+        {
+            if !request.is_wanted() {
+                continue;
+            }
+            let key = request.asked.key();
+            let first = taken.first().map_or(key.0, |first| first.asked.collection.number);
+            if first != key.0 || busy.contains(&key) || !blocked.insert(key) {
+                // Later versions of the document stay behind it.
+                blocked.insert(request.asked.key());
+                left.push(request);
+            } else {
+                bytes += request.asked.addition.document.document.content.weight();
+                taken.push(request);
+            }
+        }
+        busy.extend(taken.iter().map(|request| request.asked.key()));
+        left.into_iter().rev().for_each(|request| queue.push_front(request));
+        taken
+    }
+
+    pub fn release(&self, requests: &[AdditionRequest]) {
+        let mut busy = self.ids();
+        for request in requests {
+            busy.remove(&request.asked.key());
+        }
+    }
+}
+
+/// Adds documents; `Err` is the outcome of all of them, of which some may be written.
+pub(crate) async fn add(
+    connection: &Connection,
+    requests: &[AdditionRequest],
+    deadline: Duration,
+) -> Result<Vec<Result<Option<Stored>, BackendError>>, BackendError> {
+    let mut batch = Batch::new(requests).await?;
+    batch.judge().await;
+    let rows = in_time(deadline, batch.arguments().add(&connection.client)).await?;
+    if batch.is_written(&rows) {
+        return Ok(batch.outcomes());
+    }
+    batch.learn(&rows).await?;
+    batch.judge().await;
+    for _ in 1..ATTEMPTS_MAX {
+        // What the others were judged by is committed, and they write nothing.
+        if !batch.writes() || write_locked(connection, &mut batch, deadline).await? {
+            return Ok(batch.outcomes());
+        }
+    }
+    Err(BackendError::Changed)
+}
+
+/// Checks and writes in a transaction that holds the locks. `false` if it has to be repeated, as
+/// it learned of locks that it does not hold.
+async fn write_locked(
+    connection: &Connection,
+    batch: &mut Batch<'_>,
+    deadline: Duration,
+) -> Result<bool, BackendError> {
+    let client = &connection.client;
+    let arguments = batch.arguments();
+    let held: BTreeSet<i64> = arguments.locks.iter().copied().collect();
+    let begun = async {
+        let find = async { arguments.find_unknown(client).await };
+        let (begun, rows) = futures_util::future::join(client.batch_execute(BEGIN), find).await;
+        begun.and(rows)
+    };
+    let rows: Vec<Row> = in_time(deadline, begun).await?;
+    drop(arguments);
+    if !rows.is_empty() {
+        batch.learn(&rows).await?;
+        batch.judge().await;
+    }
+    let arguments = batch.arguments();
+    if !arguments.locks.iter().all(|lock| held.contains(lock)) {
+        in_time(deadline, client.batch_execute("ROLLBACK")).await?;
+        return Ok(false);
+    }
+    let commit = client.batch_execute("COMMIT");
+    in_time(deadline, try_join(arguments.write(client), commit)).await?;
+    Ok(true)
+}
+
+/// The result of a call, if it comes in time.
+async fn in_time<T>(
+    deadline: Duration,
+    call: impl Future<Output = Result<T, tokio_postgres::Error>>,
+) -> Result<T, BackendError> {
+    timeout(deadline, call).await.map_err(|_| late())?.map_err(failed)
+}

@@ -1,0 +1,288 @@
+//! The collections of a database, which several servers may share.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use akin_core::scheme::{Kind, Scheme};
+use akin_engine::backend::{
+    Backend, BackendError, CollectionStore, ListedCollection, Opening, Removal, StoredCollection,
+    seeded,
+};
+use akin_model::name::CollectionName;
+use akin_model::settings::CollectionSettings;
+use tokio::runtime::Handle;
+use tokio_postgres::Row;
+use tokio_postgres::types::Type;
+
+use crate::backend::PostgresCollection;
+use crate::database::Database;
+use crate::pool::Parameters;
+use crate::shared::{ConnectionSettings, Shared};
+
+/// The collections of a database. Its methods block, within a runtime.
+pub struct PostgresStore {
+    shared: Arc<Shared>,
+    runtime: Handle,
+}
+
+/// A row of `collections`. Until it has a name, dropping it removes it.
+struct PostgresStored {
+    shared: Arc<Shared>,
+    runtime: Handle,
+    number: i32,
+    name: CollectionName,
+    settings: CollectionSettings,
+    /// Which settings decided what is stored.
+    identity: String,
+    replaces: Option<i32>,
+    has_name: AtomicBool,
+}
+
+impl PostgresStore {
+    /// Connects, checks the database, and brings its schema up to date.
+    ///
+    /// # Errors
+    /// `OtherSettings`: the URL is wrong, or the database lacks something; `OutOfService`: it
+    /// cannot be reached.
+    pub async fn open(url: &str, settings: &ConnectionSettings) -> Result<Self, BackendError> {
+        let database = Database::parse(url).map_err(|fault| BackendError::OtherSettings {
+            reason: format!("postgres.url {fault}"),
+        })?;
+        let shared = Shared::open(database, settings).await?;
+        Ok(Self { shared, runtime: Handle::current() })
+    }
+
+    /// What is wrong with a URL, if anything is.
+    pub fn url_fault(url: &str) -> Option<String> {
+        Database::parse(url).err()
+    }
+
+    fn query(&self, sql: &str, parameters: Parameters<'_>) -> Result<Vec<Row>, BackendError> {
+        self.runtime.block_on(self.shared.reads.query(sql, parameters))
+    }
+
+    fn stored(
+        &self,
+        name: CollectionName,
+        settings: CollectionSettings,
+        row: &Row,
+    ) -> PostgresStored {
+        PostgresStored {
+            shared: Arc::clone(&self.shared),
+            runtime: self.runtime.clone(),
+            number: row.get(0),
+            name,
+            settings,
+            identity: row.get(1),
+            replaces: None,
+            has_name: AtomicBool::new(true),
+        }
+    }
+
+    fn by_name(&self, name: &CollectionName) -> Result<Option<Row>, BackendError> {
+        let sql = "SELECT collection, identity, settings FROM akin.collections WHERE name = $1";
+        let rows = self.query(sql, &[(&name.as_str(), Type::TEXT)])?;
+        Ok(rows.into_iter().next())
+    }
+}
+
+impl CollectionStore for PostgresStore {
+    fn default_collection(
+        &self,
+        settings: &CollectionSettings,
+    ) -> Result<Arc<dyn StoredCollection>, BackendError> {
+        let name = CollectionName::default();
+        loop {
+            if let Some(row) = self.by_name(&name)? {
+                return Ok(Arc::new(self.stored(name, settings.clone(), &row)));
+            }
+            let created = self.create(&name, settings)?;
+            match created.take_name() {
+                // Another server that starts now was first.
+                Err(BackendError::Superseded) => {}
+                taken => return taken.map(|()| created),
+            }
+        }
+    }
+
+    fn list(&self) -> Result<Vec<ListedCollection>, BackendError> {
+        let sql = "SELECT collection, identity, settings, name FROM akin.collections
+            WHERE name IS NOT NULL ORDER BY name";
+        let mut listed = Vec::new();
+        for row in self.query(sql, &[])? {
+            let Ok(name) = row.get::<_, &str>(3).parse::<CollectionName>() else { continue };
+            let settings = serde_json::from_str(row.get(2));
+            let stored = match settings {
+                Ok(settings) => {
+                    Ok(Arc::new(self.stored(name.clone(), settings, &row)) as Arc<_>)
+                }
+                Err(error) => Err(BackendError::OtherSettings {
+                    reason: format!("this version does not know the settings of '{name}': {error}"),
+                }),
+            };
+            listed.push(ListedCollection { name, stored });
+        }
+        Ok(listed)
+    }
+
+    fn create(
+        &self,
+        name: &CollectionName,
+        settings: &CollectionSettings,
+    ) -> Result<Arc<dyn StoredCollection>, BackendError> {
+        let created = create(&self.shared, &self.runtime, name, settings, None)?;
+        Ok(Arc::new(created))
+    }
+
+    fn generation(&self) -> Result<Option<u64>, BackendError> {
+        let sql = "SELECT coalesce(sum(hashtextextended(name, collection)::numeric) % 4294967296, 0)
+            ::int8 FROM akin.collections WHERE name IS NOT NULL";
+        let rows = self.query(sql, &[])?;
+        Ok(rows.first().map(|row| row.get::<_, i64>(0).cast_unsigned()))
+    }
+}
+
+fn create(
+    shared: &Arc<Shared>,
+    runtime: &Handle,
+    name: &CollectionName,
+    settings: &CollectionSettings,
+    replaces: Option<i32>,
+) -> Result<PostgresStored, BackendError> {
+    check_supported(settings)?;
+    let identity = identity(&seeded(settings, None)?);
+    let json = serde_json::to_string(settings).expect("settings are plain JSON");
+    let sql = "INSERT INTO akin.collections (settings, identity, replaces) VALUES ($1, $2, $3)
+        RETURNING collection";
+    let parameters: Parameters<'_> =
+        &[(&json, Type::TEXT), (&identity, Type::TEXT), (&replaces, Type::INT4)];
+    let row = runtime.block_on(shared.reads.query_opt(sql, parameters))?;
+    let number = row.map(|row| row.get(0)).ok_or(BackendError::Closed)?;
+    shared.followed.set_building(number, true);
+    Ok(PostgresStored {
+        shared: Arc::clone(shared),
+        runtime: runtime.clone(),
+        number,
+        name: name.clone(),
+        settings: settings.clone(),
+        identity,
+        replaces,
+        has_name: AtomicBool::new(false),
+    })
+}
+
+fn identity(seeded: &CollectionSettings) -> String {
+    seeded.identity(&Scheme::new(&seeded.scheme, &seeded.sketch))
+}
+
+/// # Errors
+/// `Unsupported`: what only local collections have.
+fn check_supported(settings: &CollectionSettings) -> Result<(), BackendError> {
+    let unsupported = |what| Err(BackendError::Unsupported { what });
+    if settings.passages.settings().is_some() {
+        return unsupported("indexes of passages (passages.words)");
+    }
+    if settings.clusters.threshold.is_some() {
+        return unsupported("kept clusters (clusters.threshold)");
+    }
+    if settings.scheme.kind == Kind::Prefix {
+        return unsupported("prefix filters (scheme.kind = prefix)");
+    }
+    Ok(())
+}
+
+impl PostgresStored {
+    fn call(&self, sql: &str, parameters: Parameters<'_>) -> Result<bool, BackendError> {
+        let row = self.runtime.block_on(self.shared.reads.query_opt(sql, parameters))?;
+        Ok(row.is_some_and(|row| row.get(0)))
+    }
+}
+
+impl StoredCollection for PostgresStored {
+    fn number(&self) -> u64 {
+        self.number as u64
+    }
+
+    fn settings(&self) -> &CollectionSettings {
+        &self.settings
+    }
+
+    fn open(
+        &self,
+        opening: &Opening,
+    ) -> Result<(Arc<dyn Backend>, CollectionSettings), BackendError> {
+        check_supported(&self.settings)?;
+        let seeded = seeded(&self.settings, Some(&self.identity))?;
+        let given = identity(&seeded);
+        if given != self.identity {
+            let (name, stored) = (&self.name, &self.identity);
+            return Err(BackendError::OtherSettings {
+                reason: format!("the collection '{name}' was made with {stored}, not {given}"),
+            });
+        }
+        let collection = PostgresCollection::new(&self.shared, self.number, &seeded, opening);
+        self.shared.followed.add(&collection);
+        Ok((Arc::new(collection), seeded))
+    }
+
+    fn replacement(
+        self: Arc<Self>,
+        settings: &CollectionSettings,
+    ) -> Result<Arc<dyn StoredCollection>, BackendError> {
+        let sql = "SELECT EXISTS (SELECT FROM akin.collections WHERE replaces = $1
+            AND name IS NULL AND built_at > now() - interval '1 minute')";
+        if self.call(sql, &[(&self.number, Type::INT4)])? {
+            return Err(BackendError::ReindexUnderWay);
+        }
+        let replaces = Some(self.number);
+        let new = create(&self.shared, &self.runtime, &self.name, settings, replaces)?;
+        Ok(Arc::new(new))
+    }
+
+    fn take_name(&self) -> Result<(), BackendError> {
+        let taken = match self.replaces {
+            Some(old) => {
+                let numbers: Parameters<'_> = &[(&old, Type::INT4), (&self.number, Type::INT4)];
+                self.call("SELECT akin.take_over($1, $2)", numbers)?
+            }
+            None => {
+                let sql = "UPDATE akin.collections SET name = $2, built_at = 'infinity'
+                    WHERE collection = $1 AND built_at > '-infinity' RETURNING true";
+                let name = self.name.as_str();
+                self.call(sql, &[(&self.number, Type::INT4), (&name, Type::TEXT)])?
+            }
+        };
+        if !taken {
+            return Err(BackendError::Superseded);
+        }
+        self.has_name.store(true, Ordering::Relaxed);
+        self.shared.followed.set_building(self.number, false);
+        Ok(())
+    }
+
+    /// Its rows are deleted in the background.
+    fn end_takeover(&self) -> Result<(), BackendError> {
+        Ok(())
+    }
+
+    fn remove(&self) -> Result<Removal, BackendError> {
+        self.call("SELECT akin.remove_collection($1)", &[(&self.number, Type::INT4)])?;
+        Ok(Removal::Durable)
+    }
+}
+
+impl Drop for PostgresStored {
+    fn drop(&mut self) {
+        if self.has_name.load(Ordering::Relaxed) {
+            return;
+        }
+        let (shared, number) = (Arc::clone(&self.shared), self.number);
+        shared.followed.set_building(number, false);
+        self.runtime.spawn(async move {
+            let number: Parameters<'_> = &[(&number, Type::INT4)];
+            if let Err(error) = shared.reads.query("SELECT akin.remove_collection($1)", number).await {
+                tracing::debug!(%error, "the remains of a collection stay for an hour");
+            }
+        });
+    }
+}

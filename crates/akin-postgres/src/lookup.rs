@@ -1,0 +1,339 @@
+//! Lookups: from keys to sets, and from sets to their documents and elements. Lookups that wait at
+//! the same time share calls.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use akin_core::index::{Search, SearchLimits};
+use akin_core::text::ShingleSet;
+use akin_engine::backend::{BackendError, Candidate, Candidates, Member};
+use akin_model::document::{DocumentId, Ordinal};
+use futures_util::future::try_join;
+use tokio_postgres::Row;
+use tokio_postgres::types::Type;
+
+use crate::backend::PostgresCollection;
+use crate::coalescing::{self, Request, Waiting, answered};
+use crate::database::Connection;
+use crate::error::failed;
+use crate::pool::Parameters;
+use crate::rows::Material;
+
+/// Sets that are read of a key for each that is looked for.
+const OF_KEY_FOR_EACH: usize = 5;
+
+/// Sets that are read in a lookup, at most: some megabytes of sketches.
+const READ_MAX: usize = 65_536;
+
+/// Sets whose elements are read together with their documents: as many as a lookup checks at once.
+const SETS_AT_ONCE: usize = 40;
+
+/// The keys of a lookup, and its own set.
+pub(crate) struct Probe {
+    pub keys: Vec<i64>,
+    pub equal: i64,
+    /// Sets of each key, at most.
+    pub of_key: usize,
+}
+
+/// A stored set.
+pub(crate) struct Near {
+    pub entry: i64,
+    pub shingles: u32,
+    pub sketch: Vec<u8>,
+    /// The highest ordinal of its documents.
+    pub newest: i64,
+    /// The keys that led to it.
+    pub keys: Vec<i64>,
+}
+
+/// The sets that calls have found, by key and by number.
+#[derive(Default)]
+pub(crate) struct FoundSets {
+    by_key: HashMap<i64, Vec<Arc<Near>>>,
+    by_entry: HashMap<i64, Arc<Near>>,
+}
+
+/// Sets whose documents are wanted, and those whose elements are wanted.
+pub(crate) struct Wanted {
+    pub entries: Vec<i64>,
+    pub members_max: usize,
+    pub now_ms: i64,
+    pub materials: Vec<i64>,
+}
+
+/// The documents of sets, and what their elements are made of.
+#[derive(Default)]
+pub(crate) struct Read {
+    pub members: HashMap<i64, Vec<Member>>,
+    pub materials: HashMap<i64, Material>,
+}
+
+pub(crate) type Probes = Waiting<Probe, Arc<FoundSets>>;
+pub(crate) type Readings = Waiting<Wanted, Arc<Read>>;
+
+/// A set that a search selects.
+pub(crate) struct Selected {
+    pub near: Arc<Near>,
+    pub agreeing: u32,
+    pub keys_shared: u32,
+}
+
+/// Sets with the best sketches, best first, before their documents are read.
+pub(crate) struct Selection {
+    pub sets: Vec<Selected>,
+    pub seen: usize,
+    /// Not all sets of a key were read.
+    pub in_crowd: bool,
+    pub left_out: u32,
+}
+
+impl Near {
+    /// Of a row of `candidates`, whose columns begin with `first`.
+    pub fn of(row: &Row, first: usize) -> Self {
+        Self {
+            entry: row.get(first),
+            shingles: row.get::<_, i32>(first + 1) as u32,
+            sketch: row.get(first + 2),
+            newest: row.get(first + 3),
+            keys: row.get(first + 4),
+        }
+    }
+}
+
+impl FoundSets {
+    /// In the place of what was known of the same set.
+    pub fn add(&mut self, near: Near) {
+        let near = Arc::new(near);
+        for key in &near.keys {
+            let sets = self.by_key.entry(*key).or_default();
+            match sets.binary_search_by_key(&near.entry, |of| of.entry) {
+                Ok(at) => sets[at] = Arc::clone(&near),
+                Err(at) => sets.insert(at, Arc::clone(&near)),
+            }
+        }
+        self.by_entry.insert(near.entry, near);
+    }
+
+    /// The sets of a probe, each with the number of its keys, and whether a key has more.
+    fn of(&self, probe: &Probe) -> (Vec<(Arc<Near>, u32)>, bool) {
+        let (mut shared, mut in_crowd) = (HashMap::<i64, u32>::new(), false);
+        for key in &probe.keys {
+            let sets = self.by_key.get(key).map_or(&[][..], Vec::as_slice);
+            in_crowd |= sets.len() >= probe.of_key;
+            for near in sets.iter().take(probe.of_key) {
+                *shared.entry(near.entry).or_default() += 1;
+            }
+        }
+        if self.by_entry.contains_key(&probe.equal) {
+            shared.insert(probe.equal, probe.keys.len() as u32);
+        }
+        let set = |(entry, shared)| Some((Arc::clone(self.by_entry.get(&entry)?), shared));
+        (shared.into_iter().filter_map(set).collect(), in_crowd)
+    }
+}
+
+/// How many sets of each key a search reads.
+pub(crate) fn of_key(keys: usize, limits: &SearchLimits) -> usize {
+    let wanted = limits.found_max.saturating_mul(OF_KEY_FOR_EACH);
+    wanted.min(limits.postings_max).min(READ_MAX / keys.max(1))
+}
+
+impl PostgresCollection {
+    pub(crate) fn probe(&self, search: &Search<'_>) -> Probe {
+        Probe {
+            keys: search.keys.iter().map(|key| self.key(*key)).collect(),
+            equal: self.entry(search.fingerprint),
+            of_key: of_key(search.keys.len(), &search.limits),
+        }
+    }
+
+    /// The best of the sets that share a key with a probe.
+    pub(crate) fn select(
+        &self,
+        search: &Search<'_>,
+        probe: &Probe,
+        found: &FoundSets,
+    ) -> Selection {
+        let (sharing, in_crowd) = found.of(probe);
+        let seen = sharing.len();
+        let agreeing = |(near, keys_shared): (Arc<Near>, u32)| {
+            let agreeing = self.estimator.agreeing(search.sketch.as_bytes(), &near.sketch);
+            (agreeing >= search.agreeing_min).then_some(Selected { near, agreeing, keys_shared })
+        };
+        let mut sets: Vec<Selected> = sharing.into_iter().filter_map(agreeing).collect();
+        sets.sort_unstable_by_key(|of| (std::cmp::Reverse(of.agreeing), of.near.entry));
+        let left_out = sets.get(search.limits.found_max).map_or(0, |first| first.agreeing);
+        sets.truncate(search.limits.found_max);
+        Selection { sets, seen, in_crowd, left_out }
+    }
+
+    pub(crate) async fn search(&self, search: &Search<'_>) -> Result<Candidates, BackendError> {
+        let probe = self.probe(search);
+        let asked = Probe { keys: probe.keys.clone(), ..probe };
+        let found = answered(self.shared.probes.push(asked)).await?;
+        let selection = self.select(search, &probe, &found);
+        let sets: Vec<&Selected> = selection.sets.iter().collect();
+        let read = self.read(&sets, search.limits.members_max, SETS_AT_ONCE).await?;
+        Ok(self.candidates_of(selection, &read, search.limits.members_max))
+    }
+
+    /// Reads the documents of sets, and keeps the elements of the first `sets_max` sets in the cache.
+    pub(crate) async fn read(
+        &self,
+        sets: &[&Selected],
+        members_max: usize,
+        sets_max: usize,
+    ) -> Result<Arc<Read>, BackendError> {
+        if sets.is_empty() {
+            return Ok(Arc::default());
+        }
+        let best = sets.iter().take(sets_max).map(|of| of.near.entry);
+        let is_missing = |entry: &i64| self.sets.get(self.fingerprint(*entry)).is_none();
+        let wanted = Wanted {
+            entries: sets.iter().map(|of| of.near.entry).collect(),
+            // Whether there are more.
+            members_max: members_max.saturating_add(1),
+            now_ms: self.now_ms(),
+            materials: if self.has_sets { best.filter(is_missing).collect() } else { Vec::new() },
+        };
+        let materials = wanted.materials.clone();
+        let read = answered(self.shared.readings.push(wanted)).await?;
+        self.made(&materials, &read).await?;
+        Ok(read)
+    }
+
+    /// The sets of the candidates that are in the cache, or are read.
+    pub(crate) async fn sets_of(
+        &self,
+        candidates: &[Candidate],
+    ) -> Result<Vec<Option<ShingleSet>>, BackendError> {
+        let mut sets: HashMap<u64, ShingleSet> = HashMap::new();
+        let mut missing = Vec::new();
+        for fingerprint in candidates.iter().map(|of| of.fingerprint) {
+            match self.sets.get(fingerprint) {
+                Some(set) => drop(sets.insert(fingerprint, set)),
+                None => missing.push(self.entry(fingerprint)),
+            }
+        }
+        for some in missing.chunks(coalescing::TOGETHER_MAX) {
+            let (entries, materials) = (Vec::new(), some.to_vec());
+            let wanted = Wanted { entries, members_max: 0, now_ms: self.now_ms(), materials };
+            let read = answered(self.shared.readings.push(wanted)).await?;
+            sets.extend(self.made(some, &read).await?);
+        }
+        Ok(candidates.iter().map(|of| sets.get(&of.fingerprint).cloned()).collect())
+    }
+
+    /// Makes sets of what was read, and keeps them in the cache.
+    async fn made(
+        &self,
+        entries: &[i64],
+        read: &Arc<Read>,
+    ) -> Result<Vec<(u64, ShingleSet)>, BackendError> {
+        let materials = entries.iter().filter_map(|entry| Some((entry, read.materials.get(entry)?)));
+        let materials: Vec<_> =
+            materials.map(|(entry, of)| (self.fingerprint(*entry), of.clone())).collect();
+        let made = self.sets_made(materials).await?;
+        for (fingerprint, set) in &made {
+            self.sets.insert(*fingerprint, set.clone());
+        }
+        Ok(made)
+    }
+
+    /// The selected sets that have documents.
+    pub(crate) fn candidates_of(
+        &self,
+        selection: Selection,
+        read: &Read,
+        members_max: usize,
+    ) -> Candidates {
+        let Selection { sets, seen, in_crowd, mut left_out } = selection;
+        let (mut found, mut truncated) = (Vec::with_capacity(sets.len()), in_crowd || left_out > 0);
+        for Selected { near, agreeing, keys_shared } in sets {
+            let members = read.members.get(&near.entry).map_or(&[][..], Vec::as_slice);
+            if members.is_empty() {
+                continue;
+            }
+            if members.len() > members_max {
+                truncated = true;
+                left_out = left_out.max(agreeing);
+            }
+            found.push(Candidate {
+                fingerprint: self.fingerprint(near.entry),
+                shingles: near.shingles,
+                agreeing,
+                keys_shared,
+                members: members.iter().take(members_max).cloned().collect(),
+            });
+        }
+        Candidates { found, seen, truncated, are_compared: !in_crowd, left_out, in_crowd }
+    }
+}
+
+/// Looks probes up in one call.
+pub(crate) async fn look_up(
+    connection: &Connection,
+    probes: &[Request<Probe, Arc<FoundSets>>],
+) -> Result<Arc<FoundSets>, BackendError> {
+    let mut keys: Vec<i64> = probes.iter().flat_map(|of| of.asked.keys.iter().copied()).collect();
+    keys.sort_unstable();
+    keys.dedup();
+    let equal: Vec<i64> = probes.iter().map(|of| of.asked.equal).collect();
+    let of_key = probes.iter().map(|of| of.asked.of_key).max().unwrap_or(0) as i32;
+    let sql = "SELECT * FROM akin.candidates($1, $2, $3, -1)";
+    let parameters: Parameters<'_> =
+        &[(&keys, Type::INT8_ARRAY), (&of_key, Type::INT4), (&equal, Type::INT8_ARRAY)];
+    let rows = connection.client.query_typed(sql, parameters).await.map_err(failed)?;
+    let mut found = FoundSets::default();
+    rows.iter().for_each(|row| found.add(Near::of(row, 0)));
+    Ok(Arc::new(found))
+}
+
+/// Reads documents and elements of sets in one round trip.
+pub(crate) async fn read(
+    connection: &Connection,
+    wanted: &[Request<Wanted, Arc<Read>>],
+) -> Result<Arc<Read>, BackendError> {
+    let distinct = |entries: &dyn Fn(&Wanted) -> Vec<i64>| {
+        let all: HashSet<i64> = wanted.iter().flat_map(|of| entries(&of.asked)).collect();
+        all.into_iter().collect::<Vec<i64>>()
+    };
+    let entries = distinct(&|of| of.entries.clone());
+    let materials = distinct(&|of| of.materials.clone());
+    let of_set = wanted.iter().map(|of| of.asked.members_max).max().unwrap_or(0);
+    let of_set = i32::try_from(of_set).unwrap_or(i32::MAX);
+    let now_ms = wanted.iter().map(|of| of.asked.now_ms).max().unwrap_or(0);
+    let client = &connection.client;
+    let (members, materials) = try_join(
+        client.query_typed(
+            "SELECT * FROM akin.members($1, $2, $3)",
+            &[(&entries, Type::INT8_ARRAY), (&now_ms, Type::INT8), (&of_set, Type::INT4)],
+        ),
+        client.query_typed("SELECT * FROM akin.materials($1)", &[(&materials, Type::INT8_ARRAY)]),
+    )
+    .await
+    .map_err(failed)?;
+    let mut read = Read::default();
+    for row in members {
+        let member = Member {
+            ordinal: ordinal(row.get(1)),
+            id: document_id(row.get(2))?,
+            has_metadata: row.get(3),
+        };
+        read.members.entry(row.get(0)).or_default().push(member);
+    }
+    read.materials.extend(materials.iter().map(|row| (row.get(0), Material::of(row, 1))));
+    Ok(Arc::new(read))
+}
+
+pub(crate) fn ordinal(ordinal: i64) -> Ordinal {
+    Ordinal::try_from(ordinal.cast_unsigned()).unwrap_or(Ordinal::MAX)
+}
+
+/// # Errors
+/// `Store`: another program wrote the row.
+pub(crate) fn document_id(id: &str) -> Result<DocumentId, BackendError> {
+    let unfit = |_| BackendError::Store { reason: format!("the id '{id}' is no document's id") };
+    DocumentId::new(id).map_err(unfit)
+}

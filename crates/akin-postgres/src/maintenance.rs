@@ -1,0 +1,118 @@
+//! Periodic work of a process: what changed in the database, rows that can go, and collections that
+//! are being built.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::Duration;
+
+use akin_engine::backend::BackendError;
+use tokio::time::{MissedTickBehavior, interval};
+use tokio_postgres::types::Type;
+
+use crate::backend::PostgresCollection;
+use crate::changes::LAST_CHANGE;
+use crate::shared::Shared;
+
+/// How often the last changes are looked at.
+const FOLLOW_EVERY: Duration = Duration::from_millis(250);
+
+const MAINTAIN_EVERY: Duration = Duration::from_secs(10);
+
+/// Rows of removed collections that are deleted in a transaction.
+const CLEARED_AT_ONCE: i32 = 2_000;
+
+/// What is followed of the collections of this process.
+#[derive(Default)]
+pub(crate) struct Followed {
+    collections: Mutex<HashMap<i32, FollowedCollection>>,
+    /// Collections that this process builds: others leave them alone.
+    building: Mutex<HashSet<i32>>,
+}
+
+struct FollowedCollection {
+    last_change: Weak<AtomicU64>,
+    documents: Weak<AtomicI64>,
+}
+
+impl Followed {
+    pub fn add(&self, collection: &PostgresCollection) {
+        let followed = FollowedCollection {
+            last_change: Arc::downgrade(&collection.last_change),
+            documents: Arc::downgrade(&collection.documents),
+        };
+        let mut collections = self.collections.lock().unwrap_or_else(PoisonError::into_inner);
+        collections.retain(|_, of| of.documents.strong_count() > 0);
+        collections.insert(collection.number, followed);
+    }
+
+    pub fn set_building(&self, collection: i32, is_building: bool) {
+        let mut building = self.building.lock().unwrap_or_else(PoisonError::into_inner);
+        match is_building {
+            true => building.insert(collection),
+            false => building.remove(&collection),
+        };
+    }
+
+    fn building(&self) -> Vec<i32> {
+        let building = self.building.lock().unwrap_or_else(PoisonError::into_inner);
+        building.iter().copied().collect()
+    }
+
+    fn update(&self, collection: i32, last_change: u64, documents: i64) {
+        let collections = self.collections.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(followed) = collections.get(&collection) else { return };
+        if let Some(of) = followed.last_change.upgrade() {
+            of.fetch_max(last_change, Ordering::Relaxed);
+        }
+        if let Some(of) = followed.documents.upgrade() {
+            of.store(documents, Ordering::Relaxed);
+        }
+    }
+}
+
+pub(crate) async fn follow(shared: Weak<Shared>) {
+    let sql = format!(
+        "SELECT c.collection, {LAST_CHANGE}, coalesce((SELECT sum(n.documents)::int8
+         FROM akin.counts n WHERE n.collection = c.collection), 0)
+         FROM akin.collections c WHERE c.built_at > '-infinity'"
+    );
+    let mut ticks = interval(FOLLOW_EVERY);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        ticks.tick().await;
+        let Some(shared) = shared.upgrade() else { return };
+        // Until the database is back, what was known stays.
+        for row in shared.reads.query(&sql, &[]).await.unwrap_or_default() {
+            let last_change = row.get::<_, i64>(1).cast_unsigned();
+            shared.followed.update(row.get(0), last_change, row.get(2));
+        }
+    }
+}
+
+pub(crate) async fn maintain(shared: Weak<Shared>, changes_kept: u64) {
+    let mut ticks = interval(MAINTAIN_EVERY);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        ticks.tick().await;
+        let Some(shared) = shared.upgrade() else { return };
+        if let Err(error) = maintain_once(&shared, changes_kept).await {
+            tracing::debug!(%error, "the database could not be maintained");
+        }
+    }
+}
+
+async fn maintain_once(shared: &Shared, changes_kept: u64) -> Result<(), BackendError> {
+    let building = shared.followed.building();
+    let touch = "UPDATE akin.collections SET built_at = now()
+        WHERE collection = ANY ($1) AND name IS NULL AND built_at > '-infinity'";
+    shared.reads.query(touch, &[(&building, Type::INT4_ARRAY)]).await?;
+    let trim = "SELECT akin.trim_changes(collection, $1) FROM akin.collections
+        WHERE name IS NOT NULL";
+    shared.reads.query(trim, &[(&changes_kept.cast_signed(), Type::INT8)]).await?;
+    let clear = "SELECT akin.clear($1)";
+    while let Some(row) = shared.reads.query_opt(clear, &[(&CLEARED_AT_ONCE, Type::INT4)]).await?
+        && row.get(0)
+    {}
+    Ok(())
+}

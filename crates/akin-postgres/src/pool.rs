@@ -1,0 +1,127 @@
+//! Connections for single queries and for long reads, with a deadline for each query.
+
+use std::pin::pin;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use akin_engine::backend::BackendError;
+use futures_util::TryStreamExt;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::timeout;
+use tokio_postgres::types::{ToSql, Type};
+use tokio_postgres::{Client, Row, RowStream};
+
+use crate::database::{Connection, Database};
+use crate::error::{failed, is_answer, late};
+
+/// The parameters of a query. Statements are not prepared, so that poolers of transactions serve.
+pub(crate) type Parameters<'a> = &'a [(&'a (dyn ToSql + Sync), Type)];
+
+pub(crate) struct Pool {
+    database: Arc<Database>,
+    free: Mutex<Vec<Connection>>,
+    permits: Arc<Semaphore>,
+    pub deadline: Duration,
+}
+
+/// A connection of a pool, which is closed unless it is given back: a query whose future is dropped
+/// is neither cancelled nor waited for.
+pub(crate) struct Taken {
+    connection: Connection,
+    permit: OwnedSemaphorePermit,
+}
+
+impl Pool {
+    pub fn new(database: Arc<Database>, connections: usize, deadline: Duration) -> Self {
+        let permits = Arc::new(Semaphore::new(connections));
+        Self { database, free: Mutex::default(), permits, deadline }
+    }
+
+    pub async fn take(&self) -> Result<Taken, BackendError> {
+        let permit = Arc::clone(&self.permits).acquire_owned().await;
+        let permit = permit.map_err(|_| BackendError::Closed)?;
+        while let Some(connection) = self.pop() {
+            if !connection.client.is_closed() {
+                return Ok(Taken { connection, permit });
+            }
+        }
+        let connection = timeout(self.deadline, self.database.connect()).await;
+        Ok(Taken { connection: connection.map_err(|_| late())??, permit })
+    }
+
+    pub fn give_back(&self, taken: Taken) {
+        self.free.lock().unwrap_or_else(PoisonError::into_inner).push(taken.connection);
+        drop(taken.permit);
+    }
+
+    fn pop(&self) -> Option<Connection> {
+        self.free.lock().unwrap_or_else(PoisonError::into_inner).pop()
+    }
+
+    /// The rows of a query.
+    pub async fn query(
+        &self,
+        sql: &str,
+        parameters: Parameters<'_>,
+    ) -> Result<Vec<Row>, BackendError> {
+        let work = async {
+            let taken = self.take().await?;
+            let rows = taken.client().query_typed(sql, parameters).await;
+            if rows.as_ref().err().is_none_or(is_answer) {
+                self.give_back(taken);
+            }
+            rows.map_err(failed)
+        };
+        timeout(self.deadline, work).await.map_err(|_| late())?
+    }
+
+    /// The first row of a query.
+    pub async fn query_opt(
+        &self,
+        sql: &str,
+        parameters: Parameters<'_>,
+    ) -> Result<Option<Row>, BackendError> {
+        Ok(self.query(sql, parameters).await?.into_iter().next())
+    }
+
+    /// Reads the rows of a query one by one, however many: each has to come in time.
+    pub async fn visit(
+        &self,
+        sql: &str,
+        parameters: Parameters<'_>,
+        mut visit: impl FnMut(Row) -> Result<bool, BackendError>,
+    ) -> Result<(), BackendError> {
+        let taken = self.take().await?;
+        let mut rows = pin!(stream(taken.client(), sql, parameters).await?);
+        while let Some(row) = self.next(rows.as_mut()).await? {
+            if !visit(row)? {
+                return Ok(());
+            }
+        }
+        self.give_back(taken);
+        Ok(())
+    }
+
+    /// The next row of a stream.
+    pub async fn next(
+        &self,
+        mut rows: std::pin::Pin<&mut RowStream>,
+    ) -> Result<Option<Row>, BackendError> {
+        timeout(self.deadline, rows.try_next()).await.map_err(|_| late())?.map_err(failed)
+    }
+}
+
+pub(crate) async fn stream(
+    client: &Client,
+    sql: &str,
+    parameters: Parameters<'_>,
+) -> Result<RowStream, BackendError> {
+    let parameters = parameters.iter().map(|(value, of)| (*value, of.clone()));
+    client.query_typed_raw(sql, parameters).await.map_err(failed)
+}
+
+impl Taken {
+    pub fn client(&self) -> &Client {
+        &self.connection.client
+    }
+}

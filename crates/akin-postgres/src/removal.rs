@@ -1,0 +1,165 @@
+//! Removes documents by their versions, under the locks of their ids and their sets; and pauses
+//! writes.
+
+use akin_engine::backend::{BackendError, Matches, PausedWrites, Removed};
+use akin_model::document::DocumentId;
+use akin_engine::stored::DocumentDetails;
+use tokio_postgres::Row;
+use tokio_postgres::types::Type;
+
+use crate::arguments::OldSets;
+use crate::backend::PostgresCollection;
+use crate::batch::lock_of_id;
+use crate::error::failed;
+use crate::pool::{Parameters, Taken};
+use crate::rows::metadata_of;
+
+/// Documents that are removed in a transaction.
+const REMOVED_AT_ONCE: usize = 256;
+
+/// Attempts before a removal is refused because others write the document again and again.
+const ATTEMPTS_MAX: usize = 16;
+
+/// The class of the advisory locks of collections, as in the functions of the schema.
+pub(crate) const COLLECTION_LOCKS: i32 = 1_634_429_294;
+
+/// What a removal has to know of a document.
+const COLUMNS: &str = "d.id, d.ordinal, d.entry, e.sketch, d.expires_at";
+
+struct Version {
+    id: String,
+    ordinal: i64,
+    entry: i64,
+    sketch: Vec<u8>,
+    expires_at_ms: Option<i64>,
+}
+
+/// A transaction that keeps all writers of a collection waiting.
+struct Pause {
+    taken: Option<Taken>,
+}
+
+impl Version {
+    fn of(row: &Row) -> Self {
+        Self {
+            id: row.get(0),
+            ordinal: row.get(1),
+            entry: row.get(2),
+            sketch: row.get(3),
+            expires_at_ms: row.get(4),
+        }
+    }
+}
+
+impl PostgresCollection {
+    pub(crate) async fn remove_by_id(&self, id: &DocumentId) -> Result<bool, BackendError> {
+        let sql = format!(
+            "SELECT {COLUMNS} FROM akin.documents d JOIN akin.entries e ON e.entry = d.entry
+             WHERE d.collection = $1 AND d.id = $2"
+        );
+        let parameters: Parameters<'_> = &[(&self.number, Type::INT4), (&id.as_str(), Type::TEXT)];
+        for _ in 0..ATTEMPTS_MAX {
+            let Some(row) = self.shared.reads.query_opt(&sql, parameters).await? else {
+                return Ok(false);
+            };
+            let version = Version::of(&row);
+            let was_alive = version.expires_at_ms.is_none_or(|at| at > self.now_ms());
+            if self.remove_versions(&[version]).await? > 0 {
+                return Ok(was_alive);
+            }
+        }
+        Err(BackendError::Changed)
+    }
+
+    pub(crate) async fn remove_due(&self, max: usize) -> Result<u64, BackendError> {
+        let sql = format!(
+            "SELECT {COLUMNS} FROM akin.documents d JOIN akin.entries e ON e.entry = d.entry
+             WHERE d.collection = $1 AND d.expires_at <= $2 ORDER BY d.expires_at LIMIT $3"
+        );
+        let parameters: Parameters<'_> = &[
+            (&self.number, Type::INT4),
+            (&self.now_ms(), Type::INT8),
+            (&(max.min(REMOVED_AT_ONCE) as i64), Type::INT8),
+        ];
+        let due = self.shared.reads.query(&sql, parameters).await?;
+        let due: Vec<Version> = due.iter().map(Version::of).collect();
+        self.remove_versions(&due).await
+    }
+
+    /// Reads all documents in one view, and removes those that match.
+    pub(crate) async fn remove_matching(&self, matches: Matches) -> Result<Removed, BackendError> {
+        let sql = format!(
+            "SELECT {COLUMNS}, d.stored_at, d.hash, d.metadata
+             FROM akin.documents d JOIN akin.entries e ON e.entry = d.entry
+             WHERE d.collection = $1 AND (d.expires_at IS NULL OR d.expires_at > $2)"
+        );
+        let parameters: Parameters<'_> =
+            &[(&self.number, Type::INT4), (&self.now_ms(), Type::INT8)];
+        let mut matching = Vec::new();
+        let found = &mut matching;
+        let visit = move |row: Row| {
+            let details = DocumentDetails {
+                stored_at_ms: row.get(5),
+                content_hash: row.get::<_, i64>(6).cast_unsigned(),
+                metadata: metadata_of(row.get(0), row.get(7))?,
+            };
+            found.extend(matches(&details).then(|| Version::of(&row)));
+            Ok(true)
+        };
+        self.shared.scans.visit(&sql, parameters, visit).await?;
+        let mut removed = Removed { matched: matching.len() as u64, removed: 0 };
+        for some in matching.chunks(REMOVED_AT_ONCE) {
+            removed.removed += self.remove_versions(some).await?;
+        }
+        Ok(removed)
+    }
+
+    /// Removes the documents that still have these versions, and returns their number.
+    async fn remove_versions(&self, versions: &[Version]) -> Result<u64, BackendError> {
+        if versions.is_empty() {
+            return Ok(0);
+        }
+        let (mut locks, mut old) = (Vec::new(), OldSets::default());
+        for version in versions {
+            locks.extend([version.entry, lock_of_id(self.number, &version.id)]);
+            old.add(version.entry, &self.keys(&version.sketch));
+        }
+        locks.sort_unstable();
+        locks.dedup();
+        let ids: Vec<&str> = versions.iter().map(|of| of.id.as_str()).collect();
+        let ordinals: Vec<i64> = versions.iter().map(|of| of.ordinal).collect();
+        let parameters: Parameters<'_> = &[
+            (&self.number, Type::INT4),
+            (&locks, Type::INT8_ARRAY),
+            (&ids, Type::TEXT_ARRAY),
+            (&ordinals, Type::INT8_ARRAY),
+            (&old.entries, Type::INT8_ARRAY),
+            (&old.keys, Type::INT8_ARRAY),
+            (&old.key_entries, Type::INT8_ARRAY),
+        ];
+        let sql = "SELECT cardinality(akin.remove($1, $2, $3, $4, $5, $6, $7))";
+        let row = self.shared.reads.query_opt(sql, parameters).await?;
+        Ok(row.map_or(0, |row| row.get::<_, i32>(0)) as u64)
+    }
+
+    /// Waits for the writes that have begun, of all servers, and keeps others waiting. Whether the
+    /// collection was superseded is in its row.
+    pub(crate) async fn pause(&self) -> Result<Box<dyn PausedWrites>, BackendError> {
+        let taken = self.shared.scans.take().await?;
+        let number = self.number;
+        let begin = format!("BEGIN; SELECT pg_advisory_xact_lock({COLLECTION_LOCKS}, {number})");
+        let begun = tokio::time::timeout(
+            self.shared.scans.deadline,
+            taken.client().batch_execute(&begin),
+        );
+        begun.await.map_err(|_| crate::error::late())?.map_err(failed)?;
+        Ok(Box::new(Pause { taken: Some(taken) }))
+    }
+}
+
+impl PausedWrites for Pause {
+    fn supersede(mut self: Box<Self>) {
+        // The end of the connection ends the transaction.
+        drop(self.taken.take());
+    }
+}

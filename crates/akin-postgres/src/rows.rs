@@ -1,0 +1,174 @@
+//! Rows of documents, and what sets are made of.
+
+use akin_core::sketch::Sketch;
+use akin_core::text::ShingleSet;
+use akin_engine::backend::{BackendError, Sketched};
+use akin_model::document::{Content, DocumentId, Metadata};
+use akin_engine::storage::{content, elements};
+use akin_engine::stored::{Detail, Record};
+use smallvec::smallvec;
+use tokio_postgres::Row;
+
+use crate::backend::PostgresCollection;
+use crate::lookup::{document_id, ordinal};
+use akin_engine::backend::{Candidate, Member};
+use content::FrameForm;
+
+/// The whole content is the only shingle.
+const WHOLE_DOCUMENT: i16 = 8;
+
+/// Larger contents are read off the runtime's threads: it takes about a millisecond.
+const INLINE_BYTES_MAX: usize = 256 << 10;
+
+/// The columns of [`PostgresCollection::record`], of `documents d JOIN entries e`.
+pub(crate) const COLUMNS: &str = "d.ordinal, d.id, d.entry, e.shingles, e.sketch, d.stored_at,
+    d.expires_at, d.form, d.hash, d.metadata, d.content, e.elements";
+
+/// What a set is made of.
+#[derive(Clone)]
+pub(crate) struct Material {
+    form: i16,
+    content: Option<Vec<u8>>,
+    elements: Option<Vec<u8>>,
+    shingles: u32,
+}
+
+impl Material {
+    /// Of the columns form, content, elements and shingles.
+    pub fn of(row: &Row, first: usize) -> Self {
+        Self {
+            form: row.get(first),
+            content: row.get(first + 1),
+            elements: row.get(first + 2),
+            shingles: row.get::<_, i32>(first + 3) as u32,
+        }
+    }
+
+    fn bytes(&self) -> usize {
+        self.content.as_ref().or(self.elements.as_ref()).map_or(0, Vec::len)
+    }
+
+    /// `None` for bytes that this program cannot have written.
+    fn set(&self, shingler: &akin_core::text::Shingler) -> Option<ShingleSet> {
+        if let Some(elements) = &self.elements {
+            return elements::decode(elements, self.shingles);
+        }
+        let content = decoded(self.form, self.content.as_deref()?)?;
+        shingler.shingle(&content).ok().map(|shingled| shingled.set)
+    }
+}
+
+pub(crate) fn form_of(content: &Content, whole_document: bool) -> i16 {
+    let form = match FrameForm::of(content) {
+        FrameForm::Text => 0,
+        FrameForm::Tokens => 1,
+        FrameForm::Fields => 2,
+        FrameForm::Signature => 3,
+    };
+    form + if whole_document { WHOLE_DOCUMENT } else { 0 }
+}
+
+fn decoded(form: i16, frame: &[u8]) -> Option<Content> {
+    let form = match form & !WHOLE_DOCUMENT {
+        0 => FrameForm::Text,
+        1 => FrameForm::Tokens,
+        2 => FrameForm::Fields,
+        3 => FrameForm::Signature,
+        _ => return None,
+    };
+    content::decode(frame, form)
+}
+
+/// # Errors
+/// `DocumentDamaged`: another program wrote the content.
+pub(crate) fn content_of(
+    id: &str,
+    form: i16,
+    frame: Option<&[u8]>,
+) -> Result<Option<Content>, BackendError> {
+    let Some(frame) = frame else { return Ok(None) };
+    decoded(form, frame).map(Some).ok_or_else(|| damaged(id, "its content cannot be read"))
+}
+
+pub(crate) fn metadata_of(
+    id: &str,
+    metadata: Option<&str>,
+) -> Result<Option<Metadata>, BackendError> {
+    let metadata = metadata.map(Metadata::from_json).transpose();
+    metadata.map_err(|_| damaged(id, "its metadata is no object"))
+}
+
+pub(crate) fn damaged(id: &str, what: &str) -> BackendError {
+    let reason = format!("the document '{id}' is damaged: {what}");
+    BackendError::DocumentDamaged { id: id.to_owned(), reason }
+}
+
+impl PostgresCollection {
+    /// The record of a row of [`COLUMNS`].
+    pub(crate) fn record(&self, row: &Row, detail: Detail) -> Result<Record, BackendError> {
+        let id: DocumentId = document_id(row.get(1))?;
+        let shingles = row.get::<_, i32>(3) as u32;
+        let (form, frame): (i16, Option<&[u8]>) = (row.get(7), row.get(10));
+        let content = content_of(id.as_str(), form, frame)?;
+        let set = match row.get::<_, Option<&[u8]>>(11) {
+            _ if detail == Detail::Content => None,
+            Some(packed) => elements::decode(packed, shingles),
+            None => content.as_ref().and_then(|of| Some(self.shingler.shingle(of).ok()?.set)),
+        };
+        if set.is_none() && detail != Detail::Content && self.has_sets {
+            return Err(damaged(id.as_str(), "it has no set"));
+        }
+        Ok(Record {
+            ordinal: ordinal(row.get(0)),
+            stored_at_ms: row.get(5),
+            expires_at_ms: row.get(6),
+            content: content.filter(|_| detail != Detail::Set),
+            metadata: metadata_of(id.as_str(), row.get(9))?,
+            set,
+            shingles,
+            fingerprint: self.fingerprint(row.get(2)),
+            content_hash: row.get::<_, i64>(8).cast_unsigned(),
+            sketch: sketch(row.get(4)),
+            whole_document: form & WHOLE_DOCUMENT != 0,
+            id,
+        })
+    }
+
+    /// A document of the first columns of [`COLUMNS`].
+    pub(crate) fn sketched_of(
+        &self,
+        row: &Row,
+        has_metadata: bool,
+    ) -> Result<Sketched, BackendError> {
+        let member = Member { ordinal: ordinal(row.get(0)), id: document_id(row.get(1))?, has_metadata };
+        let candidate = Candidate {
+            fingerprint: self.fingerprint(row.get(2)),
+            shingles: row.get::<_, i32>(3) as u32,
+            agreeing: 0,
+            keys_shared: 0,
+            members: smallvec![member],
+        };
+        Ok(Sketched { candidate, sketch: sketch(row.get(4)) })
+    }
+
+    /// Makes sets, on a blocking thread if that takes long. Those that cannot be read are left out.
+    pub(crate) async fn sets_made(
+        &self,
+        materials: Vec<(u64, Material)>,
+    ) -> Result<Vec<(u64, ShingleSet)>, BackendError> {
+        let bytes: usize = materials.iter().map(|(_, of)| of.bytes()).sum();
+        let shingler = self.shingler.clone();
+        let make = move || {
+            let set = |(fingerprint, of): (u64, Material)| Some((fingerprint, of.set(&shingler)?));
+            materials.into_iter().filter_map(set).collect()
+        };
+        match bytes > INLINE_BYTES_MAX {
+            true => tokio::task::spawn_blocking(make).await.map_err(|_| BackendError::Closed),
+            false => Ok(make()),
+        }
+    }
+}
+
+pub(crate) fn sketch(bytes: &[u8]) -> Sketch {
+    Sketch::from_bytes(bytes.into())
+}

@@ -1,0 +1,200 @@
+//! What all collections of a process share: connections, the calls that take waiting requests
+//! together, and periodic work.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use akin_engine::backend::BackendError;
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+use tokio::time::{sleep, timeout};
+
+use crate::adding::{self, Additions, BusyIds};
+use crate::checks;
+use crate::coalescing::{Request, Waiting, first};
+use crate::database::{Connection, Database};
+use crate::error::late;
+use crate::lookup::{self, Probes, Readings};
+use crate::migration::migrate;
+use crate::maintenance::{Followed, follow, maintain};
+use crate::pool::Pool;
+
+/// Connections that write documents. More would take fewer documents together.
+const WRITERS: usize = 3;
+
+/// Connections that look keys up, and as many that read documents.
+const LOOKUPS: usize = 2;
+
+/// Connections for single queries.
+const READERS: usize = 4;
+
+/// The pause after a connection failed.
+const RECONNECT_AFTER: Duration = Duration::from_millis(200);
+
+/// Settings of the connections.
+#[derive(Clone, Debug)]
+pub struct ConnectionSettings {
+    /// Of the longest call, but for reads of whole collections.
+    pub deadline: Duration,
+    /// Reads of whole collections at the same time.
+    pub scans_max: usize,
+    /// Changes of a collection that readers can go back, at least.
+    pub changes_kept: u64,
+    /// zstd level of the contents.
+    pub compression_level: i32,
+}
+
+pub(crate) struct Shared {
+    pub reads: Pool,
+    pub scans: Pool,
+    pub probes: Arc<Probes>,
+    pub readings: Arc<Readings>,
+    pub additions: Arc<Additions>,
+    pub followed: Followed,
+    pub compression_level: i32,
+    /// Never set: a database that fails refuses requests until it is back.
+    pub healthy: watch::Sender<Option<String>>,
+    /// End with the last handle.
+    tasks: Mutex<JoinSet<()>>,
+}
+
+impl Shared {
+    /// Checks the database, brings its schema up to date, and starts the connections.
+    ///
+    /// # Errors
+    /// `OutOfService`: it cannot be reached; `OtherSettings`: it lacks something, or is newer.
+    pub async fn open(
+        database: Database,
+        settings: &ConnectionSettings,
+    ) -> Result<Arc<Self>, BackendError> {
+        let deadline = settings.deadline;
+        let database = Arc::new(database);
+        let opened = async {
+            let (one, other) = (database.connect().await?, database.connect().await?);
+            checks::check(&one.client, &other.client, WRITERS).await?;
+            migrate(&one.client).await
+        };
+        timeout(deadline, opened).await.map_err(|_| late())??;
+        let pool = |connections| Pool::new(Arc::clone(&database), connections, deadline);
+        let shared = Arc::new(Self {
+            reads: pool(READERS),
+            scans: pool(settings.scans_max.max(1)),
+            probes: Waiting::new(),
+            readings: Waiting::new(),
+            additions: Waiting::new(),
+            followed: Followed::default(),
+            compression_level: settings.compression_level,
+            healthy: watch::Sender::new(None),
+            tasks: Mutex::default(),
+        });
+        shared.start(&database, deadline);
+        shared.run(follow(Arc::downgrade(&shared)));
+        shared.run(maintain(Arc::downgrade(&shared), settings.changes_kept));
+        Ok(shared)
+    }
+
+    fn start(&self, database: &Arc<Database>, deadline: Duration) {
+        let busy = Arc::new(BusyIds::default());
+        for _ in 0..WRITERS {
+            let link = Link::new(database, deadline);
+            let (additions, busy) = (Arc::clone(&self.additions), Arc::clone(&busy));
+            self.run(write(link, additions, busy));
+        }
+        for _ in 0..LOOKUPS {
+            let probes = Arc::clone(&self.probes);
+            self.run(look_up(Link::new(database, deadline), probes));
+            let readings = Arc::clone(&self.readings);
+            self.run(read(Link::new(database, deadline), readings));
+        }
+    }
+
+    /// Runs a task as long as there are collections.
+    pub fn run(&self, task: impl Future<Output = ()> + Send + 'static) {
+        self.tasks.lock().unwrap_or_else(PoisonError::into_inner).spawn(task);
+    }
+}
+
+/// A connection that is made again after a failure.
+struct Link {
+    database: Arc<Database>,
+    deadline: Duration,
+    connection: Option<Connection>,
+}
+
+impl Link {
+    fn new(database: &Arc<Database>, deadline: Duration) -> Self {
+        Self { database: Arc::clone(database), deadline, connection: None }
+    }
+
+    /// The connection, for a call; it is made anew unless the last call succeeded.
+    async fn take(&mut self) -> Result<Connection, BackendError> {
+        match self.connection.take().filter(|connection| !connection.client.is_closed()) {
+            Some(connection) => Ok(connection),
+            None => {
+                let connect = timeout(self.deadline, self.database.connect());
+                let connected = connect.await.map_err(|_| late())?;
+                if connected.is_err() {
+                    sleep(RECONNECT_AFTER).await;
+                }
+                connected
+            }
+        }
+    }
+}
+
+/// Answers each request alike, or with the error.
+fn answer_all<A, B: Clone>(requests: Vec<Request<A, B>>, answer: &Result<B, BackendError>) {
+    requests.into_iter().for_each(|request| request.answer(answer.clone()));
+}
+
+async fn write(mut link: Link, additions: Arc<Additions>, busy: Arc<BusyIds>) {
+    loop {
+        let requests = additions.next(|queue| busy.select(queue)).await;
+        let added = async {
+            let connection = link.take().await?;
+            let added = adding::add(&connection, &requests, link.deadline).await?;
+            link.connection = Some(connection);
+            Ok(added)
+        };
+        let added: Result<Vec<_>, BackendError> = added.await;
+        busy.release(&requests);
+        additions.wake();
+        match added {
+            Ok(outcomes) => {
+                let answered = requests.into_iter().zip(outcomes);
+                answered.for_each(|(request, outcome)| request.answer(outcome));
+            }
+            Err(error) => answer_all(requests, &Err(error)),
+        }
+    }
+}
+
+async fn look_up(mut link: Link, probes: Arc<Probes>) {
+    loop {
+        let requests = probes.next(first).await;
+        let found = async {
+            let connection = link.take().await?;
+            let found = timeout(link.deadline, lookup::look_up(&connection, &requests)).await;
+            let found = found.map_err(|_| late())??;
+            link.connection = Some(connection);
+            Ok(found)
+        };
+        let found = found.await;
+        answer_all(requests, &found);
+    }
+}
+
+async fn read(mut link: Link, readings: Arc<Readings>) {
+    loop {
+        let requests = readings.next(first).await;
+        let read = async {
+            let connection = link.take().await?;
+            let read = timeout(link.deadline, lookup::read(&connection, &requests)).await;
+            let read = read.map_err(|_| late())??;
+            link.connection = Some(connection);
+            Ok(read)
+        };
+        let read = read.await;
+        answer_all(requests, &read);
+    }
+}

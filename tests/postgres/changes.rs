@@ -1,0 +1,85 @@
+//! The feed of changes, while several clients write.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use akin::engine::EngineError;
+use futures_util::future::join_all;
+
+use crate::postgres_server::Database;
+use crate::{add, engine, id, of_family};
+
+/// A reader that applies the changes has the stored documents in the end.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_follower_ends_up_with_the_stored_documents() {
+    let Some(database) = Database::new() else { return };
+    let servers = [engine(&database).await, engine(&database).await];
+    let mut position = servers[0].last_change().await.unwrap();
+    let is_over = Arc::new(AtomicBool::new(false));
+    let clients = (0..8_u64).map(|client| {
+        let server = servers[(client % 2) as usize].clone();
+        async move {
+            for step in 0..40_u64 {
+                let n = step * 31 + client * 7;
+                let name = format!("d{}", n % 25);
+                if n % 4 == 0 {
+                    let _ = server.remove(&id(&name)).await;
+                } else {
+                    add(&server, &name, &of_family(n, n)).await;
+                }
+            }
+        }
+    });
+    let over = Arc::clone(&is_over);
+    let writing = tokio::spawn(async move {
+        join_all(clients).await;
+        over.store(true, Ordering::Relaxed);
+    });
+    let mut followed = BTreeMap::new();
+    loop {
+        let was_over = is_over.load(Ordering::Relaxed);
+        let (changes, next) = servers[1].changes(Some(position), 7).await.unwrap();
+        for change in &changes {
+            match change.stored_at_ms {
+                Some(at) => drop(followed.insert(change.id.to_string(), at)),
+                None => drop(followed.remove(change.id.as_str())),
+            }
+        }
+        // Each change is behind the position that it names.
+        assert_eq!(changes.last().map_or(next, |last| last.next), next);
+        position = next;
+        if changes.is_empty() && was_over {
+            break;
+        }
+    }
+    writing.await.unwrap();
+    let mut stored = BTreeMap::new();
+    for name in servers[0].list(None, 1_000).await.unwrap() {
+        stored.insert(name.to_string(), servers[0].get(&name).await.unwrap().stored_at_ms);
+    }
+    assert_eq!(followed, stored);
+    assert!(!servers[0].has_changed_since(position).unwrap());
+    add(&servers[1], "later", &of_family(1, 1)).await;
+    // The other server learns of it.
+    let changed = |of: &akin::engine::Engine| of.has_changed_since(position);
+    let minute = std::time::Duration::from_secs(60);
+    servers[0].await_change(changed, minute).await.unwrap();
+    assert!(servers[0].has_changed_since(position).unwrap());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_position_before_the_changes_that_are_kept_is_gone() {
+    let Some(database) = Database::new() else { return };
+    let server = engine(&database).await;
+    add(&server, "a", &of_family(1, 1)).await;
+    let first = server.last_change().await.unwrap();
+    for n in 0..5 {
+        add(&server, "a", &of_family(2, n)).await;
+    }
+    database.sql("SELECT akin.trim_changes(collection, 2) FROM akin.collections");
+    let gone = server.changes(Some(first), 10).await.unwrap_err();
+    assert!(matches!(gone, EngineError::ChangesGone), "{gone}");
+    let now = server.last_change().await.unwrap();
+    assert!(server.changes(Some(now), 10).await.unwrap().0.is_empty());
+}

@@ -1,0 +1,100 @@
+//! Two processes of akin on one database, over HTTP.
+
+use std::process::Command;
+
+use serde_json::{Value, json};
+
+use crate::of_family;
+use crate::postgres_server::Database;
+use crate::serving::Process;
+use crate::serving::client::{Answer, Caller};
+
+struct Server {
+    process: Process,
+    caller: Caller,
+    _dir: tempfile::TempDir,
+}
+
+impl Server {
+    fn start(database: &Database) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let mut command = Command::new(env!("CARGO_BIN_EXE_akin"));
+        command
+            .args(["serve", "--listen", "127.0.0.1:0", "--data-dir"])
+            .arg(dir.path())
+            .env("AKIN__LOG__FORMAT", "json")
+            .env("AKIN__STORAGE__BACKEND", "postgres")
+            .env("AKIN__POSTGRES__TIMEOUT_MS", "2000")
+            .env("AKIN__POSTGRES__URL", database.url());
+        let mut process = Process::spawn(command).unwrap();
+        process.await_ready().unwrap();
+        let caller = Caller::new(&process.url);
+        Self { process, caller, _dir: dir }
+    }
+
+    fn call(&self, method: &str, path: &str, body: &Value) -> Answer {
+        self.caller.call(method, path, ("application/json", body.to_string())).unwrap()
+    }
+
+    fn json(&self, method: &str, path: &str, body: &Value) -> (u16, Value) {
+        let answer = self.call(method, path, body);
+        (answer.status, serde_json::from_str(&answer.body).unwrap_or_default())
+    }
+}
+
+#[test]
+fn two_servers_serve_the_same_documents() {
+    let Some(database) = Database::new() else { return };
+    let (one, other) = (Server::start(&database), Server::start(&database));
+    for n in 0..10 {
+        let document = json!({"id": format!("d{n}"), "text": of_family(n % 3, n)});
+        let server = if n % 2 == 0 { &one } else { &other };
+        let (status, added) = server.json("POST", "/documents", &document);
+        assert_eq!((status, &added["status"]), (201, &json!("created")), "{added}");
+        assert_eq!(added["duplicates"].as_array().unwrap().len() as u64, n / 3);
+    }
+    let (status, found) = other.json("GET", "/documents/d0/similar", &json!(null));
+    assert_eq!((status, found["matches"].as_array().unwrap().len()), (200, 3));
+    let (_, stats) = one.json("GET", "/stats", &json!(null));
+    assert_eq!(stats["documents"], 10);
+    let (_, listed) = one.json("GET", "/documents?limit=3", &json!(null));
+    assert_eq!(listed["ids"], json!(["d0", "d1", "d2"]));
+    assert_eq!(one.call("DELETE", "/documents/d0", &json!(null)).status, 204);
+    assert_eq!(other.call("GET", "/documents/d0", &json!(null)).status, 404);
+    let (_, exported) = other.json("GET", "/export?order=id", &json!(null));
+    assert_eq!(exported, json!(null), "lines are not one value");
+}
+
+#[test]
+fn operations_that_only_local_collections_have_are_answered_501() {
+    let Some(database) = Database::new() else { return };
+    let server = Server::start(&database);
+    let passages = json!({"text": of_family(1, 1)});
+    for (method, path, body) in [
+        ("POST", "/snapshots", &json!(null)),
+        ("GET", "/snapshots", &json!(null)),
+        ("GET", "/backup", &json!(null)),
+        ("POST", "/passages", &passages),
+        ("PUT", "/collections/books", &json!({"passages": {"words": 32}})),
+    ] {
+        let (status, problem) = server.json(method, path, body);
+        assert_eq!(status, 501, "{method} {path}: {problem}");
+        assert!(problem["detail"].as_str().unwrap().contains("not supported"), "{problem}");
+    }
+}
+
+/// A server that stops for a while holds no document back, and goes on with what is stored.
+#[test]
+fn a_server_that_is_stopped_for_a_while_does_not_keep_others_from_writing() {
+    let Some(database) = Database::new() else { return };
+    let (one, other) = (Server::start(&database), Server::start(&database));
+    let document = |n: u64| json!({"id": format!("d{n}"), "text": of_family(1, n)});
+    assert_eq!(one.call("POST", "/documents", &document(0)).status, 201);
+    one.process.signal("STOP");
+    for n in 1..4 {
+        assert_eq!(other.call("POST", "/documents", &document(n)).status, 201);
+    }
+    one.process.signal("CONT");
+    let (status, added) = one.json("POST", "/documents", &document(4));
+    assert_eq!((status, added["duplicates"].as_array().unwrap().len()), (201, 4));
+}

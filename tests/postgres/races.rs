@@ -1,0 +1,133 @@
+//! Two servers that write at the same time.
+
+use std::collections::HashMap;
+
+use akin::engine::{AddStatus, CollectionSettings, Engine, Opening};
+use futures_util::future::join_all;
+
+use crate::postgres_server::Database;
+use crate::{add, add_or_skip, engine, of_family, open};
+
+const CLIENTS: u64 = 32;
+
+/// Members of families are added by 2 servers × 32 clients at the same time, each member once; the
+/// number of members of each family that stayed.
+async fn race(database: &Database, families: u64) -> HashMap<u64, usize> {
+    let servers = [engine(database).await, engine(database).await];
+    let clients = (0..2 * CLIENTS).map(|client| {
+        let server = servers[(client % 2) as usize].clone();
+        tokio::spawn(async move {
+            for family in 0..families {
+                // Not all clients at the same family, nor each at another.
+                let family = (family + client / 8) % families;
+                let name = format!("f{family}-{client}");
+                add_or_skip(&server, &name, &of_family(family, client)).await.unwrap();
+            }
+        })
+    });
+    join_all(clients).await.into_iter().for_each(Result::unwrap);
+    let mut stayed = HashMap::new();
+    for name in servers[0].list(None, 1_000_000).await.unwrap() {
+        let (family, _) = name.as_str()[1..].split_once('-').unwrap();
+        *stayed.entry(family.parse().unwrap()).or_default() += 1;
+    }
+    stayed
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_near_duplicates_that_two_servers_add_with_skip_one_stays() {
+    let Some(database) = Database::new() else { return };
+    let stayed = race(&database, 40).await;
+    assert_eq!(stayed.len(), 40);
+    assert!(stayed.values().all(|count| *count == 1), "{stayed:?}");
+}
+
+/// Shows that the test above sees a missing lock.
+#[tokio::test(flavor = "multi_thread")]
+async fn without_the_locks_several_near_duplicates_stay() {
+    let Some(database) = Database::new() else { return };
+    drop(engine(&database).await);
+    database.sql(
+        "CREATE OR REPLACE FUNCTION akin.enter(coll int, locks bigint[]) RETURNS void
+         LANGUAGE sql AS ''",
+    );
+    let stayed = race(&database, 40).await;
+    assert!(stayed.values().any(|count| *count > 1), "{stayed:?}");
+}
+
+/// What a document is told is stored, and stays.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_document_is_told_of_every_earlier_near_duplicate() {
+    let Some(database) = Database::new() else { return };
+    let servers = [engine(&database).await, engine(&database).await];
+    let members = 0..48_u64;
+    let added = join_all(members.map(|n| {
+        let server: Engine = servers[(n % 2) as usize].clone();
+        tokio::spawn(async move { add(&server, &format!("m{n}"), &of_family(1, n)).await })
+    }));
+    // The n-th in the order of the locks has n − 1 before it, up to the twenty that are told.
+    let told = added.await.into_iter().map(|of| of.unwrap().duplicates.len());
+    let mut told: Vec<usize> = told.collect();
+    told.sort_unstable();
+    let expected: Vec<usize> = (0..48).map(|n| n.min(20)).collect();
+    assert_eq!(told, expected);
+}
+
+/// The last of several versions that one client sends together wins.
+#[tokio::test(flavor = "multi_thread")]
+async fn versions_of_a_document_are_stored_in_their_order() {
+    let Some(database) = Database::new() else { return };
+    let server = engine(&database).await;
+    let versions: Vec<_> = (0..200).map(|n| add(&server, "same", &of_family(n, n))).collect();
+    let added = join_all(versions).await;
+    assert_eq!(added.iter().filter(|of| of.status == AddStatus::Created).count(), 1);
+    let record = server.get(&crate::id("same")).await.unwrap();
+    let akin::document::Content::Text(text) = record.content.unwrap() else { panic!() };
+    assert_eq!(text, of_family(199, 199));
+    // The sets of the others are gone.
+    assert_eq!(database.sql("SELECT count(*) FROM akin.entries"), "1");
+    let keys = database.sql("SELECT count(DISTINCT key) = count(*) FROM akin.postings");
+    assert_eq!(keys, "t");
+}
+
+/// Adds, replacements, removals and expiry of few ids and equal sets: nothing is left over.
+#[tokio::test(flavor = "multi_thread")]
+async fn after_mixed_writes_sets_and_keys_are_those_of_the_documents() {
+    let Some(database) = Database::new() else { return };
+    let url = database.url();
+    let open = || open(&url, CollectionSettings::default(), Opening::default());
+    let servers = [open().await, open().await];
+    let clients = (0..16_u64).map(|client| {
+        let server = servers[(client % 2) as usize].clone();
+        tokio::spawn(async move {
+            for step in 0..40_u64 {
+                let n = step.wrapping_mul(2_654_435_761).wrapping_add(client * 97);
+                let name = format!("d{}", n % 12);
+                if n % 5 == 0 {
+                    let _ = server.remove(&crate::id(&name)).await;
+                } else {
+                    add(&server, &name, &of_family(n / 7 % 4, n / 31 % 2)).await;
+                }
+            }
+        })
+    });
+    join_all(clients).await.into_iter().for_each(Result::unwrap);
+    assert_eq!(leftovers(&database), "0|0|0|0");
+    let documents = database.sql("SELECT count(*) FROM akin.documents");
+    assert_eq!(database.sql("SELECT sum(documents) FROM akin.counts"), documents);
+}
+
+/// Sets without a document, documents without a set, sets that have not all 32 keys, and postings
+/// without a set.
+pub fn leftovers(database: &Database) -> String {
+    database.sql(
+        "SELECT (SELECT count(*) FROM akin.entries e
+                WHERE NOT EXISTS (SELECT FROM akin.documents d WHERE d.entry = e.entry)),
+            (SELECT count(*) FROM akin.documents d
+                WHERE NOT EXISTS (SELECT FROM akin.entries e WHERE d.entry = e.entry)),
+            (SELECT count(*) FROM akin.entries e
+                WHERE (SELECT count(*) FROM akin.postings p WHERE p.entry = e.entry) <> 32),
+            (SELECT count(*) FROM akin.postings p
+                WHERE NOT EXISTS (SELECT FROM akin.entries e WHERE p.entry = e.entry))",
+    )
+}

@@ -1,0 +1,74 @@
+//! Starts: an empty database, databases that do not serve, and users with few rights.
+
+use akin::backend::BackendError;
+use akin_postgres::PostgresStore;
+use futures_util::future::join_all;
+
+use crate::postgres_server::Database;
+use crate::{add, connections, engine, of_family};
+
+async fn refusal(database: &Database) -> String {
+    match PostgresStore::open(&database.url(), &connections()).await {
+        Err(BackendError::OtherSettings { reason }) => reason,
+        Err(error) => panic!("{error}"),
+        Ok(_) => panic!("it was opened"),
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn servers_that_start_at_the_same_time_make_one_schema_and_one_collection() {
+    let Some(database) = Database::new() else { return };
+    let servers = join_all((0..6).map(|_| engine(&database))).await;
+    assert_eq!(database.sql("SELECT count(*) FROM akin.migrations"), "1");
+    add(&servers[0], "a", &of_family(1, 1)).await;
+    let told = add(&servers[5], "b", &of_family(1, 2)).await.duplicates;
+    assert_eq!(told[0].id.as_str(), "a");
+    assert_eq!(database.sql("SELECT count(*) FROM akin.collections WHERE name = 'default'"), "1");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_schema_of_a_newer_version_is_refused() {
+    let Some(database) = Database::new() else { return };
+    drop(engine(&database).await);
+    database.sql("INSERT INTO akin.migrations VALUES (99)");
+    assert!(refusal(&database).await.contains("version 99, made by a newer akin"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn another_isolation_than_read_committed_is_refused() {
+    let Some(database) = Database::new() else { return };
+    let name = database.sql("SELECT current_database()");
+    database.sql(&format!(
+        "ALTER DATABASE \"{name}\" SET default_transaction_isolation = 'serializable'"
+    ));
+    assert!(refusal(&database).await.contains("default_transaction_isolation"));
+}
+
+/// As CockroachDB defines them.
+#[tokio::test(flavor = "multi_thread")]
+async fn advisory_locks_that_do_not_lock_are_refused() {
+    let Some(database) = Database::new() else { return };
+    let name = database.sql("SELECT current_database()");
+    database.sql(
+        "CREATE SCHEMA fake;
+         CREATE FUNCTION fake.pg_try_advisory_xact_lock(bigint) RETURNS boolean
+         LANGUAGE sql AS 'SELECT true'",
+    );
+    database.sql(&format!("ALTER DATABASE \"{name}\" SET search_path = fake, pg_catalog, public"));
+    assert!(refusal(&database).await.contains("do not lock"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_user_who_only_owns_the_schema_is_enough() {
+    let Some(database) = Database::new() else { return };
+    let name = database.sql("SELECT current_database()");
+    let user = "limited";
+    database.sql(&format!(
+        "CREATE ROLE {user} LOGIN; CREATE SCHEMA akin AUTHORIZATION {user};
+         REVOKE ALL ON DATABASE \"{name}\" FROM PUBLIC; GRANT CONNECT ON DATABASE \"{name}\" TO {user}"
+    ));
+    let url = database.url().replace("akin@", "limited@");
+    let server = crate::open(&url, akin::engine::CollectionSettings::default(), Default::default());
+    add(&server.await, "a", &of_family(1, 1)).await;
+    assert_eq!(database.sql("SELECT count(*) FROM akin.documents"), "1");
+}

@@ -1,0 +1,243 @@
+//! A PostgreSQL that a test starts in a temporary directory, as an unprivileged user, and ends.
+
+#![allow(dead_code, reason = "each test crate uses a part of it")]
+
+use std::io::{BufRead, BufReader};
+use std::os::unix::fs::chown;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+use tempfile::TempDir;
+
+/// Where Debian, and other systems, have the programs of a server.
+const PROGRAMS: [&str; 3] = ["/usr/lib/postgresql", "/usr/pgsql", "/usr/local/pgsql"];
+
+/// The user of the server if the test runs as root, as which it refuses to run.
+const USER: &str = "postgres";
+
+pub struct PostgresServer {
+    dir: TempDir,
+    bin: PathBuf,
+    postmaster: Option<Child>,
+}
+
+/// The server of the tests that run now: it ends with the last of them.
+static SHARED: Mutex<Weak<PostgresServer>> = Mutex::new(Weak::new());
+
+/// A database of its own in a server that tests share; `None`, noted, where PostgreSQL is not
+/// installed.
+pub struct Database {
+    server: Arc<PostgresServer>,
+    name: String,
+}
+
+impl Database {
+    pub fn new() -> Option<Self> {
+        let mut shared = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
+        let server = match shared.upgrade() {
+            Some(server) => server,
+            None => Arc::new(PostgresServer::start(&["fsync=off"])?),
+        };
+        *shared = Arc::downgrade(&server);
+        drop(shared);
+        let thread = std::thread::current();
+        let name: String = thread.name().unwrap_or("test").replace([':', ' '], "_");
+        let name = name[name.len().saturating_sub(63)..].to_owned();
+        server.sql("postgres", &format!("CREATE DATABASE \"{name}\""));
+        Some(Self { server, name })
+    }
+
+    pub fn url(&self) -> String {
+        self.server.url(&self.name)
+    }
+
+    /// The output of a statement, without titles.
+    pub fn sql(&self, sql: &str) -> String {
+        self.server.sql(&self.name, sql)
+    }
+}
+
+impl PostgresServer {
+    /// `settings`: as in postgresql.conf, each `name=value`. `None`, noted, where PostgreSQL is not
+    /// installed.
+    pub fn start(settings: &[&str]) -> Option<Self> {
+        let Some(bin) = programs() else {
+            crate::not_run::note("PostgreSQL is not installed");
+            return None;
+        };
+        let (dir, postmaster) = (directory(), None);
+        let mut server = Self { dir, bin, postmaster };
+        let data = server.data();
+        let options = ["-A", "trust", "-U", "akin", "--no-locale", "-E", "UTF8", "-N"];
+        server.run(server.program("initdb").arg("-D").arg(&data).args(options));
+        let mut conf = std::fs::read_to_string(data.join("postgresql.conf")).unwrap();
+        let socket = server.dir.path().display();
+        conf.push_str(&format!(
+            "\nlisten_addresses = ''\nunix_socket_directories = '{socket}'\nshared_buffers = 64MB\n"
+        ));
+        settings.iter().for_each(|setting| conf.push_str(&format!("{setting}\n")));
+        std::fs::write(data.join("postgresql.conf"), conf).unwrap();
+        server.resume();
+        Some(server)
+    }
+
+    /// A copy that follows this server, which waits for it before it acknowledges a commit.
+    pub fn synchronous_standby(&self) -> Self {
+        let (dir, postmaster) = (directory(), None);
+        let mut standby = Self { dir, bin: self.bin.clone(), postmaster };
+        let from = format!("host={} user=akin application_name=standby", self.dir.path().display());
+        let mut backup = self.program("pg_basebackup");
+        backup.arg("-d").arg(from).args(["-R", "-X", "stream", "-c", "fast", "-D"]);
+        self.run(backup.arg(standby.data()));
+        let path = standby.data().join("postgresql.conf");
+        let conf = std::fs::read_to_string(&path).unwrap();
+        let (own, its) = (standby.dir.path().display(), self.dir.path().display());
+        std::fs::write(&path, conf.replace(&its.to_string(), &own.to_string())).unwrap();
+        standby.resume();
+        self.sql("postgres", "ALTER SYSTEM SET synchronous_standby_names = 'standby'");
+        self.sql("postgres", "SELECT pg_reload_conf()");
+        let synchronous = "SELECT count(*) FROM pg_stat_replication WHERE sync_state = 'sync'";
+        while self.sql("postgres", synchronous) != "1" {
+            std::thread::yield_now();
+        }
+        standby
+    }
+
+    /// Starts it, again if it was ended, and waits until it is ready.
+    pub fn resume(&mut self) {
+        let _ = std::fs::remove_file(self.data().join("postmaster.pid"));
+        let mut command = self.program("postgres");
+        command.arg("-D").arg(self.data()).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
+        let mut log = Vec::new();
+        let is_ready = |line: &str| {
+            line.contains("ready to accept connections")
+                || line.contains("ready to accept read-only connections")
+        };
+        loop {
+            let Some(Ok(line)) = lines.next() else { panic!("it did not start: {log:#?}") };
+            let ready = is_ready(&line);
+            log.push(line);
+            if ready {
+                break;
+            }
+        }
+        std::thread::spawn(move || lines.map_while(Result::ok).for_each(drop));
+        self.postmaster = Some(child);
+    }
+
+    /// Ends it as a crash would: all of its processes at once.
+    pub fn kill(&mut self) {
+        let Some(mut child) = self.postmaster.take() else { return };
+        let pids = self.processes(child.id());
+        child.kill().unwrap();
+        signal("KILL", &pids);
+        child.wait().unwrap();
+    }
+
+    /// Stops all of its processes, or lets them go on.
+    pub fn pause(&self, is_paused: bool) {
+        let Some(child) = &self.postmaster else { return };
+        let mut pids = self.processes(child.id());
+        pids.push(child.id());
+        signal(if is_paused { "STOP" } else { "CONT" }, &pids);
+    }
+
+    pub fn promote(&self) {
+        self.sql("postgres", "SELECT pg_promote()");
+    }
+
+    pub fn url(&self, database: &str) -> String {
+        let host = self.dir.path().to_str().unwrap().replace('/', "%2F");
+        format!("postgres://akin@{host}/{database}")
+    }
+
+    /// The host in a URL.
+    pub fn host(&self) -> String {
+        self.dir.path().to_str().unwrap().replace('/', "%2F")
+    }
+
+    pub fn sql(&self, database: &str, sql: &str) -> String {
+        let mut psql = Command::new(self.bin.join("psql"));
+        psql.arg("-h").arg(self.dir.path()).args(["-U", "akin", "-qtA", "-v", "ON_ERROR_STOP=1"]);
+        let output = psql.args(["-d", database, "-c", sql]).output().unwrap();
+        assert!(output.status.success(), "{sql}: {}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap().trim().to_owned()
+    }
+
+    fn data(&self) -> PathBuf {
+        self.dir.path().join("data")
+    }
+
+    /// A program as the unprivileged user.
+    fn program(&self, name: &str) -> Command {
+        let path = self.bin.join(name);
+        let mut command = if is_root() {
+            let mut command = Command::new("setpriv");
+            command.args(["--reuid", USER, "--regid", USER, "--clear-groups"]).arg(path);
+            command
+        } else {
+            Command::new(path)
+        };
+        command.current_dir("/").env("LC_ALL", "C.UTF-8").stdin(Stdio::null());
+        command.stdout(Stdio::null());
+        command
+    }
+
+    fn run(&self, command: &mut Command) {
+        let output = command.stderr(Stdio::piped()).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    }
+
+    fn processes(&self, postmaster: u32) -> Vec<u32> {
+        let path = format!("/proc/{postmaster}/task/{postmaster}/children");
+        let children = std::fs::read_to_string(path).unwrap_or_default();
+        children.split_whitespace().filter_map(|pid| pid.parse().ok()).collect()
+    }
+}
+
+impl Drop for PostgresServer {
+    fn drop(&mut self) {
+        self.pause(false);
+        self.kill();
+    }
+}
+
+/// A directory of the user of the server.
+fn directory() -> TempDir {
+    let dir = tempfile::Builder::new().prefix("akin-pg").tempdir().unwrap();
+    if is_root() {
+        let id = |flag| {
+            let output = Command::new("id").args([flag, USER]).output().unwrap();
+            String::from_utf8(output.stdout).unwrap().trim().parse().unwrap()
+        };
+        chown(dir.path(), Some(id("-u")), Some(id("-g"))).unwrap();
+    }
+    dir
+}
+
+fn is_root() -> bool {
+    rustix::process::geteuid().is_root()
+}
+
+fn signal(name: &str, pids: &[u32]) {
+    let pids = pids.iter().map(u32::to_string);
+    // Some may have ended meanwhile.
+    let _ = Command::new("kill").arg(format!("-{name}")).args(pids).stderr(Stdio::null()).status();
+}
+
+/// The newest installed version.
+fn programs() -> Option<PathBuf> {
+    let versions = PROGRAMS.iter().filter_map(|dir| std::fs::read_dir(dir).ok()).flatten();
+    let mut bins: Vec<PathBuf> =
+        versions.filter_map(|dir| Some(dir.ok()?.path().join("bin"))).collect();
+    bins.retain(|bin| ["initdb", "postgres", "psql"].iter().all(|of| is_file(&bin.join(of))));
+    bins.sort();
+    bins.pop()
+}
+
+fn is_file(path: &Path) -> bool {
+    path.is_file()
+}
