@@ -20,8 +20,8 @@ pub enum AppError {
     Keys(#[from] KeyFileError),
     #[error(transparent)]
     Tls(#[from] TlsError),
-    #[error("cannot open the store in {}: {source}", .dir.display())]
-    Open { dir: PathBuf, source: EngineError },
+    #[error("cannot open the store in {place}: {source}")]
+    Open { place: String, source: EngineError },
     #[error("the store went out of service: {reason}")]
     OutOfService { reason: String },
     #[error("serving failed: {0}")]

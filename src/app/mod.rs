@@ -2,6 +2,7 @@
 
 mod access;
 mod clusters;
+mod collections;
 mod descriptors;
 mod error;
 mod expiry;
@@ -25,7 +26,6 @@ use tokio::sync::oneshot;
 use tokio::task::spawn_blocking;
 use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at};
 
-use crate::backend::{CollectionStore, LocalCollections};
 use crate::background;
 use crate::config::Settings;
 use crate::engine::{Collection, Collections, EngineError, Progress, Sample};
@@ -145,23 +145,17 @@ async fn work(settings: Settings, state: http::AppState) -> Result<Infallible, A
 
 async fn open(settings: Settings, state: &http::AppState) -> Result<Arc<Collections>, AppError> {
     let of_all = settings.of_collections(Progress::clone(&state.progress));
-    let dir = settings.storage.data_dir.clone();
-    tracing::info!(data_dir = %dir.display(), "opening");
+    let place = collections::place(&settings);
+    tracing::info!(%place, "opening");
     let opened = spawn_blocking(move || {
-        Collections::open(collection_store(&settings), &settings.collection, of_all)
+        Collections::open(collections::store(&settings)?, &settings.collection, of_all)
     });
     let opened = opened.await.unwrap_or_else(|_| {
         Err(EngineError::Store { reason: "opening it panicked, see the log".into() })
     });
-    let collections = opened.map_err(|source| AppError::Open { dir, source })?;
+    let collections = opened.map_err(|source| AppError::Open { place, source })?;
     tracing::info!(collections = collections.list().len(), "ready");
     Ok(Arc::new(collections))
-}
-
-/// Where the collections are kept.
-fn collection_store(settings: &Settings) -> Arc<dyn CollectionStore> {
-    let storage = &settings.storage;
-    Arc::new(LocalCollections::new(collections_dir(&storage.data_dir), storage.store.clone()))
 }
 
 /// Ticks of a period. Never returns for a period of zero.
@@ -235,7 +229,8 @@ mod tests {
             limits_max: LimitSettings::default(),
             opening: Opening::default(),
         };
-        let store = LocalCollections::new(dir.to_owned(), StorageSettings::default());
+        let store =
+            crate::backend::LocalCollections::new(dir.to_owned(), StorageSettings::default());
         Collections::open(Arc::new(store), &CollectionSettings::default(), of_all).unwrap()
     }
 

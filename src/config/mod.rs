@@ -5,7 +5,7 @@ mod postgres;
 mod settings;
 
 pub use layers::{Fault, Flag, Sources};
-pub use postgres::{DatabaseUrl, PostgresSettings, StorageBackend};
+pub use postgres::{PostgresSettings, StorageBackend};
 pub use settings::{LogFormat, LogSettings, Settings};
 
 use std::fmt;

@@ -91,7 +91,10 @@ mod tests {
         for (given, shown) in [
             ("", ""),
             ("postgres://akin@db/akin", "postgres://akin@db/akin"),
-            ("postgres://akin:a:b@db,db2:5433/akin?x=y", "postgres://akin:***@db,db2:5433/akin?x=y"),
+            (
+                "postgres://akin:a:b@db,db2:5433/akin?x=y",
+                "postgres://akin:***@db,db2:5433/akin?x=y",
+            ),
             ("postgres://akin:p@ss@db/akin", "postgres://akin:***@db/akin"),
             ("host=db password=secret", "***"),
         ] {

@@ -213,10 +213,10 @@ async fn without_its_standby_nothing_is_acknowledged() {
     crate::add(&server, "before", &of_family(1, 1)).await;
     standby.kill();
     for n in 0..3 {
-        let refused = add_or_skip(&server, &format!("d{n}"), &of_family(n, 2)).await;
+        let refused = add_or_skip(&server, &format!("d{n}"), &of_family(10 + n, 2)).await;
         assert!(matches!(refused, Err(EngineError::OutOfService { .. })), "{refused:?}");
     }
     standby.resume();
-    while add_or_skip(&server, "after", &of_family(7, 2)).await.is_err() {}
+    while add_or_skip(&server, "after", &of_family(20, 2)).await.is_err() {}
     server.get(&id("before")).await.unwrap();
 }

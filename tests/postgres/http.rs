@@ -53,7 +53,7 @@ fn two_servers_serve_the_same_documents() {
         assert_eq!((status, &added["status"]), (201, &json!("created")), "{added}");
         assert_eq!(added["duplicates"].as_array().unwrap().len() as u64, n / 3);
     }
-    let (status, found) = other.json("GET", "/documents/d0/similar", &json!(null));
+    let (status, found) = other.json("GET", "/similar?id=d0", &json!(null));
     assert_eq!((status, found["matches"].as_array().unwrap().len()), (200, 3));
     let (_, stats) = one.json("GET", "/stats", &json!(null));
     assert_eq!(stats["documents"], 10);

@@ -2,11 +2,11 @@
 
 use std::collections::HashMap;
 
-use akin::engine::{AddStatus, CollectionSettings, Engine, Opening};
+use akin::engine::{AddOptions, AddStatus, Added, CollectionSettings, Engine, Opening};
 use futures_util::future::join_all;
 
 use crate::postgres_server::Database;
-use crate::{add, add_or_skip, engine, of_family, open};
+use crate::{add, add_or_skip, document, engine, of_family, open};
 
 const CLIENTS: u64 = 32;
 
@@ -78,9 +78,11 @@ async fn a_document_is_told_of_every_earlier_near_duplicate() {
 async fn versions_of_a_document_are_stored_in_their_order() {
     let Some(database) = Database::new() else { return };
     let server = engine(&database).await;
-    let versions: Vec<_> = (0..200).map(|n| add(&server, "same", &of_family(n, n))).collect();
-    let added = join_all(versions).await;
-    assert_eq!(added.iter().filter(|of| of.status == AddStatus::Created).count(), 1);
+    let version = |n| server.prepare(document("same", &of_family(n, n))).unwrap();
+    let versions = (0..200).map(|n| (version(n), AddOptions::default())).collect();
+    let added = server.add_all(versions).await;
+    let created = |of: &&Result<Added, _>| of.as_ref().unwrap().status == AddStatus::Created;
+    assert_eq!(added.iter().filter(created).count(), 1);
     let record = server.get(&crate::id("same")).await.unwrap();
     let akin::document::Content::Text(text) = record.content.unwrap() else { panic!() };
     assert_eq!(text, of_family(199, 199));

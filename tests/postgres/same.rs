@@ -50,9 +50,32 @@ async fn both(settings: Value) -> Option<Both> {
     })
 }
 
-/// An answer without what need not be the same: names of errors stay.
+/// An answer without what need not be the same: the keys that a document shares with another are
+/// counted in all tables if it was in flight, of a document that is replaced by the same call either
+/// version may be compared, and whether the search went on after a near-duplicate
+/// that decides depends on the order in which they were found.
 fn plain(answer: Result<Value, EngineError>) -> Value {
-    answer.unwrap_or_else(|error| json!(error.to_string()))
+    let mut answer = answer.unwrap_or_else(|error| json!(error.to_string()));
+    if let Some(added) = answer.as_object_mut().filter(|of| of.contains_key("duplicates")) {
+        added.remove("truncated");
+        for found in added["duplicates"].as_array_mut().unwrap() {
+            let found = found.as_object_mut().unwrap();
+            found.remove("keys_shared");
+            found.remove("estimated");
+        }
+    }
+    answer
+}
+
+/// Fails with the first parts that differ.
+fn assert_same(postgres: &Value, local: &Value) {
+    if let (Some(a), Some(b)) = (postgres.as_array(), local.as_array()) {
+        let ids = |of: &[Value]| of.len();
+        assert_eq!(ids(a), ids(b), "{postgres:#} {local:#}");
+        a.iter().zip(b).for_each(|(a, b)| assert_same(a, b));
+    } else {
+        assert_eq!(postgres, local);
+    }
 }
 
 async fn record(engine: &Engine, name: &DocumentId) -> Value {
@@ -120,11 +143,11 @@ impl Both {
                 json!(added.map(|of| plain(of.map(|of| json!(of)))).collect::<Vec<_>>())
             }
         };
-        assert_eq!(add(&self.postgres).await, add(&self.local).await, "{documents:?}");
+        assert_same(&add(&self.postgres).await, &add(&self.local).await);
     }
 
     async fn assert_same(&self) {
-        assert_eq!(everything(&self.postgres).await, everything(&self.local).await);
+        assert_same(&everything(&self.postgres).await, &everything(&self.local).await);
     }
 
     async fn remove(&self, name: &str) {
@@ -158,7 +181,8 @@ async fn adds_lookups_replacements_and_removals_answer_as_those_of_a_local_colle
             6 => both.add(vec![document(&name, &text)], &unchecked).await,
             7 => both.remove(&name).await,
             8 => {
-                let many = (0..8).map(|n| document(&format!("m{n}"), &of_family(n % 3, family + n)));
+                let many =
+                    (0..8).map(|n| document(&format!("m{n}"), &of_family(n % 3, family + n)));
                 both.add(many.collect(), if family > 3 { &skip } else { &keep }).await;
             }
             _ => {
@@ -196,10 +220,8 @@ async fn a_change_of_metadata_is_not_lost_and_removal_by_conditions_removes_what
     both.assert_same().await;
     let stored_after_ms = Some(START_MS + 1);
     for engine in [&both.local, &both.postgres] {
-        let conditions = akin::engine::Conditions {
-            stored_after_ms,
-            ..akin::engine::Conditions::default()
-        };
+        let conditions =
+            akin::engine::Conditions { stored_after_ms, ..akin::engine::Conditions::default() };
         let removed = engine.remove_where(conditions).await.unwrap();
         assert_eq!((removed.matched, removed.removed), (10, 10));
     }
@@ -230,7 +252,8 @@ async fn records_answer_alike() {
         let content = Content::Fields(fields.into_iter().collect());
         Document { content, ..document(&format!("r{n}"), "") }
     };
-    for (n, name) in ["Ada Lovelace", "Ada Lovelace", "Ada Lovelase", "Grace Hopper"].iter().enumerate()
+    for (n, name) in
+        ["Ada Lovelace", "Ada Lovelace", "Ada Lovelase", "Grace Hopper"].iter().enumerate()
     {
         both.add(vec![of(n as u64, name)], &AddOptions::default()).await;
     }

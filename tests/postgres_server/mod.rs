@@ -6,6 +6,7 @@ use std::io::{BufRead, BufReader};
 use std::os::unix::fs::chown;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use tempfile::TempDir;
@@ -41,9 +42,8 @@ impl Database {
         };
         *shared = Arc::downgrade(&server);
         drop(shared);
-        let thread = std::thread::current();
-        let name: String = thread.name().unwrap_or("test").replace([':', ' '], "_");
-        let name = name[name.len().saturating_sub(63)..].to_owned();
+        static MADE: AtomicU32 = AtomicU32::new(0);
+        let name = format!("test{}", MADE.fetch_add(1, Ordering::Relaxed));
         server.sql("postgres", &format!("CREATE DATABASE \"{name}\""));
         Some(Self { server, name })
     }

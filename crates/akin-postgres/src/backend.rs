@@ -9,12 +9,12 @@ use akin_core::scheme::{Key, Scheme};
 use akin_core::sketch::{Estimator, Method};
 use akin_core::text::{ShingleSet, Shingler};
 use akin_engine::backend::{
-    Adding, Addition, Backend, BackendError, BackendStats, Candidate, Candidates, ChangeFeed, Check,
-    Clock, ExactCandidates, Matches, Opening, PausedWrites, PreparedDocument, Records, Removed, SetCache,
-    SketchScanning, Sketched, Stamp, Version,
+    Adding, Addition, Backend, BackendError, BackendStats, Candidate, Candidates, ChangeFeed,
+    Check, Clock, ExactCandidates, Matches, Opening, PausedWrites, PreparedDocument, Records,
+    Removed, SetCache, SketchScanning, Sketched, Stamp, Version,
 };
-use akin_model::document::{Content, DocumentId};
 use akin_engine::stored::{Detail, DocumentDetails, Order, Record, Times};
+use akin_model::document::{Content, DocumentId};
 use akin_model::settings::CollectionSettings;
 use async_trait::async_trait;
 use futures_util::future::join_all;
@@ -123,11 +123,8 @@ impl PostgresCollection {
              WHERE d.collection = $1 AND d.id = $2
              AND (d.expires_at IS NULL OR d.expires_at > $3)"
         );
-        let parameters: crate::pool::Parameters<'_> = &[
-            (&self.number, Type::INT4),
-            (&id.as_str(), Type::TEXT),
-            (&self.now_ms(), Type::INT8),
-        ];
+        let parameters: crate::pool::Parameters<'_> =
+            &[(&self.number, Type::INT4), (&id.as_str(), Type::TEXT), (&self.now_ms(), Type::INT8)];
         let row = self.shared.reads.query_opt(&sql, parameters).await?;
         row.map(|row| self.record(&row, detail)).transpose()
     }
@@ -224,7 +221,8 @@ impl Backend for PostgresCollection {
         ];
         let mut contents = vec![None; groups.len()];
         for row in self.shared.reads.query(sql, parameters).await? {
-            contents[row.get::<_, i64>(0) as usize] = content_of(row.get(1), row.get(2), row.get(3))?;
+            contents[row.get::<_, i64>(0) as usize] =
+                content_of(row.get(1), row.get(2), row.get(3))?;
         }
         Ok(contents)
     }

@@ -9,6 +9,7 @@ use akin_engine::backend::{
 };
 use akin_engine::storage::{content, elements};
 use akin_engine::stored::Times;
+use akin_model::document::DocumentId;
 use tokio_postgres::Row;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
@@ -80,17 +81,19 @@ impl<'a> Batch<'a> {
     /// documents of the batch that stay are rivals of later ones.
     pub async fn judge(&mut self) {
         let mut staying = HashMap::<i64, Vec<usize>>::new();
+        let mut replaced = HashSet::new();
         for n in 0..self.planned.len() {
             let rivals = self.rivals(n, &staying);
             let has_rivals = !rivals.found.is_empty();
             let planned = &self.planned[n];
             if planned.is_stale || has_rivals || planned.had_rivals {
-                let decision = self.decide(n, rivals).await;
+                let decision = self.decide(n, rivals, &replaced).await;
                 let planned = &mut self.planned[n];
                 (planned.decision, planned.is_stale) = (decision, false);
                 planned.had_rivals = has_rivals;
             }
             if self.planned[n].stays() {
+                replaced.insert(self.planned[n].queued.addition.document.document.id.clone());
                 for key in self.collection.keys_of(&self.planned[n].queued.addition.document) {
                     staying.entry(key).or_default().push(n);
                 }
@@ -98,9 +101,9 @@ impl<'a> Batch<'a> {
         }
     }
 
-    async fn decide(&self, n: usize, rivals: Rivals) -> Decision {
+    async fn decide(&self, n: usize, rivals: Rivals, replaced: &HashSet<DocumentId>) -> Decision {
         let Planned { queued, hash, times, old, .. } = &self.planned[n];
-        let mut found = Found::new(self.candidates(n));
+        let mut found = Found::new(self.candidates(n, replaced));
         found.rivals = rivals;
         let verdict = queued.check.check(queued.number, found).await;
         if verdict == Verdict::Withdraw {
@@ -151,11 +154,18 @@ impl<'a> Batch<'a> {
     }
 
     /// The stored candidates of a document; `None` if the engine looks them up by other means.
-    fn candidates(&self, n: usize) -> Option<Candidates> {
+    /// `replaced`: earlier documents of the batch, which are rivals in place of their old versions.
+    fn candidates(&self, n: usize, replaced: &HashSet<DocumentId>) -> Option<Candidates> {
         let Planned { queued, probe, .. } = &self.planned[n];
         let search = self.search(queued)?;
         let selection = self.collection.select(&search, probe.as_ref()?, &self.found);
-        Some(self.collection.candidates_of(selection, &self.read, search.limits.members_max))
+        let members_max = search.limits.members_max;
+        let mut candidates = self.collection.candidates_of(selection, &self.read, members_max);
+        for candidate in &mut candidates.found {
+            candidate.members.retain(|member| !replaced.contains(&member.id));
+        }
+        candidates.found.retain(|candidate| !candidate.members.is_empty());
+        Some(candidates)
     }
 
     fn search<'b>(&self, queued: &'b Queued) -> Option<Search<'b>> {
@@ -215,7 +225,8 @@ impl<'a> Batch<'a> {
         // The best of each document first: their elements are read, too.
         selected.sort_by_key(|(rank, _)| *rank);
         let mut known = HashSet::new();
-        let distinct = selected.iter().map(|(_, set)| set).filter(|set| known.insert(set.near.entry));
+        let distinct =
+            selected.iter().map(|(_, set)| set).filter(|set| known.insert(set.near.entry));
         let distinct: Vec<&Selected> = distinct.collect();
         self.read = self.collection.read(&distinct, members_max, distinct.len()).await?;
         Ok(())

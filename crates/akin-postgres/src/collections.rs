@@ -113,9 +113,7 @@ impl CollectionStore for PostgresStore {
             let Ok(name) = row.get::<_, &str>(3).parse::<CollectionName>() else { continue };
             let settings = serde_json::from_str(row.get(2));
             let stored = match settings {
-                Ok(settings) => {
-                    Ok(Arc::new(self.stored(name.clone(), settings, &row)) as Arc<_>)
-                }
+                Ok(settings) => Ok(Arc::new(self.stored(name.clone(), settings, &row)) as Arc<_>),
                 Err(error) => Err(BackendError::OtherSettings {
                     reason: format!("this version does not know the settings of '{name}': {error}"),
                 }),
@@ -135,7 +133,8 @@ impl CollectionStore for PostgresStore {
     }
 
     fn generation(&self) -> Result<Option<u64>, BackendError> {
-        let sql = "SELECT coalesce(sum(hashtextextended(name, collection)::numeric) % 4294967296, 0)
+        let sql =
+            "SELECT coalesce(sum(hashtextextended(name, collection)::numeric) % 4294967296, 0)
             ::int8 FROM akin.collections WHERE name IS NOT NULL";
         let rows = self.query(sql, &[])?;
         Ok(rows.first().map(|row| row.get::<_, i64>(0).cast_unsigned()))
@@ -280,7 +279,9 @@ impl Drop for PostgresStored {
         shared.followed.set_building(number, false);
         self.runtime.spawn(async move {
             let number: Parameters<'_> = &[(&number, Type::INT4)];
-            if let Err(error) = shared.reads.query("SELECT akin.remove_collection($1)", number).await {
+            if let Err(error) =
+                shared.reads.query("SELECT akin.remove_collection($1)", number).await
+            {
                 tracing::debug!(%error, "the remains of a collection stay for an hour");
             }
         });

@@ -155,7 +155,8 @@ fn tls(root_certificate: Option<&str>) -> Result<ClientConfig, String> {
         return Err(format!("{from} has no certificate of an authority (sslrootcert)"));
     }
     let provider = Arc::new(tokio_rustls::rustls::crypto::ring::default_provider());
-    let builder = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
+    let builder =
+        ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
     let builder = builder.map_err(|error| error.to_string())?;
     Ok(builder.with_root_certificates(roots).with_no_client_auth())
 }

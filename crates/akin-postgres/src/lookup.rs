@@ -231,7 +231,8 @@ impl PostgresCollection {
         entries: &[i64],
         read: &Arc<Read>,
     ) -> Result<Vec<(u64, ShingleSet)>, BackendError> {
-        let materials = entries.iter().filter_map(|entry| Some((entry, read.materials.get(entry)?)));
+        let materials =
+            entries.iter().filter_map(|entry| Some((entry, read.materials.get(entry)?)));
         let materials: Vec<_> =
             materials.map(|(entry, of)| (self.fingerprint(*entry), of.clone())).collect();
         let made = self.sets_made(materials).await?;

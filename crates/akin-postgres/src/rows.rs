@@ -3,9 +3,9 @@
 use akin_core::sketch::Sketch;
 use akin_core::text::ShingleSet;
 use akin_engine::backend::{BackendError, Sketched};
-use akin_model::document::{Content, DocumentId, Metadata};
 use akin_engine::storage::{content, elements};
 use akin_engine::stored::{Detail, Record};
+use akin_model::document::{Content, DocumentId, Metadata};
 use smallvec::smallvec;
 use tokio_postgres::Row;
 
@@ -140,7 +140,8 @@ impl PostgresCollection {
         row: &Row,
         has_metadata: bool,
     ) -> Result<Sketched, BackendError> {
-        let member = Member { ordinal: ordinal(row.get(0)), id: document_id(row.get(1))?, has_metadata };
+        let member =
+            Member { ordinal: ordinal(row.get(0)), id: document_id(row.get(1))?, has_metadata };
         let candidate = Candidate {
             fingerprint: self.fingerprint(row.get(2)),
             shingles: row.get::<_, i32>(3) as u32,

@@ -118,8 +118,7 @@ impl SketchScanning for PostgresCollection {
         let (sets, left_out) = best.finish();
         let listed: Vec<&Selected> = sets.iter().collect();
         let read = self.read(&listed, each_max, 0).await?;
-        let selection =
-            crate::lookup::Selection { sets, seen, in_crowd: false, left_out: 0 };
+        let selection = crate::lookup::Selection { sets, seen, in_crowd: false, left_out: 0 };
         Ok(Candidates { left_out, ..self.candidates_of(selection, &read, each_max) })
     }
 

@@ -15,8 +15,8 @@ use crate::coalescing::{Request, Waiting, first};
 use crate::database::{Connection, Database};
 use crate::error::late;
 use crate::lookup::{self, Probes, Readings};
-use crate::migration::migrate;
 use crate::maintenance::{Followed, follow, maintain};
+use crate::migration::migrate;
 use crate::pool::Pool;
 
 /// Connections that write documents. More would take fewer documents together.

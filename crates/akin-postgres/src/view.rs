@@ -6,8 +6,8 @@ use std::pin::pin;
 
 use akin_core::text::ShingleSet;
 use akin_engine::backend::{BackendError, SketchOf, SketchView};
-use akin_model::document::Ordinal;
 use akin_engine::stored::Detail;
+use akin_model::document::Ordinal;
 use tokio::runtime::Handle;
 use tokio::time::timeout;
 use tokio_postgres::types::Type;
@@ -40,8 +40,7 @@ impl PostgresView {
         taken.client().batch_execute(begin).await.map_err(failed)?;
         let sql = "SELECT count(*) FROM akin.documents
             WHERE collection = $1 AND (expires_at IS NULL OR expires_at > $2)";
-        let parameters: Parameters<'_> =
-            &[(&collection.number, Type::INT4), (&now_ms, Type::INT8)];
+        let parameters: Parameters<'_> = &[(&collection.number, Type::INT4), (&now_ms, Type::INT8)];
         let count = taken.client().query_typed_one(sql, parameters).await.map_err(failed)?;
         let (documents, runtime) = (count.get::<_, i64>(0) as u64, Handle::current());
         let (sets, elements) = (HashMap::new(), 0);
@@ -53,15 +52,14 @@ impl PostgresView {
             "SELECT {COLUMNS} FROM akin.documents d JOIN akin.entries e ON e.entry = d.entry
              WHERE d.collection = $1 AND d.ordinal = $2"
         );
-        let parameters: Parameters<'_> = &[
-            (&self.collection.number, Type::INT4),
-            (&wanted.get().cast_signed(), Type::INT8),
-        ];
+        let parameters: Parameters<'_> =
+            &[(&self.collection.number, Type::INT4), (&wanted.get().cast_signed(), Type::INT8)];
         let row = self.runtime.block_on(async {
             let row = self.taken.client().query_typed_one(&sql, parameters);
             timeout(self.collection.shared.scans.deadline, row).await
         });
-        let record = self.collection.record(&row.map_err(|_| late())?.map_err(failed)?, Detail::Set)?;
+        let record =
+            self.collection.record(&row.map_err(|_| late())?.map_err(failed)?, Detail::Set)?;
         record.set.ok_or_else(|| damaged(record.id.as_str(), "it has no set"))
     }
 }

@@ -22,6 +22,9 @@ pub enum BackendError {
     ReindexUnderWay,
     #[error("the collection has no index of passages (passages.words is 0)")]
     PassagesOff,
+    /// Its plural noun.
+    #[error("{what} are not supported by the backend")]
+    Unsupported { what: &'static str },
     #[error(transparent)]
     OverBudget(#[from] Exhausted),
     #[error("the collection is closed")]
