@@ -11,13 +11,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use akin_engine::backend::{Addition, BackendError, Check, Stored};
-use akin_model::document::DocumentId;
 use futures_util::future::try_join;
 use tokio::time::timeout;
 use tokio_postgres::Row;
 
 use crate::backend::PostgresCollection;
-use crate::batch::Batch;
+use crate::batch::{Batch, lock_of_id};
 use crate::coalescing::{Request, TOGETHER_MAX, Waiting};
 use crate::database::Connection;
 use crate::error::{failed, late};
@@ -46,10 +45,11 @@ pub(crate) struct Queued {
 pub(crate) type Additions = Waiting<Queued, Option<Stored>>;
 pub(crate) type AdditionRequest = Request<Queued, Option<Stored>>;
 
-/// The ids that this process is writing: a later version of a document waits for the earlier.
+/// The ids and the lookup keys of the documents that this process is writing: a later document that
+/// shares one waits for the earlier, as the order of arrival demands, and takes no connection.
 #[derive(Default)]
-pub(crate) struct BusyIds {
-    ids: Mutex<HashSet<(i32, DocumentId)>>,
+pub(crate) struct Busy {
+    locks: Mutex<HashSet<i64>>,
 }
 
 impl Queued {
@@ -62,20 +62,25 @@ impl Queued {
         Self { collection, addition, check, number }
     }
 
-    fn key(&self) -> (i32, DocumentId) {
-        (self.collection.number, self.addition.document.document.id.clone())
+    fn lock_of_id(&self) -> i64 {
+        lock_of_id(self.collection.number, self.addition.document.document.id.as_str())
+    }
+
+    /// What a later document may share.
+    fn locks(&self) -> impl Iterator<Item = i64> {
+        let keys = self.addition.search.iter().flat_map(|search| &search.keys);
+        keys.map(|key| self.collection.key(*key)).chain([self.lock_of_id()])
     }
 }
 
-impl BusyIds {
-    fn ids(&self) -> MutexGuard<'_, HashSet<(i32, DocumentId)>> {
-        self.ids.lock().unwrap_or_else(PoisonError::into_inner)
+impl Busy {
+    fn locks(&self) -> MutexGuard<'_, HashSet<i64>> {
+        self.locks.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes documents of one collection, in their order, each with an id of its own that nobody
-    /// is writing.
+    /// Takes documents of one collection, in their order, each with an id of its own.
     pub fn select(&self, queue: &mut VecDeque<AdditionRequest>) -> Vec<AdditionRequest> {
-        let (mut busy, mut blocked) = (self.ids(), HashSet::new());
+        let (mut busy, mut blocked, mut ids) = (self.locks(), HashSet::new(), HashSet::new());
         let (mut taken, mut left) = (Vec::<AdditionRequest>::new(), Vec::new());
         let mut bytes = 0;
         while taken.len() < TOGETHER_MAX
@@ -86,26 +91,31 @@ impl BusyIds {
             if !request.is_wanted() {
                 continue;
             }
-            let key = request.asked.key();
-            let first = taken.first().map_or(key.0, |first| first.asked.collection.number);
-            if first != key.0 || busy.contains(&key) || !blocked.insert(key) {
-                // Later versions of the document stay behind it.
-                blocked.insert(request.asked.key());
+            let asked = &request.asked;
+            let is_other =
+                |first: &AdditionRequest| first.asked.collection.number != asked.collection.number;
+            let waits = taken.first().is_some_and(is_other)
+                || ids.contains(&asked.lock_of_id())
+                || asked.locks().any(|lock| busy.contains(&lock) || blocked.contains(&lock));
+            if waits {
+                // Documents that share something with it stay behind it.
+                blocked.extend(asked.locks());
                 left.push(request);
             } else {
-                bytes += request.asked.addition.document.document.content.weight();
+                ids.insert(asked.lock_of_id());
+                bytes += asked.addition.document.document.content.weight();
                 taken.push(request);
             }
         }
-        busy.extend(taken.iter().map(|request| request.asked.key()));
+        busy.extend(taken.iter().flat_map(|request| request.asked.locks()));
         left.into_iter().rev().for_each(|request| queue.push_front(request));
         taken
     }
 
     pub fn release(&self, requests: &[AdditionRequest]) {
-        let mut busy = self.ids();
-        for request in requests {
-            busy.remove(&request.asked.key());
+        let mut busy = self.locks();
+        for lock in requests.iter().flat_map(|request| request.asked.locks()) {
+            busy.remove(&lock);
         }
     }
 }

@@ -162,9 +162,9 @@ impl Backend for PostgresCollection {
     fn add(self: Arc<Self>, documents: Vec<Addition>, check: Arc<dyn Check>) -> Adding {
         let queued = documents.into_iter().enumerate().map(|(number, addition)| {
             let (collection, check) = (Arc::clone(&self), Arc::clone(&check));
-            self.shared.additions.push(Queued::new(collection, addition, check, number))
+            Queued::new(collection, addition, check, number)
         });
-        let answers: Vec<_> = queued.collect();
+        let answers = self.shared.additions.push_all(queued);
         Box::pin(async move { join_all(answers.into_iter().map(answered)).await })
     }
 

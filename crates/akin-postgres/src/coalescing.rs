@@ -29,12 +29,21 @@ impl<A, B> Waiting<A, B> {
         Arc::new(Self { queue: Mutex::default(), added: Notify::new() })
     }
 
-    /// The request waits before the call returns.
     pub fn push(&self, asked: A) -> Answer<B> {
-        let (answer, receiver) = oneshot::channel();
-        self.queue().push_back(Request { asked, answer });
+        self.push_all([asked]).remove(0)
+    }
+
+    /// The requests wait before the call returns, in this order, and are seen together.
+    pub fn push_all(&self, asked: impl IntoIterator<Item = A>) -> Vec<Answer<B>> {
+        let mut queue = self.queue();
+        let push = |asked| {
+            let (answer, receiver) = oneshot::channel();
+            queue.push_back(Request { asked, answer });
+            receiver
+        };
+        let answers = asked.into_iter().map(push).collect();
         self.added.notify_one();
-        receiver
+        answers
     }
 
     /// Waits for requests, and takes those that `select` takes of the queue.

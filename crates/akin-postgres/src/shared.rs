@@ -9,7 +9,7 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
-use crate::adding::{self, Additions, BusyIds};
+use crate::adding::{self, Additions, Busy};
 use crate::checks;
 use crate::coalescing::{Request, Waiting, first};
 use crate::database::{Connection, Database};
@@ -94,7 +94,7 @@ impl Shared {
     }
 
     fn start(&self, database: &Arc<Database>, deadline: Duration) {
-        let busy = Arc::new(BusyIds::default());
+        let busy = Arc::new(Busy::default());
         for _ in 0..WRITERS {
             let link = Link::new(database, deadline);
             let (additions, busy) = (Arc::clone(&self.additions), Arc::clone(&busy));
@@ -147,7 +147,7 @@ fn answer_all<A, B: Clone>(requests: Vec<Request<A, B>>, answer: &Result<B, Back
     requests.into_iter().for_each(|request| request.answer(answer.clone()));
 }
 
-async fn write(mut link: Link, additions: Arc<Additions>, busy: Arc<BusyIds>) {
+async fn write(mut link: Link, additions: Arc<Additions>, busy: Arc<Busy>) {
     loop {
         let requests = additions.next(|queue| busy.select(queue)).await;
         let added = async {
