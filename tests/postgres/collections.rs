@@ -67,6 +67,42 @@ async fn a_collection_of_one_server_is_served_and_removed_by_another() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_reindex_keeps_what_another_server_writes_meanwhile() {
+    let Some(database) = Database::new() else { return };
+    let (one, other) = (collections(&database).await, collections(&database).await);
+    one.create(name("books"), CollectionSettings::default()).await.unwrap();
+    await_until(|| other.get(&name("books")).is_ok()).await;
+    let (old, seen) = (one.get(&name("books")).unwrap(), other.get(&name("books")).unwrap());
+    for n in 0..300 {
+        add(&old, &format!("a{n}"), &of_family(n % 40, n)).await;
+    }
+    let settings: CollectionSettings =
+        serde_json::from_value(json!({"shingles": {"size": 2}})).unwrap();
+    one.reindex(&name("books"), settings.clone()).await.unwrap();
+    // Until the swap into the old collection, and then into the new one.
+    let mut written = 0;
+    while seen.settings() != &settings && written < 5_000 {
+        add(&seen, &format!("b{written}"), &of_family(written % 40, written)).await;
+        written += 1;
+        let status = one.reindex_status(&name("books")).unwrap();
+        if let akin::engine::ReindexState::Failed { .. } = status.state {
+            panic!("{status:?}");
+        }
+        let current = other.get(&name("books")).unwrap();
+        if current.settings() == &settings {
+            break;
+        }
+    }
+    let new = other.get(&name("books")).unwrap();
+    assert_eq!(new.settings(), &settings);
+    assert_eq!(new.list(None, 100_000).await.unwrap().len() as u64, 300 + written);
+    // The handle of the old collection leads to the new one.
+    let told = add(&old, "last", &of_family(1, 77)).await;
+    assert!(!told.duplicates.is_empty());
+    assert!(new.get(&crate::id("last")).await.is_ok());
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn what_only_local_collections_have_is_refused_by_name() {
     let Some(database) = Database::new() else { return };
     let collections = collections(&database).await;

@@ -51,17 +51,14 @@ async fn both(settings: Value) -> Option<Both> {
 }
 
 /// An answer without what need not be the same: the keys that a document shares with another are
-/// counted in all tables if it was in flight, of a document that is replaced by the same call either
-/// version may be compared, and whether the search went on after a near-duplicate
+/// counted in all tables if it was in flight, and whether the search went on after a near-duplicate
 /// that decides depends on the order in which they were found.
 fn plain(answer: Result<Value, EngineError>) -> Value {
     let mut answer = answer.unwrap_or_else(|error| json!(error.to_string()));
     if let Some(added) = answer.as_object_mut().filter(|of| of.contains_key("duplicates")) {
         added.remove("truncated");
         for found in added["duplicates"].as_array_mut().unwrap() {
-            let found = found.as_object_mut().unwrap();
-            found.remove("keys_shared");
-            found.remove("estimated");
+            found.as_object_mut().unwrap().remove("keys_shared");
         }
     }
     answer
@@ -184,8 +181,8 @@ async fn adds_lookups_replacements_and_removals_answer_as_those_of_a_local_colle
             6 => both.add(vec![document(&name, &text)], &unchecked).await,
             7 => both.remove(&name).await,
             8 => {
-                let many =
-                    (0..8).map(|n| document(&format!("m{n}"), &of_family(n % 3, family + n)));
+                let many = (0..8)
+                    .map(|n| document(&format!("m{step}-{n}"), &of_family(n % 3, family + n)));
                 both.add(many.collect(), if family > 3 { &skip } else { &keep }).await;
             }
             _ => {
