@@ -88,6 +88,7 @@ end_with_failures() {
 }
 
 check cargo fmt --check
+check cargo fmt --check --manifest-path bench/Cargo.toml
 run_beside "tools" install_tools
 cargo test --workspace --all-features --no-run
 wait_for "tools"

@@ -52,30 +52,7 @@ PATH="$tools/python/bin:$PATH" openapi-python-client generate --path "$root/open
     --config "$own/openapi-python-client.yaml" --output-path client > client.log 2>&1 ||
     { cat client.log; exit 1; }
 
-# Not `cargo build`: without the features of the tests it would build the dependencies once more.
-(cd "$root" && cargo test --quiet --locked --all-features --no-run --test http)
-akin="$root/target/debug/akin"
-scratch=$(mktemp -d)
-mkdir "$scratch/data"
-server=
-stop() {
-    if [ -n "$server" ]; then
-        kill "$server" 2> /dev/null || true
-        wait "$server" || true
-    fi
-    rm -rf "$scratch"
-}
-trap stop EXIT
-key=$("$akin" keys create --data-dir "$scratch/data" --name tests \
-    --actions read,write,admin,metrics 2> /dev/null)
-"$akin" serve --listen 127.0.0.1:0 --data-dir "$scratch/data" 2> "$scratch/log" &
-server=$!
-address=
-for _ in $(seq 300); do
-    address=$(sed -n 's/.*"address":"\([^"]*\)".*/\1/p' "$scratch/log" | head -1)
-    [ -n "$address" ] && curl -sf "http://$address/readyz" > /dev/null && break
-    kill -0 "$server" || { cat "$scratch/log"; exit 1; }
-    sleep 0.1
-done
+. "$root/tests/server.sh"
+start_server
 AKIN_URL="http://$address" AKIN_API_KEY="$key" PYTHONPATH="$made/client" PYTHONDONTWRITEBYTECODE=1 \
     "$tools/python/bin/python" "$own/calls.py"

@@ -6,7 +6,6 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 root=$PWD
 
-akin="$root/target/debug/akin"
 python="$root/target/schemathesis/bin/python"
 if ! cmp -s tests/schemathesis.txt target/schemathesis/installed.txt; then
     python3 -m venv --clear target/schemathesis
@@ -14,36 +13,11 @@ if ! cmp -s tests/schemathesis.txt target/schemathesis/installed.txt; then
     cp tests/schemathesis.txt target/schemathesis/installed.txt
 fi
 [ "${1:-}" != install ] || exit 0
-# Not `cargo build`: without the features of the tests it would build the dependencies once more.
-cargo test --quiet --locked --all-features --no-run --test http
-
-scratch=$(mktemp -d)
-mkdir "$scratch/data"
-server=
-stop() {
-    if [ -n "$server" ]; then
-        kill "$server" 2> /dev/null || true
-        wait "$server" || true
-    fi
-    rm -rf "$scratch"
-}
-trap stop EXIT
-
-# With keys, so that what may be done without one is tested too.
-key=$("$akin" keys create --data-dir "$scratch/data" --name tests \
-    --actions read,write,admin,metrics 2> /dev/null)
-# Probes are logged at this level. Clusters and passages are calls of collections with these settings.
-AKIN__LOG__LEVEL=info,akin::http=debug AKIN__LOG__REQUESTS=all AKIN__COLLECTION__CLUSTERS__THRESHOLD=0.8 \
-    AKIN__COLLECTION__PASSAGES__WORDS=32 \
-    "$akin" serve --listen 127.0.0.1:0 --data-dir "$scratch/data" 2> "$scratch/log" &
-server=$!
-address=
-for _ in $(seq 300); do
-    address=$(sed -n 's/.*"address":"\([^"]*\)".*/\1/p' "$scratch/log" | head -1)
-    [ -n "$address" ] && curl -sf "http://$address/readyz" > /dev/null && break
-    kill -0 "$server" || { cat "$scratch/log"; exit 1; }
-    sleep 0.1
-done
+# With keys, so that calls without a key are tested too. Probes are logged at this level. Clusters and
+# passages are calls of collections with these settings.
+. tests/server.sh
+start_server AKIN__LOG__LEVEL=info,akin::http=debug AKIN__LOG__REQUESTS=all \
+    AKIN__COLLECTION__CLUSTERS__THRESHOLD=0.8 AKIN__COLLECTION__PASSAGES__WORDS=32
 
 export SCHEMATHESIS_HOOKS=schemathesis_hooks PYTHONPATH="$scratch"
 cp tests/schemathesis.py "$scratch/schemathesis_hooks.py" # by its own name it would hide the tool

@@ -109,18 +109,38 @@ fn supervisors_wait_for_the_delay_the_requests_and_the_snapshot() {
     let noticed_s = probe["periodSeconds"].as_u64().unwrap() * failures;
     assert!(stopping_s(of_cluster).0 >= noticed_s, "{noticed_s} s until the pod is not ready");
 
-    let composed: Value = serde_norway::from_str(&read("docker-compose.yml")).unwrap();
-    let composed = composed["services"]["akin"]["stop_grace_period"].as_str().unwrap().to_owned();
+    let (offered, composed) =
+        (uncommented("packaging/akin.toml"), uncommented("docker-compose.yml"));
+    let composed: Value = serde_norway::from_str(&composed).unwrap();
+    let composed = &composed["services"]["akin"];
+    let of_container = &composed["environment"];
+    assert_eq!(of_container["AKIN__SERVER__METRICS_OPEN"], "true");
+    let delay_ms = of_container["AKIN__SERVER__SHUTDOWN_DELAY_MS"].as_str().unwrap();
+    let of_container = format!("[server]\nshutdown_delay_ms = {delay_ms}\n");
+    let composed = composed["stop_grace_period"].as_str().unwrap();
     let unit = read("packaging/akin.service");
     let unit = unit.lines().find_map(|line| line.strip_prefix("TimeoutStopSec=")).unwrap();
     for (settings, waits_s) in [
         (of_cluster, pod["terminationGracePeriodSeconds"].as_u64().unwrap()),
-        ("", composed.strip_suffix('s').unwrap().parse().unwrap()),
-        (&read("packaging/akin.toml"), unit.parse().unwrap()),
+        (&of_container, composed.strip_suffix('s').unwrap().parse().unwrap()),
+        (&offered, unit.parse().unwrap()),
     ] {
         let (delay_s, grace_s) = stopping_s(settings);
+        assert!(delay_s > 0, "no delay in {settings}");
         assert!(waits_s >= delay_s + grace_s + SNAPSHOT_S, "{waits_s} s for {settings}");
     }
+}
+
+/// A file with the settings that it only offers.
+fn uncommented(file: &str) -> String {
+    let line = |line: &str| {
+        let (indent, rest) = line.split_once("# ").unwrap_or(("", line));
+        let key = rest.split([' ', ':']).next().unwrap_or_default();
+        let is_setting =
+            key.starts_with("AKIN__SERVER__") || key.ends_with("_ms") || key.ends_with("_open");
+        if is_setting { format!("{indent}{rest}\n") } else { format!("{line}\n") }
+    };
+    read(file).lines().map(line).collect()
 }
 
 /// `shutdown_delay_ms` and `shutdown_grace_ms` of these settings, in seconds.
