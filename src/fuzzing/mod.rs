@@ -8,7 +8,7 @@ mod tests;
 use crate::{engine, http, storage};
 use akin_core::simd::Level;
 use akin_core::sketch::{SketchSettings, Sketcher};
-use akin_core::text::{Normalize, ShingleSettings, Shingler, Unit};
+use akin_core::text::{Fold, Normalize, ShingleSettings, Shingler, Unit};
 
 /// Panics if a promise is broken for the input.
 pub type Target = fn(&[u8]);
@@ -43,11 +43,13 @@ fn text(input: &[u8]) {
     let unit = if choice & 4 == 0 { Unit::Word } else { Unit::Character };
     let normalize =
         if choice & 2 == 0 { ShingleSettings::default().normalize } else { Normalize::None };
+    let folds = Fold::ALL.into_iter().filter(|fold| *fold != Fold::TurkicCase);
     let settings = |size| ShingleSettings {
         unit,
         size,
         normalize,
         lowercase: choice & 1 == 0,
+        fold: folds.clone().filter(|_| choice & 8 != 0).collect(),
         ..ShingleSettings::default()
     };
     let shinglers = [1, 3].map(|size| Shingler::new(settings(size), 7, usize::MAX));

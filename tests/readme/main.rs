@@ -10,6 +10,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod figures;
+mod folds;
 mod given;
 mod json;
 mod limits;

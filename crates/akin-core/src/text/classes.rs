@@ -3,25 +3,24 @@
 use std::sync::LazyLock;
 
 use icu_properties::CodePointMapData;
-use icu_properties::props::{GeneralCategory, GeneralCategoryGroup, Script};
-use icu_properties::script::ScriptWithExtensions;
+use icu_properties::props::{GeneralCategory, GeneralCategoryGroup, LineBreak, Script};
 
 use super::Normalize;
 use super::normalize::{Effect, Normalizer};
 pub(super) use crate::simd::Class;
 use crate::simd::{Letters, Stability};
 
-/// The scripts that are written without spaces between words: Han, Hiragana, Katakana, Thai, Lao,
-/// Khmer, Burmese and Javanese.
-const UNSPACED: [Script; 8] = [
-    Script::Han,
-    Script::Hiragana,
-    Script::Katakana,
-    Script::Thai,
-    Script::Lao,
-    Script::Khmer,
-    Script::Myanmar,
-    Script::Javanese,
+/// The line-breaking classes (UAX #14) of letters between which a line may end without a space:
+/// scripts of Southeast Asia, whose breaks take a dictionary (SA), ideographs, kana and syllabaries
+/// (ID, CJ, NS), and scripts that break between syllables (AK, AP, AS).
+const UNSPACED: [LineBreak; 7] = [
+    LineBreak::ComplexContext,
+    LineBreak::Ideographic,
+    LineBreak::ConditionalJapaneseStarter,
+    LineBreak::Nonstarter,
+    LineBreak::Aksara,
+    LineBreak::AksaraPrebase,
+    LineBreak::AksaraStart,
 ];
 
 /// The class of every character of normalised texts, and of texts that are never normalised.
@@ -103,10 +102,12 @@ fn class(character: char) -> Class {
     }
 }
 
-/// Script extensions count ー, which Hiragana and Katakana share.
+/// Korean jamo and full-width Latin letters break like ideographs, too, but their words have spaces
+/// between them.
 fn is_unspaced(character: char) -> bool {
-    let known = ScriptWithExtensions::new();
-    UNSPACED.iter().any(|script| known.has_script(character, *script))
+    let class = CodePointMapData::<LineBreak>::new().get(character);
+    let script = CodePointMapData::<Script>::new().get(character);
+    UNSPACED.contains(&class) && ![Script::Hangul, Script::Latin].contains(&script)
 }
 
 #[cfg(test)]
@@ -125,7 +126,7 @@ mod tests {
             Class::Separator,
             " \n\t.,;-_'’“—。、「」·🎉❤\u{200d}\u{a0}\u{ad}\u{0}$+<`©\u{e000}",
         );
-        assert_class(Class::Word, "azAZ09éßİΣжא٣가ㄱㄅªⅣ½²๓𝒜𐐷བＡａ");
+        assert_class(Class::Word, "azAZ09éßİΣжא٣가ㄱªⅣ½²๓𝒜𐐷བＡａ");
         assert_class(Class::Cut, "中文〇ひカーｱไทยກខက𠀀𪜶々〆ꦲꦗ");
         assert_class(
             Class::Mark,
@@ -133,15 +134,16 @@ mod tests {
         );
     }
 
-    /// Grantha, Balinese, Batak, Brahmi, Cham, Makasar, Dives Akuru, Kawi, Gurung Khema,
-    /// Tulu-Tigalari, Tai Tham, Tai Le, New Tai Lue, Tai Viet, Ahom, Yi, Tangut, Nushu, Khitan and
-    /// the small seal script: line breaking has classes for their letters, but runs are words.
+    /// Bopomofo, Yi, Tangut and Nushu are ideographic; Tai Tham, Tai Le, New Tai Lue, Tai
+    /// Viet and Ahom need a dictionary; Balinese, Grantha, Batak, Brahmi, Cham, Makasar, Dives
+    /// Akuru, Kawi, Gurung Khema and Tulu-Tigalari break between syllables.
     #[test]
-    fn letters_of_other_scripts_make_words() {
+    fn letters_of_all_scripts_without_spaces_are_cut() {
         assert_class(
-            Class::Word,
-            "𑌅𑍐ᬅᬓᯀ𑀅ꨀꨆ\u{11ee0}𑤀\u{11f04}\u{16100}\u{11380}ᨠᨾᥐᥖᦀᦂꪀꪁ𑜀ꀀꀁ𗀀𛅰\u{18b00}",
+            Class::Cut,
+            "ㄅㄆꀀꀁ𗀀𛅰ᨠᨾᥐᥖᦀᦂꪀꪁ𑜀ᬅᬓ𑌅ᯀ𑀅ꨀꨆ\u{11ee0}𑤀\u{11f04}\u{16100}\u{11380}",
         );
+        assert_class(Class::Word, "한글ㄱᄀབཀकᏣሀᠠⴰ");
     }
 
     #[test]

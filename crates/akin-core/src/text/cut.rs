@@ -122,12 +122,14 @@ impl Cutter {
 
     /// With the ignored shingles.
     fn cut_all_with_ranges(&self, text: &str) -> Result<(Cut, UnitRanges), ShingleError> {
-        let mut edits = Edits::default();
+        let mut edits = Vec::new();
         let normalized = self.normalize(text, Some(&mut edits))?;
         let mut ranges = Vec::new();
         let cut = self.cut_normalized(&normalized, Some(&mut ranges));
-        for range in &mut ranges {
-            *range = edits.original(range.clone());
+        for of_pass in edits.iter().rev() {
+            for range in &mut ranges {
+                *range = of_pass.original(range.clone());
+            }
         }
         Ok((cut, ranges))
     }
@@ -144,12 +146,14 @@ impl Cutter {
         {
             return Ok(WordSequence { hashes, ranges });
         }
-        let mut edits = Edits::default();
+        let mut edits = Vec::new();
         let normalized = self.normalize(text, Some(&mut edits))?;
         let (hashes, mut ranges) = self.rules.hash_words_with_ranges(&normalized, mix, level);
-        for [start, end] in &mut ranges {
-            let original = edits.original(*start as usize..*end as usize);
-            (*start, *end) = (original.start as u32, original.end as u32);
+        for of_pass in edits.iter().rev() {
+            for [start, end] in &mut ranges {
+                let original = of_pass.original(*start as usize..*end as usize);
+                (*start, *end) = (original.start as u32, original.end as u32);
+            }
         }
         Ok(WordSequence { hashes, ranges })
     }
@@ -157,10 +161,10 @@ impl Cutter {
     fn normalize<'t>(
         &self,
         text: &'t str,
-        edits: Option<&mut Edits>,
+        edits: Option<&mut Vec<Edits>>,
     ) -> Result<Cow<'t, str>, ShingleError> {
         let max = self.normalized_bytes_max;
-        let normalized = self.rules.normalizer.normalize_within(max, text, edits);
+        let normalized = self.rules.normalize_within(max, text, edits);
         normalized.ok_or(ShingleError::TooLong { max })
     }
 

@@ -95,7 +95,7 @@ pub(super) struct Words {
 pub(super) fn normalised_words(text: &str, rules: TextRules) -> Words {
     let mut words = Words { text: String::with_capacity(text.len()), ranges: Vec::new() };
     let mut last_end = None;
-    rules.for_each_word(&rules.normalizer.normalize(text), |spelling, range| {
+    rules.for_each_word(&rules.normalize(text), |spelling, range| {
         if last_end.is_some_and(|end| end < range.start) {
             words.text.push(' ');
         }

@@ -192,7 +192,7 @@ fn characters() {
         xxhash_rust::xxh3::xxh3_64(text.as_bytes())
     };
     let digests = [Normalize::Nfkc, Normalize::Nfc, Normalize::None].map(digest);
-    let golden = [0x38f0_df23_bb73_7e35, 0x530e_1b78_5bbd_2bf9, 0xcad3_af4a_c7d7_973f];
+    let golden = [0xdd80_aed6_bebc_4700, 0x0334_7def_87b0_ab85, 0xff02_e4a2_183f_1a46];
     assert_eq!(digests, golden, "{digests:x?}");
 }
 
@@ -210,6 +210,7 @@ fn stop_words_of_every_language() {
         (words.len(), xxhash_rust::xxh3::xxh3_64(words.join("\n").as_bytes()))
     };
     assert_eq!(languages.len(), 67);
-    assert_eq!(digest(Normalize::None), (18_078, 0x1bb6_672c_ed4c_fbd4));
-    assert_eq!(digest(Normalize::Nfkc), (18_085, 0x4db9_4716_23fe_beff));
+    let found = [Normalize::None, Normalize::Nfkc].map(digest);
+    let golden = [(18_081, 0x2be8_ad8e_a856_fa43), (18_085, 0x4db9_4716_23fe_beff)];
+    assert_eq!(found, golden, "{found:x?}");
 }

@@ -8,6 +8,7 @@ mod cut_shingles;
 mod equivalents;
 mod few_hashes;
 mod fields;
+mod fold;
 mod hash;
 mod ignored;
 mod normalize;
@@ -20,6 +21,7 @@ mod words;
 pub use bag::Bag;
 pub use equivalents::Equivalents;
 pub use fields::NormalisedFields;
+pub use fold::Fold;
 pub(crate) use hash::finalise;
 pub use ignored::IgnoredTexts;
 pub use normalize::Normalize;
@@ -42,7 +44,7 @@ use self::hash::{token_element, value_element};
 /// The version of how texts are normalised and cut into words, for the same settings. A change that
 /// gives any text other shingles increments it: stores that were made before are refused then, and
 /// have to be reindexed. The golden tests notice the change.
-pub const CUTTING_VERSION: u32 = 1;
+pub const CUTTING_VERSION: u32 = 2;
 
 /// Cuts contents into sets.
 ///

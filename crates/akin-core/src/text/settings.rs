@@ -1,8 +1,11 @@
 //! How contents are cut.
 
+use std::collections::BTreeSet;
+
 use serde::{Deserialize, Serialize};
 
 use super::equivalents::Equivalents;
+use super::fold::{Fold, Folds};
 use super::hash::UNITS_MAX;
 use super::ignored::IgnoredTexts;
 use super::normalize::Normalize;
@@ -23,6 +26,10 @@ pub struct ShingleSettings {
     /// Unicode normalisation of texts and fields before they are cut. Ready-made tokens are never
     /// normalised.
     pub normalize: Normalize,
+    /// Differences of spelling that do not count. Ready-made tokens are never changed.
+    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    #[cfg_attr(feature = "schema", schema(example = json!(["marks", "digits"])))]
+    pub fold: BTreeSet<Fold>,
     /// Count repetitions: each occurrence of a shingle is an element of its own, so the Jaccard
     /// similarity is that of bags, Σmin / Σmax of the counts.
     pub multiset: bool,
@@ -47,6 +54,9 @@ impl ShingleSettings {
         if self.unit != Unit::Field && !self.equivalents.is_empty() {
             faults.push("equivalents are for the unit field only".to_owned());
         }
+        if self.fold.contains(&Fold::TurkicCase) && !self.lowercase {
+            faults.push("fold turkic_case needs lowercase = true".to_owned());
+        }
         faults.extend(self.stopwords.fault(self.rules()));
         faults.extend(self.equivalents.faults(self.rules()));
         // Texts are cut by the other settings.
@@ -57,7 +67,7 @@ impl ShingleSettings {
     }
 
     pub(super) fn rules(&self) -> TextRules {
-        TextRules::new(self.normalize, self.lowercase)
+        TextRules::new(self.normalize, self.lowercase).folding(Folds::new(&self.fold))
     }
 }
 
@@ -68,6 +78,7 @@ impl Default for ShingleSettings {
             size: 3,
             lowercase: true,
             normalize: Normalize::Nfkc,
+            fold: BTreeSet::new(),
             multiset: false,
             stopwords: StopWords::default(),
             ignore: IgnoredTexts::default(),
@@ -95,9 +106,10 @@ impl Default for ShingleSettings {
 )]
 pub enum Unit {
     /// Runs of letters, marks and digits of any script, with the apostrophes between letters or
-    /// digits; of Han, Hiragana, Katakana, Thai, Lao, Khmer, Burmese and Javanese, which are
-    /// written without spaces, single letters with their marks. A hyphen separates words, with a
-    /// line break or without.
+    /// digits; of scripts that are written without spaces (Han, kana, Thai, Lao, Khmer, Burmese,
+    /// Yi, Balinese and others, by Unicode's classes of line breaking) single letters with their
+    /// marks. A hyphen separates words, with a line break or without, unless `fold` has
+    /// `line_end_hyphens`.
     Word,
     /// Unicode characters, with each run of white space a single space.
     Character,

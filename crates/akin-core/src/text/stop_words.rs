@@ -120,7 +120,7 @@ impl From<StopWords> for WrittenStopWords {
 }
 
 fn is_one_word(text: &str, rules: TextRules) -> bool {
-    let normalized = rules.normalizer.normalize(text);
+    let normalized = rules.normalize(text);
     let (mut words, mut covered) = (0, 0);
     rules.for_each_word(&normalized, |_, range| {
         words += 1;

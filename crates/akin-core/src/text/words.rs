@@ -1,18 +1,21 @@
 //! The rules by which texts are cut into words, and the hashes of the words.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::ops::Range;
 
 use super::Normalize;
 use super::classes::{Class, LETTERS, raw_letters};
-use super::normalize::Normalizer;
+use super::fold::Folds;
+use super::normalize::{Edits, Normalizer};
 use crate::simd::{Letters, Level, WordMix};
 
 /// How texts are normalised and cut into words: runs of letters, marks and digits with the
 /// apostrophes between letters or digits, and single letters of scripts without spaces.
 #[derive(Clone, Copy)]
 pub(super) struct TextRules {
-    pub normalizer: Normalizer,
+    normalizer: Normalizer,
+    folds: Folds,
     raw_letters: Option<&'static Letters>,
     lowercase: bool,
 }
@@ -26,7 +29,57 @@ impl fmt::Debug for TextRules {
 impl TextRules {
     pub(super) fn new(normalize: Normalize, lowercase: bool) -> Self {
         let normalizer = Normalizer::new(normalize, lowercase);
-        Self { normalizer, raw_letters: raw_letters(normalize, lowercase), lowercase }
+        let raw_letters = raw_letters(normalize, lowercase);
+        Self { normalizer, folds: Folds::default(), raw_letters, lowercase }
+    }
+
+    pub(super) fn folding(self, folds: Folds) -> Self {
+        let raw_letters = self.raw_letters.filter(|_| folds.is_empty());
+        Self { folds, raw_letters, ..self }
+    }
+
+    /// Only for texts with a length limit of their own: NFKC may make a text eleven times as long.
+    pub(super) fn normalize(self, text: &str) -> Cow<'_, str> {
+        self.normalize_within(usize::MAX, text, None).expect("no text has more bytes")
+    }
+
+    /// The text as it is cut into words; `None` if it has more than `bytes_max` bytes. Adds the
+    /// edits of each pass to a record.
+    pub(super) fn normalize_within<'t>(
+        self,
+        bytes_max: usize,
+        text: &'t str,
+        mut edits: Option<&mut Vec<Edits>>,
+    ) -> Option<Cow<'t, str>> {
+        if self.folds.is_empty() {
+            return self.normalize_alone(bytes_max, text, edits);
+        }
+        let (folds, lowercase) = (self.folds, self.lowercase);
+        let early = edits.as_deref_mut();
+        let text = folds.before_normalising(text.into(), lowercase, bytes_max, early)?;
+        let middle = edits.as_deref_mut();
+        let text = match text {
+            Cow::Borrowed(text) => self.normalize_alone(bytes_max, text, middle)?,
+            Cow::Owned(text) => {
+                Cow::Owned(self.normalize_alone(bytes_max, &text, middle)?.into_owned())
+            }
+        };
+        folds.after_normalising(text, lowercase, bytes_max, edits)
+    }
+
+    fn normalize_alone<'t>(
+        self,
+        bytes_max: usize,
+        text: &'t str,
+        edits: Option<&mut Vec<Edits>>,
+    ) -> Option<Cow<'t, str>> {
+        let Some(edits) = edits else {
+            return self.normalizer.normalize_within(bytes_max, text, None);
+        };
+        let mut of_pass = Edits::default();
+        let text = self.normalizer.normalize_within(bytes_max, text, Some(&mut of_pass));
+        edits.push(of_pass);
+        text
     }
 
     /// The hash of each word of a normalised text.
@@ -135,7 +188,7 @@ impl TextRules {
     /// Normalised, and lowercased if letter case is ignored.
     pub(super) fn fold(self, text: &str) -> String {
         let mut folded = String::with_capacity(text.len());
-        let normalized = self.normalizer.normalize(text);
+        let normalized = self.normalize(text);
         normalized.chars().for_each(|character| self.push_folded(character, &mut folded));
         folded
     }
@@ -210,9 +263,10 @@ mod tests {
     }
 
     #[test]
-    fn scripts_with_spaces_are_cut_at_spaces() {
-        assert_eq!(words("𑌅𑌕𑍍𑌷 𑌪𑌾𑌦"), ["𑌅𑌕𑍍𑌷", "𑌪𑌾𑌦"]);
-        assert_eq!(words("ᬅᬓ᭄ᬱ ᨠᩣ ᥐᥑ"), ["ᬅᬓ᭄ᬱ", "ᨠᩣ", "ᥐᥑ"]);
+    fn letters_of_rarer_scripts_without_spaces_are_words() {
+        assert_eq!(words("ᬅᬓ᭄ᬱ ᨠᩣ ᥐᥑ"), ["ᬅ", "ᬓ᭄", "ᬱ", "ᨠᩣ", "ᥐ", "ᥑ"]);
+        assert_eq!(words("ꀀꀁㄅㄆ"), ["ꀀ", "ꀁ", "ㄅ", "ㄆ"]);
+        assert_eq!(words("བོད་ཡིག 한글 단어"), ["བོད", "ཡིག", "한글", "단어"]);
     }
 
     #[test]

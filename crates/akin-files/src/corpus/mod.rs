@@ -13,7 +13,7 @@ pub use keep::Keep;
 pub use memory::PairListing;
 pub use names::CorpusFiles;
 pub use pipeline::{Analysed, How, analyse, work_in_order};
-pub use texts::{NoText, TextCutter, WordedText, each_text, text_of};
+pub use texts::{FoldOptions, NoText, TextCutter, WordedText, each_text, text_of};
 pub use uncompared::{Uncompared, UncomparedCounts};
 
 use std::io;
@@ -57,6 +57,8 @@ pub struct AnalysisOptions {
     /// The number of units in a shingle [default: the configuration's]
     #[arg(long, value_name = "N")]
     size: Option<u32>,
+    #[command(flatten)]
+    fold: FoldOptions,
     /// Use a collection's settings, as `akin export --settings` writes them, instead of the
     /// configuration's
     #[arg(long, value_name = "FILE")]
@@ -142,6 +144,7 @@ impl AnalysisOptions {
         }
         settings.shingles.unit = self.unit.unwrap_or(settings.shingles.unit);
         settings.shingles.size = self.size.unwrap_or(settings.shingles.size);
+        settings.shingles = self.fold.shingles(settings.shingles);
         settings.scheme.take_threshold(threshold.unwrap_or(settings.scheme.threshold));
         if let Some((part, fault)) = settings.faults().first() {
             return Err(Failure::new(format!("{part}.{fault}")));

@@ -1,12 +1,14 @@
 //! The texts of a corpus, for the commands that compare words.
 
+use clap::Args;
+
 use super::gather::read;
 use super::pipeline::{Analysed, work_in_order};
 use super::uncompared::Uncompared;
 use crate::failure::Failure;
 use crate::input::{Event, Item, Origin, Selection};
 use crate::meter::Meter;
-use akin_core::text::{ShingleSettings, Shingler, WordSequence};
+use akin_core::text::{Fold, ShingleSettings, Shingler, WordSequence};
 use akin_model::document::{Content, DocumentId};
 
 /// A document with a text, cut into words.
@@ -31,6 +33,22 @@ impl NoText {
             Self::Short => Analysed::Short,
             Self::Invalid(reason) => Analysed::Invalid { origin, reason },
         }
+    }
+}
+
+/// Differences of spelling that a command ignores.
+#[derive(Args, Debug)]
+pub struct FoldOptions {
+    /// Differences of spelling that do not count, several with commas between
+    #[arg(long, value_name = "WHAT", value_delimiter = ',')]
+    fold: Vec<Fold>,
+}
+
+impl FoldOptions {
+    /// The settings with these differences ignored, too.
+    pub fn shingles(&self, mut settings: ShingleSettings) -> ShingleSettings {
+        settings.fold.extend(&self.fold);
+        settings
     }
 }
 

@@ -11,7 +11,7 @@ use crate::input::Item;
 use crate::memory::available_memory;
 use crate::meter::{Meter, Quantity};
 use akin_core::passages::contamination::{EvaluationSet, EvaluationSetBuilder};
-use akin_core::text::{ShingleSettings, WordSequence};
+use akin_core::text::WordSequence;
 use akin_model::document::DocumentId;
 
 /// The most bytes that a gram takes while the set is built.
@@ -44,7 +44,7 @@ impl Evaluation {
         let mut documents = Vec::new();
         let memory = available_memory() / 2;
         let mut bytes = 0;
-        let cutter = TextCutter::new(ShingleSettings::default(), 0);
+        let cutter = TextCutter::new(plan.shingles.clone(), 0);
         let cut = |item: &_| cutter.cut(item).map(|text| (text.id, text.words));
         let add = |item: Item, (id, words): (DocumentId, WordSequence)| {
             let grams = (words.len() + 1).saturating_sub(plan.words);

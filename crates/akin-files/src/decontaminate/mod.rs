@@ -21,14 +21,13 @@ use super::input::Item;
 use super::meter::{Meter, Quantity};
 use super::output::print_json;
 use akin_core::passages::contamination::{DocumentCounts, FrequentGrams};
-use akin_core::text::ShingleSettings;
 
 pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     let mut plan = arguments.plan()?;
     let evaluation = Evaluation::read(&plan)?;
     let (writer, report) = plan.outputs()?;
     let counts = DocumentCounts::new(&evaluation.set);
-    let cutter = TextCutter::new(ShingleSettings::default(), plan.screening.min_words);
+    let cutter = TextCutter::new(plan.shingles.clone(), plan.screening.min_words);
     let frequent = plan.frequent.map(|max| frequent(&plan, &cutter, &counts, max)).transpose()?;
     let scanner = Scanner {
         cutter: &cutter,

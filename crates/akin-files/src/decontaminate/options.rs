@@ -6,11 +6,12 @@ use std::path::{Path, PathBuf};
 use clap::{Args, ValueEnum};
 use serde::Serialize;
 
-use crate::corpus::cores;
+use crate::corpus::{FoldOptions, cores};
 use crate::dedup::{KeptWriter, OutputPlace, refuse_mixing};
 use crate::failure::Failure;
 use crate::input::{InputOptions, Screening, Selection, refuse_stdin_twice, refuse_url};
 use crate::output::{Destination, Inputs, Output};
+use akin_core::text::ShingleSettings;
 
 /// Remove an evaluation set from training texts (decontamination); needs no server
 ///
@@ -43,6 +44,8 @@ pub struct Arguments {
     #[arg(long, value_name = "N", default_value = "13",
           value_parser = clap::value_parser!(u8).range(1..=100))]
     words: u8,
+    #[command(flatten)]
+    fold: FoldOptions,
     /// What to do with contaminated documents
     #[arg(long, value_name = "WHAT", default_value = "drop")]
     action: ContaminationAction,
@@ -103,6 +106,8 @@ pub struct DecontaminationPlan {
     pub training: Selection,
     pub against: Selection,
     pub words: usize,
+    /// How texts are cut into words.
+    pub shingles: ShingleSettings,
     pub action: ContaminationAction,
     pub threshold: Option<f64>,
     pub longest: Option<usize>,
@@ -139,6 +144,7 @@ impl Arguments {
             training,
             against,
             words: self.words.into(),
+            shingles: self.fold.shingles(ShingleSettings::default()),
             action: self.action,
             threshold: self.threshold,
             longest: self.longest.map(NonZeroUsize::get),

@@ -11,7 +11,6 @@ use crate::corpus::{NoText, TextCutter, Uncompared, each_text};
 use crate::failure::Failure;
 use crate::input::{Item, Origin};
 use akin_core::passages::{PassageIndex, TextBlocks};
-use akin_core::text::ShingleSettings;
 use akin_model::document::DocumentId;
 
 /// Bytes of a document without its text and its id: measured, and rounded up.
@@ -32,7 +31,7 @@ impl PassageCorpus {
     /// The documents cannot be read, or are too many for the memory.
     pub fn read(plan: &PassagesPlan) -> Result<Self, Failure> {
         let index = PassageIndex::new(plan.settings);
-        let cutter = TextCutter::new(ShingleSettings::default(), plan.screening.min_words);
+        let cutter = TextCutter::new(plan.shingles.clone(), plan.screening.min_words);
         let meter = plan.meter("reading the corpus", &plan.corpus);
         let (mut documents, mut uncompared, mut empty) = (Vec::new(), Uncompared::default(), 0);
         let mut bytes = 0;

@@ -14,12 +14,13 @@ use indicatif::HumanCount;
 use self::corpus::PassageCorpus;
 use self::found::{FoundLine, Searched, Wanted};
 use self::room::PassagesRoom;
-use super::corpus::{Uncompared, cores, each_text, memory_max};
+use super::corpus::{FoldOptions, Uncompared, cores, each_text, memory_max};
 use super::failure::Failure;
 use super::input::{InputOptions, Item, Screening, Selection, refuse_stdin_twice, refuse_url};
 use super::meter::{Meter, Quantity};
 use super::output::{Destination, Inputs, Output, write_json};
 use akin_core::passages::{PassageLimits, PassageSettings};
+use akin_core::text::ShingleSettings;
 
 /// Write which documents of a corpus share passages with documents, and where; needs no server
 ///
@@ -51,6 +52,8 @@ pub struct Arguments {
     #[arg(long, value_name = "N", default_value = "32",
           value_parser = clap::value_parser!(u8).range(13..=100))]
     words: u8,
+    #[command(flatten)]
+    fold: FoldOptions,
     /// The fewest equal words of a passage [default: that of --words]
     #[arg(long, value_name = "N")]
     words_min: Option<NonZeroUsize>,
@@ -128,6 +131,8 @@ struct PassagesPlan {
     corpus: Selection,
     destination: Destination,
     settings: PassageSettings,
+    /// How texts are cut into words.
+    shingles: ShingleSettings,
     wanted: Wanted,
     json: bool,
     room: PassagesRoom,
@@ -160,6 +165,7 @@ impl PassagesPlan {
             corpus,
             destination,
             settings,
+            shingles: arguments.fold.shingles(ShingleSettings::default()),
             wanted: Wanted {
                 limits: PassageLimits { words_min, ..room.limits },
                 containment_min: arguments.containment_min,

@@ -324,7 +324,7 @@ mod tests {
             "normalize": "nfkc",
             "size": 3,
             "unit": "word",
-            "version": 1,
+            "version": 2,
         });
         let identity: Value = serde_json::from_str(&identity).unwrap();
         assert_eq!(identity["shingles"], shingles);

@@ -13,7 +13,7 @@ struct Edit {
 }
 
 impl Edits {
-    pub(super) fn push(&mut self, normalized: Range<usize>, original: Range<usize>) {
+    pub(in crate::text) fn push(&mut self, normalized: Range<usize>, original: Range<usize>) {
         self.0.push(Edit { normalized, original });
     }
 

@@ -56,11 +56,6 @@ impl Normalizer {
         }
     }
 
-    /// Only for texts with a length limit of their own: NFKC may make a text eleven times as long.
-    pub(super) fn normalize(self, text: &str) -> Cow<'_, str> {
-        self.normalize_within(usize::MAX, text, None).expect("no text has more bytes")
-    }
-
     /// `None` if the normalised text has more than `bytes_max` bytes: the work ends soon after that
     /// number of bytes. Records edits if there is a record to write to.
     pub(super) fn normalize_within<'t>(
