@@ -743,6 +743,9 @@ export interface FieldError {
 /** The fields of a record: an object of strings in which no name comes twice. */
 export type Fields = Record<string, string>;
 
+/** A difference of spelling that can be ignored. */
+export type Fold = "line_end_hyphens" | "turkic_case" | "marks" | "digits" | "lookalikes";
+
 /** How the candidates of a lookup were found. */
 export type FoundBy = "keys" | "passages" | "prefix" | "scan";
 
@@ -1657,6 +1660,8 @@ export interface ShingleSettings {
    * normalised.
    */
   normalize?: Normalize;
+  /** Differences of spelling that do not count. Ready-made tokens are never changed. */
+  fold?: Fold[];
   /**
    * Count repetitions: each occurrence of a shingle is an element of its own, so the Jaccard
    * similarity is that of bags, Σmin / Σmax of the counts.

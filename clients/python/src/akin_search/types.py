@@ -786,6 +786,10 @@ Fields: TypeAlias = Mapping[str, str]
 """The fields of a record: an object of strings in which no name comes twice."""
 
 
+Fold: TypeAlias = Literal["line_end_hyphens", "turkic_case", "marks", "digits", "lookalikes"]
+"""A difference of spelling that can be ignored."""
+
+
 FoundBy: TypeAlias = Literal["keys", "passages", "prefix", "scan"]
 """How the candidates of a lookup were found."""
 
@@ -1684,6 +1688,8 @@ class ShingleSettings(TypedDict):
     """Unicode normalisation of texts and fields before they are cut. Ready-made tokens are never
     normalised.
     """
+    fold: NotRequired[typing.Collection[Fold]]
+    """Differences of spelling that do not count. Ready-made tokens are never changed."""
     multiset: NotRequired[bool]
     """Count repetitions: each occurrence of a shingle is an element of its own, so the Jaccard
     similarity is that of bags, Σmin / Σmax of the counts.
