@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod arrival;
+mod backends;
 mod collapse;
 mod conditions;
 mod contained;
@@ -31,7 +32,7 @@ mod shingles;
 
 use std::path::Path;
 
-use akin::backend::{LocalCollection, SetCache};
+use akin::backend::SetCache;
 use akin::document::{Content, Document, DocumentId};
 use akin::engine::{
     AddOptions, Added, Clock, CollectionSettings, Engine, EngineError, Lookup, Mode, Opening, Probe,
@@ -68,7 +69,7 @@ fn open_with(
     clock: Clock,
 ) -> Result<Engine, EngineError> {
     let opening = Opening { sets: SetCache::new(cache_bytes), clock, ..Opening::default() };
-    Engine::open(&LocalCollection::new(dir.to_owned(), settings, storage.clone()), &opening)
+    Engine::open(&*backends::stored(dir, settings, storage), &opening)
 }
 
 fn id(id: &str) -> DocumentId {

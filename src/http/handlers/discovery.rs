@@ -118,7 +118,7 @@ const DOCUMENT_BYTES: usize = 256;
 
 /// The memory of a discovery in all documents of a collection.
 async fn discovery_memory(state: &AppState, engine: &Engine) -> Result<Reservation, Problem> {
-    let documents = engine.stats().await?.backend.documents as usize;
+    let documents = engine.documents().await? as usize;
     let each = engine.settings().sketch.sketch_bytes() + DOCUMENT_BYTES;
     let memory = state.budget.reservation(Purpose::Discoveries);
     memory.grow(documents.saturating_mul(each))?;

@@ -1,5 +1,7 @@
-//! A backend for unit tests of the engine: documents in a map, all of which are looked through for
+//! A backend for tests of the engine: documents in a map, all of which are looked through for
 //! each lookup. A chosen call fails, or every nth. It has none of the operations of `capability`.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -27,7 +29,7 @@ type Documents = BTreeMap<DocumentId, Record>;
 
 type Called<T> = Result<T, BackendError>;
 
-pub(crate) struct Memory {
+pub struct Memory {
     scheme: Scheme,
     estimator: Estimator,
     clock: Clock,
@@ -299,7 +301,10 @@ impl Backend for Memory {
     }
 
     async fn stats(&self) -> Called<BackendStats> {
-        Ok(BackendStats { documents: self.alive()?.len() as u64, ..BackendStats::default() })
+        let documents = self.alive()?;
+        let sets: BTreeSet<u64> = documents.iter().map(|record| record.fingerprint).collect();
+        let (documents, distinct_sets) = (documents.len() as u64, Some(sets.len() as u64));
+        Ok(BackendStats { documents, distinct_sets, ..BackendStats::default() })
     }
 
     fn poisoned(&self) -> watch::Receiver<Option<String>> {

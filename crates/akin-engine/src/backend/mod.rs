@@ -22,8 +22,8 @@ mod error;
 mod gate;
 pub(crate) mod in_flight;
 mod local;
-#[cfg(test)]
-pub(crate) mod memory;
+#[cfg(any(test, fuzzing, feature = "fuzzing"))]
+pub mod memory;
 pub(crate) mod parallel;
 mod seed;
 mod set_cache;
@@ -253,6 +253,11 @@ pub trait Backend: Send + Sync {
     /// Blocks new writes, of every process that shares the collection, and waits until the pending
     /// writes are durable.
     async fn pause_writes(&self) -> Result<Box<dyn PausedWrites>, BackendError>;
+
+    /// The number of documents that have not expired. Cheap.
+    async fn documents(&self) -> Result<u64, BackendError> {
+        Ok(self.stats().await?.documents)
+    }
 
     async fn stats(&self) -> Result<BackendStats, BackendError>;
 

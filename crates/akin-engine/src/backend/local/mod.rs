@@ -291,15 +291,19 @@ impl Backend for Local {
         Ok(paused)
     }
 
+    async fn documents(&self) -> Result<u64, BackendError> {
+        let due = self.memory.catalog.expired(self.now_ms());
+        Ok(self.memory.catalog.documents().saturating_sub(due))
+    }
+
     async fn stats(&self) -> Result<BackendStats, BackendError> {
         let sizes = self.store.sizes().await?;
         let index = self.memory.index.stats();
         let ids_bytes = self.memory.catalog.bytes();
         let passages = self.memory.passages.as_ref().map(|passages| passages.index.stats());
         let passages_bytes = passages.map_or(0, |stats| stats.bytes);
-        let due = self.memory.catalog.expired(self.now_ms());
         Ok(BackendStats {
-            documents: self.memory.catalog.documents().saturating_sub(due),
+            documents: self.documents().await?,
             distinct_sets: Some(index.entries),
             keys: Some(index.keys),
             postings: Some(index.postings),

@@ -46,7 +46,7 @@ impl<'a> Transfer<'a> {
             Some(feed) => Some(feed.last_change().await?),
             None => None,
         };
-        reindex.total.store(from.stats().await?.documents, Ordering::Relaxed);
+        reindex.total.store(from.documents().await?, Ordering::Relaxed);
         Ok(Self { from, to, reindex, position })
     }
 

@@ -54,7 +54,7 @@ impl Engine {
         if memory.is_none() {
             return Ok(());
         }
-        let documents = self.backend.stats().await?.documents as usize;
+        let documents = self.backend.documents().await? as usize;
         charge(memory, documents / cost::DOCUMENTS)
     }
 }

@@ -70,6 +70,14 @@ impl Engine {
         Ok(page)
     }
 
+    /// The number of documents. Cheap.
+    ///
+    /// # Errors
+    /// `Store`.
+    pub async fn documents(&self) -> Result<u64, EngineError> {
+        Ok(self.backend.documents().await?)
+    }
+
     /// How many documents meet the conditions. Examines all of them, if there are conditions.
     ///
     /// # Errors
@@ -80,7 +88,7 @@ impl Engine {
         memory: Option<&Reservation>,
     ) -> Result<u64, EngineError> {
         if conditions.is_empty() {
-            return Ok(self.backend.stats().await?.documents);
+            return Ok(self.backend.documents().await?);
         }
         self.charge_documents(memory).await?;
         let (mut count, mut after) = (0, None);

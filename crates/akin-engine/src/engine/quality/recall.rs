@@ -146,7 +146,7 @@ impl Engine {
         memory: Option<&Reservation>,
     ) -> Result<usize, EngineError> {
         let (Sample::Exactly(wanted) | Sample::AtMost(wanted)) = sample;
-        let documents = self.backend.stats().await?.documents as usize;
+        let documents = self.backend.documents().await? as usize;
         let cost = |sample: usize| {
             let pairs = documents.saturating_mul(sample.min(documents));
             documents / cost::DOCUMENTS + pairs / cost::SAMPLED_PAIRS
