@@ -112,32 +112,12 @@ mod tests {
 
     use super::*;
     use crate::backend::testing::{add, prepared};
-    use crate::backend::{Backend, LocalSettings, Progress};
-    use crate::storage::StorageSettings;
-    use akin_core::scheme::{Scheme, SchemeSettings};
-    use akin_core::sketch::SketchSettings;
-    use akin_core::text::{ShingleSettings, Shingler};
+    use crate::backend::Backend;
 
     #[tokio::test]
     async fn content_comes_from_any_remaining_document() {
         let dir = tempdir().unwrap();
-        let settings = LocalSettings {
-            store: StorageSettings::default(),
-            shingler: Shingler::new(ShingleSettings::default(), 0, usize::MAX),
-            keep_content: true,
-            sets: crate::backend::SetCache::new(1 << 20),
-            exact_from: None,
-            ttl_ms: None,
-            clusters_bytes_max: None,
-            passages: None,
-            clock: crate::backend::Clock::system(),
-        };
-        let sketch = SketchSettings::default();
-        let scheme = Scheme::new(&SchemeSettings::default(), &sketch);
-        let progress = Progress::default();
-        let store = crate::storage::Store::prepare(dir.path(), &settings.store).unwrap();
-        let local = Local::open(store, settings, "", scheme, &sketch, &progress).unwrap();
-        let local = Arc::new(local);
+        let local = crate::backend::local::tests::open(dir.path());
         let prepared = prepared("a", "one two three");
         let (id, content) = (prepared.document.id.clone(), prepared.document.content.clone());
         add(Arc::clone(&local) as Arc<dyn Backend>, prepared).await.unwrap();
