@@ -16,9 +16,9 @@ use tokio::time::timeout;
 use tokio_postgres::Row;
 
 use crate::backend::PostgresCollection;
-use crate::batch::{Batch, lock_of_id};
-use crate::coalescing::{Request, TOGETHER_MAX, Waiting};
-use crate::database::Connection;
+use crate::batch::{InsertBatch, lock_of_id};
+use crate::coalescing::{Request, TOGETHER_MAX, WaitingRequests};
+use crate::database::DatabaseConnection;
 use crate::error::{failed, late};
 
 /// Attempts before documents are refused that others write again and again.
@@ -42,13 +42,13 @@ pub(crate) struct Queued {
     pub number: usize,
 }
 
-pub(crate) type Additions = Waiting<Queued, Option<Stored>>;
+pub(crate) type Additions = WaitingRequests<Queued, Option<Stored>>;
 pub(crate) type AdditionRequest = Request<Queued, Option<Stored>>;
 
 /// The ids and the lookup keys of the documents that this process is writing: a later document that
 /// shares one waits for the earlier, as the order of arrival demands, and takes no connection.
 #[derive(Default)]
-pub(crate) struct Busy {
+pub(crate) struct BusyKeys {
     locks: Mutex<HashSet<i64>>,
 }
 
@@ -73,7 +73,7 @@ impl Queued {
     }
 }
 
-impl Busy {
+impl BusyKeys {
     fn locks(&self) -> MutexGuard<'_, HashSet<i64>> {
         self.locks.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -122,11 +122,11 @@ impl Busy {
 
 /// Adds documents; `Err` is the outcome of all of them, of which some may be written.
 pub(crate) async fn add(
-    connection: &Connection,
+    connection: &DatabaseConnection,
     requests: &[AdditionRequest],
     deadline: Duration,
 ) -> Result<Vec<Result<Option<Stored>, BackendError>>, BackendError> {
-    let mut batch = Batch::new(requests).await?;
+    let mut batch = InsertBatch::new(requests).await?;
     batch.judge().await;
     let rows = in_time(deadline, batch.arguments().add(&connection.client)).await?;
     if batch.is_written(&rows) {
@@ -146,8 +146,8 @@ pub(crate) async fn add(
 /// Checks and writes in a transaction that holds the locks. `false` if it has to be repeated, as
 /// it learned of locks that it does not hold.
 async fn write_locked(
-    connection: &Connection,
-    batch: &mut Batch<'_>,
+    connection: &DatabaseConnection,
+    batch: &mut InsertBatch<'_>,
     deadline: Duration,
 ) -> Result<bool, BackendError> {
     let client = &connection.client;

@@ -26,7 +26,7 @@ use crate::adding::Queued;
 use crate::coalescing::answered;
 use crate::lookup::document_id;
 use crate::rows::{COLUMNS, content_of, metadata_of};
-use crate::shared::Shared;
+use crate::shared::SharedDatabase;
 
 /// Bits of a key for its value, and for its table and value.
 const VALUE_BITS: u32 = 32;
@@ -38,7 +38,7 @@ const MIX: u64 = 0x9e37_79b9_7f4a_7c15;
 /// A collection. Its number is part of the keys and the numbers of its sets.
 #[derive(Clone)]
 pub struct PostgresCollection {
-    pub(crate) shared: Arc<Shared>,
+    pub(crate) shared: Arc<SharedDatabase>,
     pub(crate) number: i32,
     pub(crate) scheme: Scheme,
     pub(crate) estimator: Estimator,
@@ -60,7 +60,7 @@ pub struct PostgresCollection {
 impl PostgresCollection {
     /// `seeded`: its settings, with the seed of its hashes.
     pub(crate) fn new(
-        shared: &Arc<Shared>,
+        shared: &Arc<SharedDatabase>,
         number: i32,
         seeded: &CollectionSettings,
         opening: &Opening,

@@ -16,7 +16,7 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 use crate::adding::{AdditionRequest, Queued};
 use crate::arguments::{Arguments, NewDocument};
 use crate::backend::PostgresCollection;
-use crate::lookup::{FoundSets, Near, Probe, Read, Selected};
+use crate::lookup::{FoundSets, NearSet, ProbeKeys, Read, SelectedSet};
 use crate::rows::form_of;
 
 /// Contents of this weight together are encoded off the runtime's threads (about 1 ms).
@@ -41,11 +41,11 @@ enum Decision {
     Leave(Result<Option<Stored>, BackendError>),
 }
 
-struct Planned<'a> {
+struct PlannedInsert<'a> {
     queued: &'a Queued,
     hash: u64,
     times: Times,
-    probe: Option<Probe>,
+    probe: Option<ProbeKeys>,
     old: Option<Old>,
     decision: Decision,
     /// Something was learned since it was judged.
@@ -53,9 +53,9 @@ struct Planned<'a> {
     had_rivals: bool,
 }
 
-pub(crate) struct Batch<'a> {
+pub(crate) struct InsertBatch<'a> {
     collection: &'a Arc<PostgresCollection>,
-    planned: Vec<Planned<'a>>,
+    planned: Vec<PlannedInsert<'a>>,
     /// The frames of contents, and packed sets where no contents are kept.
     encoded: Vec<(Option<Vec<u8>>, Option<Vec<u8>>)>,
     found: FoundSets,
@@ -65,13 +65,13 @@ pub(crate) struct Batch<'a> {
     seen: i64,
 }
 
-impl<'a> Batch<'a> {
+impl<'a> InsertBatch<'a> {
     /// # Errors
     /// `Closed`: the process is stopping.
     pub async fn new(requests: &'a [AdditionRequest]) -> Result<Self, BackendError> {
         let collection = &requests[0].asked.collection;
-        let planned: Vec<Planned<'a>> =
-            requests.iter().map(|of| Planned::new(collection, &of.asked)).collect();
+        let planned: Vec<PlannedInsert<'a>> =
+            requests.iter().map(|of| PlannedInsert::new(collection, &of.asked)).collect();
         let encoded = encoded(collection, &planned).await?;
         let (found, read) = (FoundSets::default(), Arc::default());
         Ok(Self { collection, planned, encoded, found, read, seen: -1 })
@@ -102,7 +102,7 @@ impl<'a> Batch<'a> {
     }
 
     async fn decide(&self, n: usize, rivals: Rivals, replaced: &HashSet<DocumentId>) -> Decision {
-        let Planned { queued, hash, times, old, .. } = &self.planned[n];
+        let PlannedInsert { queued, hash, times, old, .. } = &self.planned[n];
         let mut found = Found::new(self.candidates(n, replaced));
         found.rivals = rivals;
         let verdict = queued.check.check(queued.number, found).await;
@@ -130,7 +130,7 @@ impl<'a> Batch<'a> {
 
     /// The earlier documents of the batch that share a lookup key with a document.
     fn rivals(&self, n: usize, staying: &HashMap<i64, Vec<usize>>) -> Rivals {
-        let Planned { queued, probe: Some(probe), .. } = &self.planned[n] else {
+        let PlannedInsert { queued, probe: Some(probe), .. } = &self.planned[n] else {
             return Rivals::default();
         };
         let Some(search) = &queued.addition.search else { return Rivals::default() };
@@ -156,7 +156,7 @@ impl<'a> Batch<'a> {
     /// The stored candidates of a document; `None` if the engine looks them up by other means.
     /// `replaced`: earlier documents of the batch, which are rivals in place of their old versions.
     fn candidates(&self, n: usize, replaced: &HashSet<DocumentId>) -> Option<Candidates> {
-        let Planned { queued, probe, .. } = &self.planned[n];
+        let PlannedInsert { queued, probe, .. } = &self.planned[n];
         let search = self.search(queued)?;
         let selection = self.collection.select(&search, probe.as_ref()?, &self.found);
         let members_max = search.limits.members_max;
@@ -181,7 +181,7 @@ impl<'a> Batch<'a> {
         for row in rows {
             match row.get::<_, i32>(0) {
                 0 => {
-                    let near = Near::of(row, 1);
+                    let near = NearSet::of(row, 1);
                     self.seen = self.seen.max(near.newest);
                     self.found.add(near);
                 }
@@ -208,9 +208,9 @@ impl<'a> Batch<'a> {
 
     /// Reads for all documents in one call, which also fills the cache of sets.
     async fn read_found(&mut self) -> Result<(), BackendError> {
-        let (mut selected, mut members_max) = (Vec::<(usize, Selected)>::new(), 0);
+        let (mut selected, mut members_max) = (Vec::<(usize, SelectedSet)>::new(), 0);
         let mut stale = Vec::new();
-        for (n, Planned { queued, probe, .. }) in self.planned.iter().enumerate() {
+        for (n, PlannedInsert { queued, probe, .. }) in self.planned.iter().enumerate() {
             let (Some(probe), Some(search)) = (probe, self.search(queued)) else {
                 // The engine looks records up.
                 stale.extend(probe.as_ref().filter(|_| self.seen >= 0).map(|_| n));
@@ -227,7 +227,7 @@ impl<'a> Batch<'a> {
         let mut known = HashSet::new();
         let distinct =
             selected.iter().map(|(_, set)| set).filter(|set| known.insert(set.near.entry));
-        let distinct: Vec<&Selected> = distinct.collect();
+        let distinct: Vec<&SelectedSet> = distinct.collect();
         self.read = self.collection.read(&distinct, members_max, distinct.len()).await?;
         Ok(())
     }
@@ -243,7 +243,7 @@ impl<'a> Batch<'a> {
 
     pub fn outcomes(self) -> Vec<Result<Option<Stored>, BackendError>> {
         let now_ms = self.collection.now_ms();
-        let outcome = |planned: Planned<'_>| match planned.decision {
+        let outcome = |planned: PlannedInsert<'_>| match planned.decision {
             Decision::Leave(outcome) => outcome,
             Decision::Write | Decision::Undecided => {
                 let is_alive = |old: &Old| old.expires_at_ms.is_none_or(|at| at > now_ms);
@@ -294,7 +294,7 @@ impl<'a> Batch<'a> {
     }
 }
 
-impl<'a> Planned<'a> {
+impl<'a> PlannedInsert<'a> {
     fn new(collection: &PostgresCollection, queued: &'a Queued) -> Self {
         let addition = &queued.addition;
         let document = &addition.document;
@@ -302,7 +302,7 @@ impl<'a> Planned<'a> {
         let by_ttl = collection.ttl_ms.map(|ttl_ms| stored_at_ms.saturating_add(ttl_ms));
         let expires_at_ms = document.document.expires_at_ms.or(by_ttl);
         let times = addition.times.unwrap_or(Times { stored_at_ms, expires_at_ms });
-        let probe = addition.search.as_ref().map(|search| Probe {
+        let probe = addition.search.as_ref().map(|search| ProbeKeys {
             keys: search.keys.iter().map(|key| collection.key(*key)).collect(),
             equal: collection.entry(document.fingerprint),
             of_key: search.candidates.map_or(OF_KEY_UNLISTED, |limits: SearchLimits| {
@@ -329,7 +329,7 @@ impl<'a> Planned<'a> {
 
 async fn encoded(
     collection: &Arc<PostgresCollection>,
-    planned: &[Planned<'_>],
+    planned: &[PlannedInsert<'_>],
 ) -> Result<Vec<(Option<Vec<u8>>, Option<Vec<u8>>)>, BackendError> {
     let documents: Vec<_> =
         planned.iter().map(|of| Arc::clone(&of.queued.addition.document)).collect();

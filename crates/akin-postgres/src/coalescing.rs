@@ -11,7 +11,7 @@ use tokio::sync::{Notify, oneshot};
 pub(crate) const TOGETHER_MAX: usize = 64;
 
 /// Requests that wait, with where each answer goes.
-pub(crate) struct Waiting<A, B> {
+pub(crate) struct WaitingRequests<A, B> {
     queue: Mutex<VecDeque<Request<A, B>>>,
     added: Notify,
 }
@@ -24,7 +24,7 @@ pub(crate) struct Request<A, B> {
 /// An answer to come.
 pub(crate) type Answer<B> = oneshot::Receiver<Result<B, BackendError>>;
 
-impl<A, B> Waiting<A, B> {
+impl<A, B> WaitingRequests<A, B> {
     pub fn new() -> Arc<Self> {
         Arc::new(Self { queue: Mutex::default(), added: Notify::new() })
     }

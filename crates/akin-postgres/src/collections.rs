@@ -17,17 +17,17 @@ use tokio_postgres::types::Type;
 use crate::backend::PostgresCollection;
 use crate::database::Database;
 use crate::pool::Parameters;
-use crate::shared::{ConnectionSettings, Shared};
+use crate::shared::{ConnectionSettings, SharedDatabase};
 
 /// The collections of a database. Its methods block, within a runtime.
 pub struct PostgresStore {
-    shared: Arc<Shared>,
+    shared: Arc<SharedDatabase>,
     runtime: Handle,
 }
 
 /// A row of `collections`. Until it has a name, dropping it removes it.
 struct PostgresStored {
-    shared: Arc<Shared>,
+    shared: Arc<SharedDatabase>,
     runtime: Handle,
     number: i32,
     name: CollectionName,
@@ -48,7 +48,7 @@ impl PostgresStore {
         let database = Database::parse(url).map_err(|fault| BackendError::OtherSettings {
             reason: format!("postgres.url {fault}"),
         })?;
-        let shared = Shared::open(database, settings).await?;
+        let shared = SharedDatabase::open(database, settings).await?;
         Ok(Self { shared, runtime: Handle::current() })
     }
 
@@ -142,7 +142,7 @@ impl CollectionStore for PostgresStore {
 }
 
 fn create(
-    shared: &Arc<Shared>,
+    shared: &Arc<SharedDatabase>,
     runtime: &Handle,
     name: &CollectionName,
     settings: &CollectionSettings,

@@ -28,7 +28,7 @@ pub(crate) struct Database {
 }
 
 /// A connection that is closed when it is dropped. A write that it waits for may still happen.
-pub(crate) struct Connection {
+pub(crate) struct DatabaseConnection {
     pub client: Client,
     driver: JoinHandle<()>,
 }
@@ -73,16 +73,16 @@ impl Database {
 
     /// # Errors
     /// `OutOfService`: no host accepts a connection, and writes.
-    pub async fn connect(&self) -> Result<Connection, BackendError> {
+    pub async fn connect(&self) -> Result<DatabaseConnection, BackendError> {
         match &self.tls {
             None => {
                 let (client, connection) = self.config.connect(NoTls).await.map_err(failed)?;
-                Ok(Connection { client, driver: tokio::spawn(driven(connection)) })
+                Ok(DatabaseConnection { client, driver: tokio::spawn(driven(connection)) })
             }
             Some(tls) => {
                 let connect = self.config.connect(MakeRustlsConnect::new(tls.clone()));
                 let (client, connection) = connect.await.map_err(failed)?;
-                Ok(Connection { client, driver: tokio::spawn(driven(connection)) })
+                Ok(DatabaseConnection { client, driver: tokio::spawn(driven(connection)) })
             }
         }
     }
@@ -94,7 +94,7 @@ impl fmt::Debug for Database {
     }
 }
 
-impl Drop for Connection {
+impl Drop for DatabaseConnection {
     fn drop(&mut self) {
         self.driver.abort();
     }

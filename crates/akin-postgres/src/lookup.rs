@@ -13,8 +13,8 @@ use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 
 use crate::backend::PostgresCollection;
-use crate::coalescing::{self, Request, Waiting, answered};
-use crate::database::Connection;
+use crate::coalescing::{self, Request, WaitingRequests, answered};
+use crate::database::DatabaseConnection;
 use crate::error::failed;
 use crate::pool::Parameters;
 use crate::rows::Material;
@@ -29,7 +29,7 @@ const READ_MAX: usize = 65_536;
 const SETS_AT_ONCE: usize = 40;
 
 /// The keys of a lookup, and its own set.
-pub(crate) struct Probe {
+pub(crate) struct ProbeKeys {
     pub keys: Vec<i64>,
     pub equal: i64,
     /// Sets of each key, at most.
@@ -37,7 +37,7 @@ pub(crate) struct Probe {
 }
 
 /// A stored set.
-pub(crate) struct Near {
+pub(crate) struct NearSet {
     pub entry: i64,
     pub shingles: u32,
     pub sketch: Vec<u8>,
@@ -50,12 +50,12 @@ pub(crate) struct Near {
 /// The sets that calls have found, by key and by number.
 #[derive(Default)]
 pub(crate) struct FoundSets {
-    by_key: HashMap<i64, Vec<Arc<Near>>>,
-    by_entry: HashMap<i64, Arc<Near>>,
+    by_key: HashMap<i64, Vec<Arc<NearSet>>>,
+    by_entry: HashMap<i64, Arc<NearSet>>,
 }
 
 /// Sets whose documents are wanted, and those whose elements are wanted.
-pub(crate) struct Wanted {
+pub(crate) struct WantedEntries {
     pub entries: Vec<i64>,
     pub members_max: usize,
     pub now_ms: i64,
@@ -69,26 +69,26 @@ pub(crate) struct Read {
     pub materials: HashMap<i64, Material>,
 }
 
-pub(crate) type Probes = Waiting<Probe, Arc<FoundSets>>;
-pub(crate) type Readings = Waiting<Wanted, Arc<Read>>;
+pub(crate) type Probes = WaitingRequests<ProbeKeys, Arc<FoundSets>>;
+pub(crate) type Readings = WaitingRequests<WantedEntries, Arc<Read>>;
 
 /// A set that a search selects.
-pub(crate) struct Selected {
-    pub near: Arc<Near>,
+pub(crate) struct SelectedSet {
+    pub near: Arc<NearSet>,
     pub agreeing: u32,
     pub keys_shared: u32,
 }
 
 /// Sets with the best sketches, best first, before their documents are read.
-pub(crate) struct Selection {
-    pub sets: Vec<Selected>,
+pub(crate) struct SelectedSets {
+    pub sets: Vec<SelectedSet>,
     pub seen: usize,
     /// Not all sets of a key were read.
     pub in_crowd: bool,
     pub left_out: u32,
 }
 
-impl Near {
+impl NearSet {
     /// Of a row of `candidates`, whose columns begin with `first`.
     pub fn of(row: &Row, first: usize) -> Self {
         Self {
@@ -103,7 +103,7 @@ impl Near {
 
 impl FoundSets {
     /// In the place of what was known of the same set.
-    pub fn add(&mut self, near: Near) {
+    pub fn add(&mut self, near: NearSet) {
         let near = Arc::new(near);
         for key in &near.keys {
             let sets = self.by_key.entry(*key).or_default();
@@ -116,7 +116,7 @@ impl FoundSets {
     }
 
     /// The sets of a probe, each with the number of its keys, and whether a key has more.
-    fn of(&self, probe: &Probe) -> (Vec<(Arc<Near>, u32)>, bool) {
+    fn of(&self, probe: &ProbeKeys) -> (Vec<(Arc<NearSet>, u32)>, bool) {
         let (mut shared, mut in_crowd) = (HashMap::<i64, u32>::new(), false);
         for key in &probe.keys {
             let sets = self.by_key.get(key).map_or(&[][..], Vec::as_slice);
@@ -140,8 +140,8 @@ pub(crate) fn of_key(keys: usize, limits: &SearchLimits) -> usize {
 }
 
 impl PostgresCollection {
-    pub(crate) fn probe(&self, search: &Search<'_>) -> Probe {
-        Probe {
+    pub(crate) fn probe(&self, search: &Search<'_>) -> ProbeKeys {
+        ProbeKeys {
             keys: search.keys.iter().map(|key| self.key(*key)).collect(),
             equal: self.entry(search.fingerprint),
             of_key: of_key(search.keys.len(), &search.limits),
@@ -152,28 +152,28 @@ impl PostgresCollection {
     pub(crate) fn select(
         &self,
         search: &Search<'_>,
-        probe: &Probe,
+        probe: &ProbeKeys,
         found: &FoundSets,
-    ) -> Selection {
+    ) -> SelectedSets {
         let (sharing, in_crowd) = found.of(probe);
         let seen = sharing.len();
-        let agreeing = |(near, keys_shared): (Arc<Near>, u32)| {
+        let agreeing = |(near, keys_shared): (Arc<NearSet>, u32)| {
             let agreeing = self.estimator.agreeing(search.sketch.as_bytes(), &near.sketch);
-            (agreeing >= search.agreeing_min).then_some(Selected { near, agreeing, keys_shared })
+            (agreeing >= search.agreeing_min).then_some(SelectedSet { near, agreeing, keys_shared })
         };
-        let mut sets: Vec<Selected> = sharing.into_iter().filter_map(agreeing).collect();
+        let mut sets: Vec<SelectedSet> = sharing.into_iter().filter_map(agreeing).collect();
         sets.sort_unstable_by_key(|of| (std::cmp::Reverse(of.agreeing), of.near.entry));
         let left_out = sets.get(search.limits.found_max).map_or(0, |first| first.agreeing);
         sets.truncate(search.limits.found_max);
-        Selection { sets, seen, in_crowd, left_out }
+        SelectedSets { sets, seen, in_crowd, left_out }
     }
 
     pub(crate) async fn search(&self, search: &Search<'_>) -> Result<Candidates, BackendError> {
         let probe = self.probe(search);
-        let asked = Probe { keys: probe.keys.clone(), ..probe };
+        let asked = ProbeKeys { keys: probe.keys.clone(), ..probe };
         let found = answered(self.shared.probes.push(asked)).await?;
         let selection = self.select(search, &probe, &found);
-        let sets: Vec<&Selected> = selection.sets.iter().collect();
+        let sets: Vec<&SelectedSet> = selection.sets.iter().collect();
         let read = self.read(&sets, search.limits.members_max, SETS_AT_ONCE).await?;
         Ok(self.candidates_of(selection, &read, search.limits.members_max))
     }
@@ -181,7 +181,7 @@ impl PostgresCollection {
     /// Reads the documents of sets, and keeps the elements of the first `sets_max` sets in the cache.
     pub(crate) async fn read(
         &self,
-        sets: &[&Selected],
+        sets: &[&SelectedSet],
         members_max: usize,
         sets_max: usize,
     ) -> Result<Arc<Read>, BackendError> {
@@ -190,7 +190,7 @@ impl PostgresCollection {
         }
         let best = sets.iter().take(sets_max).map(|of| of.near.entry);
         let is_missing = |entry: &i64| self.sets.get(self.fingerprint(*entry)).is_none();
-        let wanted = Wanted {
+        let wanted = WantedEntries {
             entries: sets.iter().map(|of| of.near.entry).collect(),
             // Whether there are more.
             members_max: members_max.saturating_add(1),
@@ -218,7 +218,8 @@ impl PostgresCollection {
         }
         for some in missing.chunks(coalescing::TOGETHER_MAX) {
             let (entries, materials) = (Vec::new(), some.to_vec());
-            let wanted = Wanted { entries, members_max: 0, now_ms: self.now_ms(), materials };
+            let wanted =
+                WantedEntries { entries, members_max: 0, now_ms: self.now_ms(), materials };
             let read = answered(self.shared.readings.push(wanted)).await?;
             sets.extend(self.made(some, &read).await?);
         }
@@ -245,13 +246,13 @@ impl PostgresCollection {
     /// The selected sets that have documents.
     pub(crate) fn candidates_of(
         &self,
-        selection: Selection,
+        selection: SelectedSets,
         read: &Read,
         members_max: usize,
     ) -> Candidates {
-        let Selection { sets, seen, in_crowd, mut left_out } = selection;
+        let SelectedSets { sets, seen, in_crowd, mut left_out } = selection;
         let (mut found, mut truncated) = (Vec::with_capacity(sets.len()), in_crowd || left_out > 0);
-        for Selected { near, agreeing, keys_shared } in sets {
+        for SelectedSet { near, agreeing, keys_shared } in sets {
             let members = read.members.get(&near.entry).map_or(&[][..], Vec::as_slice);
             if members.is_empty() {
                 continue;
@@ -274,8 +275,8 @@ impl PostgresCollection {
 
 /// Looks probes up in one call.
 pub(crate) async fn look_up(
-    connection: &Connection,
-    probes: &[Request<Probe, Arc<FoundSets>>],
+    connection: &DatabaseConnection,
+    probes: &[Request<ProbeKeys, Arc<FoundSets>>],
 ) -> Result<Arc<FoundSets>, BackendError> {
     let mut keys: Vec<i64> = probes.iter().flat_map(|of| of.asked.keys.iter().copied()).collect();
     keys.sort_unstable();
@@ -287,16 +288,16 @@ pub(crate) async fn look_up(
         &[(&keys, Type::INT8_ARRAY), (&of_key, Type::INT4), (&equal, Type::INT8_ARRAY)];
     let rows = connection.client.query_typed(sql, parameters).await.map_err(failed)?;
     let mut found = FoundSets::default();
-    rows.iter().for_each(|row| found.add(Near::of(row, 0)));
+    rows.iter().for_each(|row| found.add(NearSet::of(row, 0)));
     Ok(Arc::new(found))
 }
 
 /// Reads documents and elements of sets in one round trip.
 pub(crate) async fn read(
-    connection: &Connection,
-    wanted: &[Request<Wanted, Arc<Read>>],
+    connection: &DatabaseConnection,
+    wanted: &[Request<WantedEntries, Arc<Read>>],
 ) -> Result<Arc<Read>, BackendError> {
-    let distinct = |entries: &dyn Fn(&Wanted) -> Vec<i64>| {
+    let distinct = |entries: &dyn Fn(&WantedEntries) -> Vec<i64>| {
         let all: HashSet<i64> = wanted.iter().flat_map(|of| entries(&of.asked)).collect();
         all.into_iter().collect::<Vec<i64>>()
     };

@@ -12,7 +12,7 @@ use tokio_postgres::types::Type;
 
 use crate::backend::PostgresCollection;
 use crate::changes::LAST_CHANGE;
-use crate::shared::Shared;
+use crate::shared::SharedDatabase;
 
 /// How often the last changes are looked at.
 const FOLLOW_EVERY: Duration = Duration::from_millis(250);
@@ -24,7 +24,7 @@ const CLEARED_AT_ONCE: i32 = 2_000;
 
 /// What is followed of the collections of this process.
 #[derive(Default)]
-pub(crate) struct Followed {
+pub(crate) struct FollowedChanges {
     collections: Mutex<HashMap<i32, FollowedCollection>>,
     /// Collections that this process builds: others leave them alone.
     building: Mutex<HashSet<i32>>,
@@ -35,7 +35,7 @@ struct FollowedCollection {
     documents: Weak<AtomicI64>,
 }
 
-impl Followed {
+impl FollowedChanges {
     pub fn add(&self, collection: &PostgresCollection) {
         let followed = FollowedCollection {
             last_change: Arc::downgrade(&collection.last_change),
@@ -71,7 +71,7 @@ impl Followed {
     }
 }
 
-pub(crate) async fn follow(shared: Weak<Shared>) {
+pub(crate) async fn follow(shared: Weak<SharedDatabase>) {
     let sql = format!(
         "SELECT c.collection, {LAST_CHANGE}, coalesce((SELECT sum(n.documents)::int8
          FROM akin.counts n WHERE n.collection = c.collection), 0)
@@ -90,7 +90,7 @@ pub(crate) async fn follow(shared: Weak<Shared>) {
     }
 }
 
-pub(crate) async fn maintain(shared: Weak<Shared>, changes_kept: u64) {
+pub(crate) async fn maintain(shared: Weak<SharedDatabase>, changes_kept: u64) {
     let mut ticks = interval(MAINTAIN_EVERY);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
@@ -102,7 +102,7 @@ pub(crate) async fn maintain(shared: Weak<Shared>, changes_kept: u64) {
     }
 }
 
-async fn maintain_once(shared: &Shared, changes_kept: u64) -> Result<(), BackendError> {
+async fn maintain_once(shared: &SharedDatabase, changes_kept: u64) -> Result<(), BackendError> {
     let building = shared.followed.building();
     let touch = "UPDATE akin.collections SET built_at = now()
         WHERE collection = ANY ($1) AND name IS NULL AND built_at > '-infinity'";

@@ -11,15 +11,15 @@ use tokio::time::timeout;
 use tokio_postgres::types::{ToSql, Type};
 use tokio_postgres::{Client, Row, RowStream};
 
-use crate::database::{Connection, Database};
+use crate::database::{Database, DatabaseConnection};
 use crate::error::{failed, is_answer, late};
 
 /// The parameters of a query. Statements are not prepared, so that poolers of transactions serve.
 pub(crate) type Parameters<'a> = &'a [(&'a (dyn ToSql + Sync), Type)];
 
-pub(crate) struct Pool {
+pub(crate) struct ConnectionPool {
     database: Arc<Database>,
-    free: Mutex<Vec<Connection>>,
+    free: Mutex<Vec<DatabaseConnection>>,
     permits: Arc<Semaphore>,
     pub deadline: Duration,
 }
@@ -27,11 +27,11 @@ pub(crate) struct Pool {
 /// A connection of a pool, which is closed unless it is given back: a query whose future is dropped
 /// is neither cancelled nor waited for.
 pub(crate) struct Taken {
-    connection: Connection,
+    connection: DatabaseConnection,
     permit: OwnedSemaphorePermit,
 }
 
-impl Pool {
+impl ConnectionPool {
     pub fn new(database: Arc<Database>, connections: usize, deadline: Duration) -> Self {
         let permits = Arc::new(Semaphore::new(connections));
         Self { database, free: Mutex::default(), permits, deadline }
@@ -54,7 +54,7 @@ impl Pool {
         drop(taken.permit);
     }
 
-    fn pop(&self) -> Option<Connection> {
+    fn pop(&self) -> Option<DatabaseConnection> {
         self.free.lock().unwrap_or_else(PoisonError::into_inner).pop()
     }
 

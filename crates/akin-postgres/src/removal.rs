@@ -32,7 +32,7 @@ pub(crate) const COLLECTION_LOCKS: i32 = 1_634_429_294;
 /// What a removal has to know of a document.
 const COLUMNS: &str = "d.id, d.ordinal, d.entry, e.sketch, d.expires_at";
 
-struct Version {
+struct StoredVersion {
     id: String,
     ordinal: i64,
     entry: i64,
@@ -45,7 +45,7 @@ struct Pause {
     taken: Option<Taken>,
 }
 
-impl Version {
+impl StoredVersion {
     fn of(row: &Row) -> Self {
         Self {
             id: row.get(0),
@@ -68,7 +68,7 @@ impl PostgresCollection {
             let Some(row) = self.shared.reads.query_opt(&sql, parameters).await? else {
                 return Ok(false);
             };
-            let version = Version::of(&row);
+            let version = StoredVersion::of(&row);
             let was_alive = version.expires_at_ms.is_none_or(|at| at > self.now_ms());
             if self.remove_versions(&[version]).await? > 0 {
                 return Ok(was_alive);
@@ -88,7 +88,7 @@ impl PostgresCollection {
             (&(max.min(REMOVED_AT_ONCE) as i64), Type::INT8),
         ];
         let due = self.shared.reads.query(&sql, parameters).await?;
-        let due: Vec<Version> = due.iter().map(Version::of).collect();
+        let due: Vec<StoredVersion> = due.iter().map(StoredVersion::of).collect();
         self.remove_versions(&due).await
     }
 
@@ -109,7 +109,7 @@ impl PostgresCollection {
                 content_hash: row.get::<_, i64>(6).cast_unsigned(),
                 metadata: metadata_of(row.get(0), row.get(7))?,
             };
-            found.extend(matches(&details).then(|| Version::of(&row)));
+            found.extend(matches(&details).then(|| StoredVersion::of(&row)));
             Ok(true)
         };
         self.shared.scans.visit(&sql, parameters, visit).await?;
@@ -121,7 +121,7 @@ impl PostgresCollection {
     }
 
     /// Removes the documents that still have these versions, and returns their number.
-    async fn remove_versions(&self, versions: &[Version]) -> Result<u64, BackendError> {
+    async fn remove_versions(&self, versions: &[StoredVersion]) -> Result<u64, BackendError> {
         if versions.is_empty() {
             return Ok(0);
         }

@@ -20,7 +20,7 @@ use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 
 use crate::backend::PostgresCollection;
-use crate::lookup::{Near, Selected};
+use crate::lookup::{NearSet, SelectedSet};
 use crate::pool::{Parameters, stream};
 use crate::rows::COLUMNS;
 use crate::view::PostgresView;
@@ -116,9 +116,9 @@ impl SketchScanning for PostgresCollection {
         let parameters: Parameters<'_> = &[(&self.number, Type::INT4)];
         self.shared.scans.visit(sql, parameters, visit).await?;
         let (sets, left_out) = best.finish();
-        let listed: Vec<&Selected> = sets.iter().collect();
+        let listed: Vec<&SelectedSet> = sets.iter().collect();
         let read = self.read(&listed, each_max, 0).await?;
-        let selection = crate::lookup::Selection { sets, seen, in_crowd: false, left_out: 0 };
+        let selection = crate::lookup::SelectedSets { sets, seen, in_crowd: false, left_out: 0 };
         Ok(Candidates { left_out, ..self.candidates_of(selection, &read, each_max) })
     }
 
@@ -135,7 +135,7 @@ impl SketchScanning for PostgresCollection {
 /// The sets that agree best with a sketch, among those scanned so far.
 struct BestSets {
     limits: ScanLimits,
-    sets: Vec<Selected>,
+    sets: Vec<SelectedSet>,
     /// Sets that agree in fewer slots are not kept.
     agreeing_min: u32,
     left_out: u32,
@@ -151,14 +151,14 @@ impl BestSets {
         if agreeing < self.agreeing_min {
             return;
         }
-        let near = Near {
+        let near = NearSet {
             entry: row.get(0),
             shingles: row.get::<_, i32>(1) as u32,
             sketch: Vec::new(),
             newest: 0,
             keys: Vec::new(),
         };
-        self.sets.push(Selected { near: Arc::new(near), agreeing, keys_shared: 0 });
+        self.sets.push(SelectedSet { near: Arc::new(near), agreeing, keys_shared: 0 });
         if self.sets.len() > 2 * self.limits.near_max.max(self.limits.kept_max) {
             self.cut();
         }
@@ -180,7 +180,7 @@ impl BestSets {
     }
 
     /// Best first; and the highest agreement of a near set that was left out.
-    fn finish(mut self) -> (Vec<Selected>, u32) {
+    fn finish(mut self) -> (Vec<SelectedSet>, u32) {
         self.cut();
         (self.sets, self.left_out)
     }

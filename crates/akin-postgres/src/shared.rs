@@ -9,15 +9,15 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
-use crate::adding::{self, Additions, Busy};
+use crate::adding::{self, Additions, BusyKeys};
 use crate::checks;
-use crate::coalescing::{Request, Waiting, first};
-use crate::database::{Connection, Database};
+use crate::coalescing::{Request, WaitingRequests, first};
+use crate::database::{Database, DatabaseConnection};
 use crate::error::late;
 use crate::lookup::{self, Probes, Readings};
-use crate::maintenance::{Followed, follow, maintain};
+use crate::maintenance::{FollowedChanges, follow, maintain};
 use crate::migration::migrate;
-use crate::pool::Pool;
+use crate::pool::ConnectionPool;
 
 /// Connections that write documents. More would take fewer documents together.
 const WRITERS: usize = 3;
@@ -44,13 +44,13 @@ pub struct ConnectionSettings {
     pub compression_level: i32,
 }
 
-pub(crate) struct Shared {
-    pub reads: Pool,
-    pub scans: Pool,
+pub(crate) struct SharedDatabase {
+    pub reads: ConnectionPool,
+    pub scans: ConnectionPool,
     pub probes: Arc<Probes>,
     pub readings: Arc<Readings>,
     pub additions: Arc<Additions>,
-    pub followed: Followed,
+    pub followed: FollowedChanges,
     pub compression_level: i32,
     /// Never set: a database that fails refuses requests until it is back.
     pub healthy: watch::Sender<Option<String>>,
@@ -58,7 +58,7 @@ pub(crate) struct Shared {
     tasks: Mutex<JoinSet<()>>,
 }
 
-impl Shared {
+impl SharedDatabase {
     /// Checks the database, brings its schema up to date, and starts the connections.
     ///
     /// # Errors
@@ -75,14 +75,14 @@ impl Shared {
             migrate(&one.client).await
         };
         timeout(deadline, opened).await.map_err(|_| late())??;
-        let pool = |connections| Pool::new(Arc::clone(&database), connections, deadline);
+        let pool = |connections| ConnectionPool::new(Arc::clone(&database), connections, deadline);
         let shared = Arc::new(Self {
             reads: pool(READERS),
             scans: pool(settings.scans_max.max(1)),
-            probes: Waiting::new(),
-            readings: Waiting::new(),
-            additions: Waiting::new(),
-            followed: Followed::default(),
+            probes: WaitingRequests::new(),
+            readings: WaitingRequests::new(),
+            additions: WaitingRequests::new(),
+            followed: FollowedChanges::default(),
             compression_level: settings.compression_level,
             healthy: watch::Sender::new(None),
             tasks: Mutex::default(),
@@ -94,17 +94,17 @@ impl Shared {
     }
 
     fn start(&self, database: &Arc<Database>, deadline: Duration) {
-        let busy = Arc::new(Busy::default());
+        let busy = Arc::new(BusyKeys::default());
         for _ in 0..WRITERS {
-            let link = Link::new(database, deadline);
+            let link = WorkerConnection::new(database, deadline);
             let (additions, busy) = (Arc::clone(&self.additions), Arc::clone(&busy));
             self.run(write(link, additions, busy));
         }
         for _ in 0..LOOKUPS {
             let probes = Arc::clone(&self.probes);
-            self.run(look_up(Link::new(database, deadline), probes));
+            self.run(look_up(WorkerConnection::new(database, deadline), probes));
             let readings = Arc::clone(&self.readings);
-            self.run(read(Link::new(database, deadline), readings));
+            self.run(read(WorkerConnection::new(database, deadline), readings));
         }
     }
 
@@ -115,19 +115,19 @@ impl Shared {
 }
 
 /// A connection that is made again after a failure.
-struct Link {
+struct WorkerConnection {
     database: Arc<Database>,
     deadline: Duration,
-    connection: Option<Connection>,
+    connection: Option<DatabaseConnection>,
 }
 
-impl Link {
+impl WorkerConnection {
     fn new(database: &Arc<Database>, deadline: Duration) -> Self {
         Self { database: Arc::clone(database), deadline, connection: None }
     }
 
     /// The connection, for a call; it is made anew unless the last call succeeded.
-    async fn take(&mut self) -> Result<Connection, BackendError> {
+    async fn take(&mut self) -> Result<DatabaseConnection, BackendError> {
         match self.connection.take().filter(|connection| !connection.client.is_closed()) {
             Some(connection) => Ok(connection),
             None => {
@@ -147,7 +147,7 @@ fn answer_all<A, B: Clone>(requests: Vec<Request<A, B>>, answer: &Result<B, Back
     requests.into_iter().for_each(|request| request.answer(answer.clone()));
 }
 
-async fn write(mut link: Link, additions: Arc<Additions>, busy: Arc<Busy>) {
+async fn write(mut link: WorkerConnection, additions: Arc<Additions>, busy: Arc<BusyKeys>) {
     loop {
         let requests = additions.next(|queue| busy.select(queue)).await;
         let added = async {
@@ -169,7 +169,7 @@ async fn write(mut link: Link, additions: Arc<Additions>, busy: Arc<Busy>) {
     }
 }
 
-async fn look_up(mut link: Link, probes: Arc<Probes>) {
+async fn look_up(mut link: WorkerConnection, probes: Arc<Probes>) {
     loop {
         let requests = probes.next(first).await;
         let found = async {
@@ -184,7 +184,7 @@ async fn look_up(mut link: Link, probes: Arc<Probes>) {
     }
 }
 
-async fn read(mut link: Link, readings: Arc<Readings>) {
+async fn read(mut link: WorkerConnection, readings: Arc<Readings>) {
     loop {
         let requests = readings.next(first).await;
         let read = async {

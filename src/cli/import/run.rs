@@ -7,7 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::report::ImportReport;
-use super::send::{AddedAnswer, Posted, SendError, Sender};
+use super::send::{AddedAnswer, PostedBatch, SendError, Sender};
 use crate::cli::client::{CallError, Client};
 use crate::cli::failure::{Failure, hint_for_problem};
 use akin_files::input::{
@@ -119,7 +119,7 @@ impl ImportState<'_> {
         }
     }
 
-    fn read_all(&self, batches: SyncSender<Vec<Posted>>) -> Result<(), Cancelled> {
+    fn read_all(&self, batches: SyncSender<Vec<PostedBatch>>) -> Result<(), Cancelled> {
         let words = (self.task.min_words > 0).then(|| WordCounter::new(self.task.min_words));
         let mut batch = ImportBatch { items: Vec::new(), bytes: 0, full: batches, words };
         let mut emit = |event| self.take_event(event, &mut batch);
@@ -136,7 +136,7 @@ impl ImportState<'_> {
             Event::Item(item) => {
                 let origin = item.origin.clone();
                 match item.into_json() {
-                    Ok(json) => batch.push(Posted { json, origin })?,
+                    Ok(json) => batch.push(PostedBatch { json, origin })?,
                     Err(reason) => self.fail(&origin, &reason),
                 }
             }
@@ -157,7 +157,7 @@ impl ImportState<'_> {
         Ok(())
     }
 
-    fn send_all(&self, batches: &Mutex<Receiver<Vec<Posted>>>) {
+    fn send_all(&self, batches: &Mutex<Receiver<Vec<PostedBatch>>>) {
         let sender = Sender {
             client: self.task.client,
             path: self.task.path,
@@ -193,7 +193,7 @@ impl ImportState<'_> {
         self.gave_up.lock().expect(UNPOISONED).is_some()
     }
 
-    fn take_answer(&self, item: &Posted, answer: &AddedAnswer) {
+    fn take_answer(&self, item: &PostedBatch, answer: &AddedAnswer) {
         if let Some(problem) = &answer.problem {
             if problem.code == EMPTY_DOCUMENT {
                 self.print_if_verbose(|| format!("left out: {}: {problem}", item.origin));
@@ -229,9 +229,9 @@ impl ImportState<'_> {
 
 /// Collects documents until there are enough to send.
 struct ImportBatch {
-    items: Vec<Posted>,
+    items: Vec<PostedBatch>,
     bytes: usize,
-    full: SyncSender<Vec<Posted>>,
+    full: SyncSender<Vec<PostedBatch>>,
     /// `None` if short texts are not left out.
     words: Option<WordCounter>,
 }
@@ -243,7 +243,7 @@ impl ImportBatch {
         item.record().is_ok_and(|record| words.is_short(&record.content))
     }
 
-    fn push(&mut self, item: Posted) -> Result<(), Cancelled> {
+    fn push(&mut self, item: PostedBatch) -> Result<(), Cancelled> {
         if self.bytes + item.json.len() > BATCH_BYTES || self.items.len() == BATCH_ITEMS {
             self.send()?;
         }

@@ -13,7 +13,7 @@ const WAIT_FIRST: Duration = Duration::from_millis(250);
 const WAIT_MAX: Duration = Duration::from_secs(10);
 
 /// A document as the API takes it.
-pub struct Posted {
+pub struct PostedBatch {
     pub json: Vec<u8>,
     pub origin: Origin,
 }
@@ -59,7 +59,7 @@ pub struct Sender<'a> {
 
 /// The outcome of one request.
 struct Attempt {
-    unanswered: Vec<Posted>,
+    unanswered: Vec<PostedBatch>,
     /// `None` only if all were answered.
     why: Option<Setback>,
 }
@@ -75,8 +75,8 @@ impl Sender<'_> {
     /// Documents without an answer are sent again, which changes nothing for documents with an id.
     pub fn send(
         &self,
-        items: Vec<Posted>,
-        on_answer: &mut dyn FnMut(&Posted, AddedAnswer),
+        items: Vec<PostedBatch>,
+        on_answer: &mut dyn FnMut(&PostedBatch, AddedAnswer),
     ) -> Result<(), SendError> {
         let mut left = items;
         let mut moved = Instant::now();
@@ -105,8 +105,8 @@ impl Sender<'_> {
 
     fn attempt(
         &self,
-        items: Vec<Posted>,
-        on_answer: &mut dyn FnMut(&Posted, AddedAnswer),
+        items: Vec<PostedBatch>,
+        on_answer: &mut dyn FnMut(&PostedBatch, AddedAnswer),
     ) -> Result<Attempt, SendError> {
         let mut body = Vec::with_capacity(items.iter().map(|item| item.json.len() + 1).sum());
         for item in &items {
@@ -153,8 +153,8 @@ impl Setback {
 /// Answers come in the order of the documents, a line each.
 fn take_answers(
     response: Response,
-    items: Vec<Posted>,
-    on_answer: &mut dyn FnMut(&Posted, AddedAnswer),
+    items: Vec<PostedBatch>,
+    on_answer: &mut dyn FnMut(&PostedBatch, AddedAnswer),
 ) -> Attempt {
     let mut lines = BufReader::new(response.into_body()).split(b'\n');
     let mut unanswered = Vec::new();

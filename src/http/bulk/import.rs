@@ -183,12 +183,12 @@ fn prepare_one(engine: &Engine, json: &[u8], call: &AddParameters) -> Result<Pre
 /// Results that are sent together, with the reservations of their memory, which end once they are
 /// sent.
 #[derive(Default)]
-struct Piece {
+struct ImportPiece {
     results: Vec<u8>,
     memory: Vec<Arc<Reservation>>,
 }
 
-impl AsRef<[u8]> for Piece {
+impl AsRef<[u8]> for ImportPiece {
     fn as_ref(&self) -> &[u8] {
         &self.results
     }
@@ -200,7 +200,7 @@ fn pieces(results: mpsc::UnboundedReceiver<Sent>) -> impl Stream<Item = io::Resu
         let mut results = results?;
         let mut received = Vec::new();
         results.recv_many(&mut received, BATCHES_AT_ONCE).await;
-        let (mut piece, more) = (Piece::default(), !received.is_empty());
+        let (mut piece, more) = (ImportPiece::default(), !received.is_empty());
         for sent in received {
             match sent {
                 Sent::Results(lines, permit) => {

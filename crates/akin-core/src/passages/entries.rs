@@ -21,7 +21,7 @@ const PAGE_BITS: u32 = 1;
 const PART: u32 = 256;
 
 /// The entries of consecutive numbers.
-type Part = Vec<Option<BlockEntry>>;
+type Part = Vec<Option<IndexedBlock>>;
 
 /// A block of a document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -35,7 +35,7 @@ pub(super) struct DocumentBlock {
 pub(super) const ONLY_BLOCK: u32 = u32::MAX;
 
 #[derive(Debug)]
-struct BlockEntry {
+struct IndexedBlock {
     fingerprint: u64,
     words: u32,
     members: Members,
@@ -106,7 +106,7 @@ impl Entries {
             return EntryChange::DocumentBlock;
         }
         let number = self.numbers.take();
-        let entry = BlockEntry { fingerprint, words, members: Members::One(member) };
+        let entry = IndexedBlock { fingerprint, words, members: Members::One(member) };
         let mut part = self.parts.entry(number / PART).or_default();
         let at = (number % PART) as usize;
         if part.len() <= at {
@@ -174,7 +174,8 @@ impl Entries {
     }
 
     pub fn bytes(&self) -> usize {
-        let parts = self.parts.iter().map(|part| part.capacity() * size_of::<Option<BlockEntry>>());
+        let parts =
+            self.parts.iter().map(|part| part.capacity() * size_of::<Option<IndexedBlock>>());
         parts.sum::<usize>() + self.fingerprints.size().bytes as usize + self.numbers.bytes()
     }
 }

@@ -28,7 +28,7 @@ use super::acknowledged::Mark;
 use super::command::StoreCommand;
 use super::counters::Counters;
 use super::log::Logged;
-use super::room::{self, Room};
+use super::room::{self, DiskRoom};
 use super::store::Files;
 use super::wal_sync::{Wal, WalSync};
 use super::{StorageError, StorageSettings, Sync, schema};
@@ -54,7 +54,7 @@ struct Writing {
     group_writes_max: usize,
     group_bytes_max: u64,
     dir: PathBuf,
-    room: Room,
+    room: DiskRoom,
     /// Writes were refused for lack of room, which was logged then.
     is_full: bool,
     /// For waiting on the queue with a deadline.
@@ -108,7 +108,7 @@ impl Committer {
             group_writes_max: settings.group_writes_max as usize,
             group_bytes_max: settings.group_bytes_max,
             dir,
-            room: Room::new(files, settings.disk_free_min_bytes),
+            room: DiskRoom::new(files, settings.disk_free_min_bytes),
             is_full: false,
             runtime,
             wal_sync,

@@ -9,7 +9,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use rusqlite::InterruptHandle;
 
 use super::record;
-use super::room::Pages;
+use super::room::DatabasePages;
 use super::{StorageError, Store, disk, schema, verify};
 use crate::stored::Detail;
 
@@ -54,7 +54,7 @@ impl Store {
     pub fn check_room_for_copy(&self) -> Result<(), StorageError> {
         let size = |path: &Path| path.metadata().map_or(0, |file| file.len());
         let all = size(&self.files.database) + size(&self.files.wal);
-        let unused = self.readers.read_here(Pages::read)?.unused_bytes();
+        let unused = self.readers.read_here(DatabasePages::read)?.unused_bytes();
         self.check_room("a copy of the store", all.saturating_sub(unused))
     }
 

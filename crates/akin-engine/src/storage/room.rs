@@ -24,7 +24,7 @@ const IDLE: Duration = Duration::from_millis(200);
 /// The pause after a step without room in the log, which a long read keeps.
 const RETRY: Duration = Duration::from_secs(10);
 
-/// Pages given back in a step.
+/// DatabasePages given back in a step.
 const STEP_PAGES: u32 = 64;
 
 /// One unused page in so many is kept for later records, and at least as many pages as given.
@@ -34,14 +34,14 @@ const KEPT_PAGES_MIN: u64 = 128;
 /// While a long read keeps more of the log, pages are not given back.
 const WAL_BYTES_MAX: u64 = 32 << 20;
 
-pub(super) struct Room {
+pub(super) struct DiskRoom {
     files: Files,
     min_bytes: u64,
     /// When to look for unused pages; `None` until the next write.
     give_back_at: Option<Instant>,
 }
 
-impl Room {
+impl DiskRoom {
     pub fn new(files: &Files, min_bytes: u64) -> Self {
         // Unused pages may be left from before the start.
         Self { files: files.clone(), min_bytes, give_back_at: Some(Instant::now() + IDLE) }
@@ -58,7 +58,7 @@ impl Room {
         // If this cannot be read, the write itself will tell.
         let free = self.free_beside_log(connection, min.saturating_add(twice))?;
         let unused = match free < min.saturating_add(twice) {
-            true => Pages::read(connection).map_or(0, |pages| pages.unused_bytes()),
+            true => DatabasePages::read(connection).map_or(0, |pages| pages.unused_bytes()),
             false => 0,
         };
         let has_room = free.saturating_add(unused) >= min.saturating_add(twice)
@@ -102,7 +102,7 @@ impl Room {
     /// [`StorageError::Database`]; a lack of room is none.
     pub fn give_back(&mut self, connection: &Connection) -> Result<(), StorageError> {
         self.give_back_at = None;
-        let before = Pages::read(connection)?;
+        let before = DatabasePages::read(connection)?;
         if !before.are_too_many_unused() {
             return Ok(());
         }
@@ -122,7 +122,7 @@ impl Room {
             }
             outcome => outcome?,
         }
-        let after = Pages::read(connection)?;
+        let after = DatabasePages::read(connection)?;
         if after.are_too_many_unused() && after.unused < before.unused {
             self.give_back_at = Some(Instant::now());
             return Ok(());
@@ -164,13 +164,13 @@ pub(super) fn truncate_log(connection: &Connection) -> Result<(), StorageError> 
 
 /// The pages of a database.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Pages {
+pub(super) struct DatabasePages {
     page_bytes: u64,
     all: u64,
     unused: u64,
 }
 
-impl Pages {
+impl DatabasePages {
     pub fn read(connection: &Connection) -> Result<Self, StorageError> {
         let value = |pragma: &str| {
             let mut statement = connection.prepare_cached(&format!("PRAGMA {pragma}"))?;

@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicU64;
 use indicatif::{HumanBytes, HumanCount};
 
 use super::keep::{Keep, NO_RANK};
-use super::memory::{Memory, PairListing};
+use super::memory::{CorpusMemory, PairListing};
 use super::names::{CorpusFiles, DocumentNames, Repeated};
 use super::pipeline::{Analysed, How, analyse};
 use super::uncompared::Uncompared;
@@ -116,7 +116,7 @@ impl Gathering<'_> {
     ) -> Result<Gatherer<'m>, Failure> {
         let room = self.options.room(self.output);
         check_disk(&room, input_bytes)?;
-        let mut memory = Memory::new(&room, self.listing);
+        let mut memory = CorpusMemory::new(&room, self.listing);
         memory.take_saved(self.state.map_or(0, OfflineState::documents))?;
         let names = DocumentNames::new(&room, has_old);
         let gathering = match self.state {
@@ -188,7 +188,7 @@ struct Gatherer<'a> {
     keep: &'a Keep,
     /// A document has the member that `--keep` names.
     is_ranked: bool,
-    memory: Memory,
+    memory: CorpusMemory,
     /// A corpus without documents is no mistake.
     may_be_empty: bool,
 }

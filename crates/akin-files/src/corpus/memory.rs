@@ -23,14 +23,14 @@ pub struct PairListing {
 }
 
 /// The memory that the corpus will take.
-pub struct Memory {
+pub struct CorpusMemory {
     documents: u64,
     bytes: usize,
     bytes_max: usize,
     listing: Option<PairListing>,
 }
 
-impl Memory {
+impl CorpusMemory {
     /// Half of the memory is left for reading and sorting.
     pub fn new(room: &Room, listing: Option<PairListing>) -> Self {
         Self { documents: 0, bytes: 0, bytes_max: room.memory / 2, listing }

@@ -20,7 +20,7 @@ use std::sync::atomic::AtomicU64;
 use clap::Args;
 
 use self::clusters::{Representatives, Summary};
-use self::removed::{Places, write_removed};
+use self::removed::{ReportPlaces, write_removed};
 use self::state::{add_to_state, open_state, refuse_for_state};
 use super::corpus::{
     Configured, CorpusOptions, GatheredCorpus, Gathering, Keep, RecordOutcome, disk_failed,
@@ -213,7 +213,7 @@ fn leave_out_near_duplicates(plan: DedupPlan) -> Result<ExitCode, Failure> {
         let (documents, total) = (Quantity::Things("documents"), clusters.new_documents().len());
         let meter = Meter::new(quiet, "reporting", documents, total as u64);
         let output = report.insert(Output::create(path, plan.force)?);
-        let places = Places { files: &files, repeated: &repeated, state: state.as_ref() };
+        let places = ReportPlaces { files: &files, repeated: &repeated, state: state.as_ref() };
         write_removed(output, &mut clusters, &places, &meter)?;
     }
     let total = outcomes.len() as u64;

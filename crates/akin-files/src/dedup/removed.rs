@@ -31,7 +31,7 @@ struct KeptDocument<'d> {
 }
 
 /// The places of documents, for a report.
-pub struct Places<'p> {
+pub struct ReportPlaces<'p> {
     pub files: &'p CorpusFiles,
     /// Documents that are left out because of their ids, each with the first document with this id.
     pub repeated: &'p [(u32, u32)],
@@ -39,7 +39,7 @@ pub struct Places<'p> {
     pub state: Option<&'p OfflineState>,
 }
 
-impl<'p> Places<'p> {
+impl<'p> ReportPlaces<'p> {
     fn file_of(&self, number: u32) -> Option<&'p str> {
         self.files.of(number).map(|file| &**file)
     }
@@ -52,7 +52,7 @@ impl<'p> Places<'p> {
 pub fn write_removed(
     output: &mut Output,
     clusters: &mut Representatives<'_>,
-    places: &Places<'_>,
+    places: &ReportPlaces<'_>,
     meter: &Meter,
 ) -> Result<(), Failure> {
     let mut repeated = places.repeated.iter().peekable();

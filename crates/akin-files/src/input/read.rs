@@ -19,7 +19,7 @@ use super::parquet;
 use super::record::Origin;
 use super::selection::{Input, Selection};
 use super::sink::Sink;
-use super::warc::Pages;
+use super::warc::PageReading;
 use super::{html, lines, table, text, values, warc};
 use crate::feature::HTML;
 #[cfg(not(feature = "parquet"))]
@@ -145,7 +145,7 @@ fn read_file(
         }
         Detected::As(Format::Html) => html::read(reader, encoding, reading.extract, sink),
         Detected::As(Format::Warc) => {
-            warc::read(reader, Pages { encoding, extract: reading.extract }, sink)
+            warc::read(reader, PageReading { encoding, extract: reading.extract }, sink)
         }
         #[cfg(not(feature = "parquet"))]
         Detected::As(Format::Parquet) => Err(Stop::Failed { line: None, reason: PARQUET.absent() }),

@@ -60,12 +60,12 @@ impl WarcHead {
 
 /// How pages are turned into texts.
 #[derive(Clone, Copy)]
-pub struct Pages {
+pub struct PageReading {
     pub encoding: Option<&'static Encoding>,
     pub extract: Extract,
 }
 
-pub fn read(reader: impl BufRead, pages: Pages, sink: &mut Sink<'_, '_>) -> Result<(), Stop> {
+pub fn read(reader: impl BufRead, pages: PageReading, sink: &mut Sink<'_, '_>) -> Result<(), Stop> {
     let mut records = WarcRecords::new(reader);
     for number in 1.. {
         let record = records.next().map_err(|error| Stop::at(number, error))?;
@@ -101,7 +101,7 @@ fn uri(value: &str) -> &str {
 }
 
 /// The columns of a record's page; `None` if the record has no page.
-fn page_of(head: &WarcHead, block: &[u8], pages: Pages) -> Option<Result<Page, String>> {
+fn page_of(head: &WarcHead, block: &[u8], pages: PageReading) -> Option<Result<Page, String>> {
     let is_answer = head.says("content-type", "application/http");
     let found = if is_answer { of_answer(block, pages)? } else { of_body(head, block, pages)? };
     Some(found.map(|mut page| {
@@ -121,7 +121,7 @@ fn page_of(head: &WarcHead, block: &[u8], pages: Pages) -> Option<Result<Page, S
 }
 
 /// The text of a body, by its type.
-fn of_body(head: &WarcHead, body: &[u8], pages: Pages) -> Option<Result<Page, String>> {
+fn of_body(head: &WarcHead, body: &[u8], pages: PageReading) -> Option<Result<Page, String>> {
     let named = pages.encoding.or_else(|| charset_of(head.get("content-type")?));
     if head.says("content-type", "text/plain") {
         let text = decode_text(body, named);
@@ -133,7 +133,7 @@ fn of_body(head: &WarcHead, body: &[u8], pages: Pages) -> Option<Result<Page, St
 }
 
 /// The page in an answer of status 200.
-fn of_answer(mut block: &[u8], pages: Pages) -> Option<Result<Page, String>> {
+fn of_answer(mut block: &[u8], pages: PageReading) -> Option<Result<Page, String>> {
     let mut status = Vec::new();
     (&mut block).take(HEAD_BYTES_MAX).read_until(b'\n', &mut status).ok()?;
     if String::from_utf8_lossy(&status).split_whitespace().nth(1) != Some("200") {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use indicatif::{HumanBytes, HumanCount};
 
 use super::PassagesPlan;
-use super::found::{Searched, Wanted};
+use super::found::{SearchedDocument, WantedPassages};
 use super::room::PassagesRoom;
 use crate::corpus::{NoText, TextCutter, Uncompared, each_text};
 use crate::failure::Failure;
@@ -76,7 +76,7 @@ impl PassageCorpus {
     ///
     /// # Errors
     /// The record has no text, or too short a text.
-    pub fn search(&self, item: &Item, wanted: &Wanted) -> Result<Searched, NoText> {
+    pub fn search(&self, item: &Item, wanted: &WantedPassages) -> Result<SearchedDocument, NoText> {
         let text = self.cutter.cut(item)?;
         let is_wanted = |number: &u32, comparison: &_| {
             let is_itself = self.documents[*number as usize].1 == item.origin;
@@ -85,7 +85,7 @@ impl PassageCorpus {
         let first = (wanted.count_max, wanted.shared_min(text.words.len()));
         let found = self.index.query_first(&text.text, wanted.limits, first, is_wanted);
         let found = found.map_err(|error| NoText::Invalid(error.to_string()))?;
-        Ok(Searched::new(text, found, wanted))
+        Ok(SearchedDocument::new(text, found, wanted))
     }
 }
 

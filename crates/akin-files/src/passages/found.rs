@@ -17,14 +17,14 @@ use akin_core::passages::{
 const SHOWN_CHARS: usize = 60;
 
 /// Which documents of the corpus are listed.
-pub struct Wanted {
+pub struct WantedPassages {
     pub limits: PassageLimits,
     pub containment_min: f64,
     pub of: Whose,
     pub count_max: usize,
 }
 
-impl Wanted {
+impl WantedPassages {
     pub fn contains(&self, comparison: &PassageComparison) -> bool {
         let share = match self.of {
             Whose::Probe => comparison.of_probe,
@@ -43,15 +43,15 @@ impl Wanted {
 }
 
 /// A document and its matches in the corpus, by their numbers there.
-pub struct Searched {
+pub struct SearchedDocument {
     pub text: WordedText,
     pub matches: Vec<PassageMatch<u32>>,
     /// Matches may be missing that would be listed.
     pub is_truncated: bool,
 }
 
-impl Searched {
-    pub fn new(text: WordedText, found: PassageMatches<u32>, wanted: &Wanted) -> Self {
+impl SearchedDocument {
+    pub fn new(text: WordedText, found: PassageMatches<u32>, wanted: &WantedPassages) -> Self {
         let PassageMatches { matches, truncated, missing_max } = found;
         // The fewest words that a missing document needs in order to be listed.
         let last = matches.last().filter(|_| matches.len() == wanted.count_max);
@@ -132,7 +132,7 @@ impl From<&MatchedPassage> for FoundPassage {
 }
 
 impl<'f> FoundLine<'f> {
-    pub fn new(item: &'f Item, searched: &'f Searched, corpus: &'f PassageCorpus) -> Self {
+    pub fn new(item: &'f Item, searched: &'f SearchedDocument, corpus: &'f PassageCorpus) -> Self {
         let found = |found: &PassageMatch<u32>| {
             let PassageMatch { id, of_probe, of_match, longest, ref passages } = *found;
             let (id, file) = corpus.document(id);

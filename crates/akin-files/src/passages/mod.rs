@@ -12,7 +12,7 @@ use clap::{Args, ValueEnum};
 use indicatif::HumanCount;
 
 use self::corpus::PassageCorpus;
-use self::found::{FoundLine, Searched, Wanted};
+use self::found::{FoundLine, SearchedDocument, WantedPassages};
 use self::room::PassagesRoom;
 use super::corpus::{FoldOptions, Uncompared, cores, each_text, memory_max};
 use super::failure::Failure;
@@ -133,7 +133,7 @@ struct PassagesPlan {
     settings: PassageSettings,
     /// How texts are cut into words.
     shingles: ShingleSettings,
-    wanted: Wanted,
+    wanted: WantedPassages,
     json: bool,
     room: PassagesRoom,
     screening: Screening,
@@ -166,7 +166,7 @@ impl PassagesPlan {
             destination,
             settings,
             shingles: arguments.fold.shingles(ShingleSettings::default()),
-            wanted: Wanted {
+            wanted: WantedPassages {
                 limits: PassageLimits { words_min, ..room.limits },
                 containment_min: arguments.containment_min,
                 of: arguments.of,
@@ -204,7 +204,7 @@ struct PassageCounts {
 }
 
 impl PassageListing<'_> {
-    fn take(&mut self, item: &Item, searched: &Searched) -> Result<(), Failure> {
+    fn take(&mut self, item: &Item, searched: &SearchedDocument) -> Result<(), Failure> {
         self.counts.documents += 1;
         self.counts.empty += u64::from(searched.text.words.is_empty());
         self.counts.sharing += u64::from(!searched.matches.is_empty());

@@ -111,8 +111,8 @@ mod tests {
     use tempfile::tempdir;
 
     use super::*;
-    use crate::backend::testing::{add, prepared};
     use crate::backend::Backend;
+    use crate::backend::testing::{add, prepared};
 
     #[tokio::test]
     async fn content_comes_from_any_remaining_document() {

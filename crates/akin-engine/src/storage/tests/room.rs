@@ -1,7 +1,7 @@
 //! The room that removed documents leave is used again, and given back to the disk.
 
 use super::*;
-use crate::storage::room::{self, Room};
+use crate::storage::room::{self, DiskRoom};
 use crate::storage::schema::Writer;
 use crate::storage::store::Files;
 
@@ -55,7 +55,7 @@ fn fill_pages(connection: &Connection, rows: u32) {
     connection.execute(fill, [rows]).unwrap();
 }
 
-fn is_due(room: &Room) -> bool {
+fn is_due(room: &DiskRoom) -> bool {
     room.give_back_at().is_some_and(|at| at <= tokio::time::Instant::now())
 }
 
@@ -67,7 +67,7 @@ fn steps_are_small_and_leave_an_eighth() {
     fill_pages(&connection, 4_000);
     // The last pages have to be moved.
     connection.execute("DELETE FROM removals WHERE sequence <= 2000", []).unwrap();
-    let mut room = Room::new(&files, 0);
+    let mut room = DiskRoom::new(&files, 0);
     let (all, mut unused) = pages(&home);
     assert!(all > 4_000 && unused > 1_900, "{unused} of {all}");
     loop {
@@ -99,7 +99,7 @@ fn a_kept_log_stops_giving_back() {
     room::truncate_log(&connection).unwrap();
     let reader = home.raw();
     reader.execute_batch("BEGIN; SELECT * FROM counters").unwrap();
-    let mut room = Room::new(&files, 0);
+    let mut room = DiskRoom::new(&files, 0);
     let log = || files.wal.metadata().unwrap().len();
     room.give_back(&connection).unwrap();
     while is_due(&room) {
