@@ -355,5 +355,5 @@ pub fn no_column<'a>(
 }
 
 #[cfg(test)]
-#[path = "columns_tests.rs"]
+#[path = "tests/columns.rs"]
 mod tests;

@@ -225,5 +225,5 @@ fn failed(error: &ParquetError, line: Option<u64>) -> Stop {
 }
 
 #[cfg(test)]
-#[path = "parquet_tests.rs"]
+#[path = "tests/parquet.rs"]
 mod tests;

@@ -9,15 +9,14 @@
 //! and none of its files is written. Neither are links and pipes in a state, behind which are the
 //! files of others.
 
-use std::fs::{self, File, OpenOptions, TryLockError};
+use std::fs::{self, File, OpenOptions, Permissions, TryLockError};
 use std::io::{self, BufRead, BufReader, BufWriter, Read, Seek, SeekFrom};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::OFlags;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use tempfile::NamedTempFile;
 use xxhash_rust::xxh3::Xxh3;
 
 use super::documents::SortKey;
@@ -28,6 +27,8 @@ use akin_core::scheme::Scheme;
 
 /// The version of the files.
 const FORMAT: u32 = 2;
+/// The mode of a new file, before the umask.
+const MODE: u32 = 0o666;
 const DESCRIPTION: &str = "state.json";
 const LOCK: &str = "lock";
 /// The files of a state.
@@ -264,7 +265,10 @@ impl OfflineState {
     }
 
     fn write_description(&self) -> io::Result<()> {
-        let mut file = BufWriter::new(NamedTempFile::new_in(&self.directory)?);
+        let mut partial = tempfile::Builder::new();
+        let partial =
+            partial.permissions(Permissions::from_mode(MODE)).tempfile_in(&self.directory);
+        let mut file = BufWriter::new(partial?);
         serde_json::to_writer(&mut file, &self.description)?;
         let file = file.into_inner().map_err(io::IntoInnerError::into_error)?;
         file.as_file().sync_all()?;

@@ -1,4 +1,4 @@
-"""Writes parquet_types.parquet, a row of every type, for parquet_tests.rs: `python3 parquet_types.py`.
+"""Writes parquet_types.parquet, a row of every type, for parquet.rs: `python3 parquet_types.py`.
 
 The test expects the values that pyarrow 26 reads back, with times in UTC and without trailing zeros.
 """
