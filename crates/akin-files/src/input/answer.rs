@@ -122,8 +122,10 @@ fn whole(mut reader: impl Read) -> io::Result<Vec<u8>> {
         return Err(too_large());
     }
     // The decoder of brotli reports bytes after the end only then.
-    reader.read(&mut [0])?;
-    Ok(all)
+    match reader.read(&mut [0])? {
+        0 => Ok(all),
+        _ => Err(too_large()),
+    }
 }
 
 fn too_large() -> io::Error {

@@ -68,6 +68,9 @@ impl TextColumns {
 
     /// The document of a line of JSON; `None` if the line is the document, or if it is not an
     /// object, which the reader of the document reports.
+    ///
+    /// # Errors
+    /// The object is no document: the reason.
     pub fn of_line(&self, json: &[u8], id: Option<&str>) -> Result<Option<Vec<u8>>, String> {
         let Ok(members) = members(json) else { return Ok(None) };
         // In a record with a text, a signature is more likely the end of a letter.
@@ -95,6 +98,9 @@ impl TextColumns {
 
     /// The document of a record; `id` is for a record without an id. In JSON, members that the API
     /// knows keep their meaning.
+    ///
+    /// # Errors
+    /// The record is no document: the reason.
     pub fn document(
         &self,
         members: &[Member<'_>],

@@ -66,6 +66,9 @@ pub fn name_of(choice: &impl ValueEnum) -> String {
 }
 
 /// Parses `--threshold`.
+///
+/// # Errors
+/// It is no number, or none between 0 and 1.
 pub fn threshold(text: &str) -> Result<Threshold, String> {
     let value: f64 = text.parse().map_err(|_| format!("'{text}' is not a number"))?;
     Threshold::new(value).map_err(|error| error.to_string())

@@ -58,7 +58,8 @@ fn prescan(bytes: &[u8], skips_raw_text: bool) -> Option<&'static Encoding> {
         return Some(UTF_16BE);
     }
     let mut scan = Prescan { bytes, at: 0 };
-    scan.find_meta(skips_raw_text).or_else(|| xml_encoding(bytes)).map(readable)
+    let declared = scan.find_meta(skips_raw_text).ok();
+    declared.or_else(|| xml_encoding(bytes)).map(readable)
 }
 
 struct Prescan<'b> {
@@ -69,23 +70,25 @@ struct Prescan<'b> {
 /// Its name and its value, in lower case.
 type Attribute = (Vec<u8>, Vec<u8>);
 
-/// All methods return `None` at the end of the bytes.
+/// The bytes ended.
+struct End;
+
 impl Prescan<'_> {
     fn rest(&self) -> &[u8] {
         &self.bytes[self.at..]
     }
 
-    fn byte(&self) -> Option<u8> {
-        self.bytes.get(self.at).copied()
+    fn byte(&self) -> Result<u8, End> {
+        self.bytes.get(self.at).copied().ok_or(End)
     }
 
     /// Goes to the next byte that `is` accepts.
-    fn seek(&mut self, is: impl Fn(u8) -> bool) -> Option<()> {
-        self.at += self.rest().iter().position(|byte| is(*byte))?;
-        Some(())
+    fn seek(&mut self, is: impl Fn(u8) -> bool) -> Result<(), End> {
+        self.at += self.rest().iter().position(|byte| is(*byte)).ok_or(End)?;
+        Ok(())
     }
 
-    fn find_meta(&mut self, skips_raw_text: bool) -> Option<&'static Encoding> {
+    fn find_meta(&mut self, skips_raw_text: bool) -> Result<&'static Encoding, End> {
         loop {
             self.seek(|byte| byte == b'<')?;
             let rest = self.rest();
@@ -93,11 +96,11 @@ impl Prescan<'_> {
             let is_end = rest.get(1) == Some(&b'/');
             if rest.starts_with(b"<!--") {
                 // The dashes may be those of the beginning.
-                self.at += 2 + memmem::find(&rest[2..], b"-->")? + 3;
+                self.at += 2 + memmem::find(&rest[2..], b"-->").ok_or(End)? + 3;
             } else if is_meta && (is_space(rest[5]) || rest[5] == b'/') {
                 self.at += 5;
                 if let Some(encoding) = self.meta()? {
-                    return Some(encoding);
+                    return Ok(encoding);
                 }
             } else if rest.get(1 + usize::from(is_end)).is_some_and(u8::is_ascii_alphabetic) {
                 let name = self.at + 1;
@@ -116,17 +119,17 @@ impl Prescan<'_> {
     }
 
     /// Goes to the end tag of this name.
-    fn skip_raw_text(&mut self, name: &[u8]) -> Option<()> {
+    fn skip_raw_text(&mut self, name: &[u8]) -> Result<(), End> {
         let is_end = |at: &usize| {
             let tag = self.rest().get(at + 2..at + 2 + name.len());
             tag.is_some_and(|tag| tag.eq_ignore_ascii_case(name))
         };
-        self.at += memmem::find_iter(self.rest(), b"</").find(is_end)?;
-        Some(())
+        self.at += memmem::find_iter(self.rest(), b"</").find(is_end).ok_or(End)?;
+        Ok(())
     }
 
     /// The encoding that the attributes of a `meta` declare.
-    fn meta(&mut self) -> Option<Option<&'static Encoding>> {
+    fn meta(&mut self) -> Result<Option<&'static Encoding>, End> {
         let (mut names, mut is_pragma, mut needs_pragma) = (Vec::new(), false, None);
         let mut encoding = None;
         while let Some((name, value)) = self.attribute()? {
@@ -144,14 +147,14 @@ impl Prescan<'_> {
             }
             names.push(name);
         }
-        Some(encoding.filter(|_| needs_pragma.is_some_and(|needs| !needs || is_pragma)))
+        Ok(encoding.filter(|_| needs_pragma.is_some_and(|needs| !needs || is_pragma)))
     }
 
     /// "Get an attribute".
-    fn attribute(&mut self) -> Option<Option<Attribute>> {
+    fn attribute(&mut self) -> Result<Option<Attribute>, End> {
         self.seek(|byte| !is_space(byte) && byte != b'/')?;
         if self.byte()? == b'>' {
-            return Some(None);
+            return Ok(None);
         }
         let start = self.at;
         // An equals sign at the beginning belongs to the name.
@@ -162,11 +165,11 @@ impl Prescan<'_> {
             self.seek(|byte| !is_space(byte))?;
         }
         if self.byte()? != b'=' {
-            return Some(Some((name, Vec::new())));
+            return Ok(Some((name, Vec::new())));
         }
         self.at += 1;
         self.seek(|byte| !is_space(byte))?;
-        let quote = self.byte().filter(|byte| matches!(byte, b'"' | b'\''));
+        let quote = Some(self.byte()?).filter(|byte| matches!(byte, b'"' | b'\''));
         self.at += usize::from(quote.is_some());
         let start = self.at;
         match quote {
@@ -175,7 +178,7 @@ impl Prescan<'_> {
         }
         let value = self.bytes[start..self.at].to_ascii_lowercase();
         self.at += usize::from(quote.is_some());
-        Some(Some((name, value)))
+        Ok(Some((name, value)))
     }
 }
 

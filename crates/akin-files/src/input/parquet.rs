@@ -116,6 +116,9 @@ thread_local! {
 }
 
 /// The library panics over some kinds of damage. The panic becomes an error, and is not reported.
+///
+/// # Errors
+/// Those of `read`, or the panic.
 pub fn guarded<T>(read: impl FnOnce() -> Result<T, ParquetError>) -> Result<T, ParquetError> {
     static SILENCED: Once = Once::new();
     SILENCED.call_once(|| {

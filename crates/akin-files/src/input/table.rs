@@ -67,7 +67,7 @@ fn unmarked(record: &StringRecord) -> StringRecord {
     let first = cells.next().unwrap_or_default().trim_start_matches(MARK);
     let quoted = first.strip_prefix('"').and_then(|cell| cell.strip_suffix('"'));
     let first = quoted.map_or(Cow::Borrowed(first), |cell| cell.replace("\"\"", "\"").into());
-    let mut unmarked = StringRecord::from_iter([&*first].into_iter().chain(cells));
+    let mut unmarked = [&*first].into_iter().chain(cells).collect::<StringRecord>();
     unmarked.set_position(record.position().cloned());
     unmarked
 }

@@ -166,17 +166,26 @@ enum Encoder {
 }
 
 /// Writes a value as a line of JSON, as `--json` does in every command.
+///
+/// # Errors
+/// It cannot be written.
 pub fn write_json(out: &mut impl Write, value: &impl Serialize) -> Result<(), Failure> {
     serde_json::to_writer(&mut *out, value).map_err(io::Error::from)?;
     Ok(out.write_all(b"\n")?)
 }
 
 /// Writes a value to stdout as a line of JSON.
+///
+/// # Errors
+/// It cannot be written.
 pub fn print_json(value: &impl Serialize) -> Result<(), Failure> {
     write_json(&mut stdout().lock(), value)
 }
 
 /// Writes a server's answer to stdout as it is, and ends its line.
+///
+/// # Errors
+/// It cannot be written.
 pub fn print_answer(answer: &[u8]) -> Result<(), Failure> {
     let mut out = stdout().lock();
     out.write_all(answer)?;
@@ -187,6 +196,9 @@ pub fn print_answer(answer: &[u8]) -> Result<(), Failure> {
 }
 
 /// Copies all of a server's `what`, and calls `written` with each piece.
+///
+/// # Errors
+/// The answer broke off, or it cannot be written.
 pub fn copy(
     from: &mut impl Read,
     to: &mut Output,
