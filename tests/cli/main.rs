@@ -44,6 +44,7 @@ mod sketch;
 mod spans;
 mod state;
 mod stopping;
+mod survivors;
 mod tls;
 
 use std::io::Write;

@@ -12,7 +12,7 @@ use serde_json::json;
 
 use super::corpus::{
     self, Configured, CorpusOptions, GatheredCorpus, Gathering, Keep, PairListing, Score,
-    UncomparedCounts, disk_failed, incomplete_line, recall_line, with_progress,
+    SourceOptions, UncomparedCounts, disk_failed, incomplete_line, recall_line, with_progress,
 };
 use super::failure::Failure;
 use super::input;
@@ -95,6 +95,8 @@ fn write(
         keep: &Keep::LowestId,
         output: destination.file(),
         state: None,
+        sources: &SourceOptions::default(),
+        shingle_words: None,
         listing: Some(PairListing { mode, threshold }),
     };
     let GatheredCorpus { mut corpus, uncompared, .. } = gather(&gathering)?;

@@ -7,9 +7,11 @@ use std::sync::atomic::AtomicU64;
 use indicatif::{HumanBytes, HumanCount};
 
 use super::keep::{Keep, NO_RANK};
+use super::lengths::Lengths;
 use super::memory::{CorpusMemory, PairListing};
 use super::names::{CorpusFiles, DocumentNames, Repeated};
 use super::pipeline::{Analysed, How, analyse};
+use super::sources::{SourceColumn, SourceOptions};
 use super::uncompared::Uncompared;
 use super::{CorpusOptions, DuplicateIds};
 use crate::failure::Failure;
@@ -18,7 +20,7 @@ use crate::input::{
     read_inputs,
 };
 use crate::meter::{Meter, Quantity};
-use crate::offline::{OfflineCorpus, OfflineGathering, OfflineState, Room};
+use crate::offline::{OfflineCorpus, OfflineGathering, OfflineState, Rank, Room};
 use akin_model::analysis::Analyser;
 use akin_model::document::DocumentId;
 use akin_model::settings::CollectionSettings;
@@ -33,6 +35,11 @@ pub struct GatheredCorpus {
     /// this id.
     pub repeated: Vec<(u32, u32)>,
     pub uncompared: Uncompared,
+    /// The outcomes of the old records.
+    pub old_outcomes: Vec<RecordOutcome>,
+    /// The sources, if a column has them.
+    pub sources: Option<SourceColumn>,
+    pub lengths: Lengths,
 }
 
 /// The outcome of a record.
@@ -58,6 +65,9 @@ pub struct Gathering<'g> {
     pub state: Option<&'g OfflineState>,
     /// How pairs are listed; `None` if they are not listed.
     pub listing: Option<PairListing>,
+    pub sources: &'g SourceOptions,
+    /// The words of a shingle, if the rule `contained` needs the words of texts.
+    pub shingle_words: Option<usize>,
 }
 
 impl Gathering<'_> {
@@ -123,8 +133,12 @@ impl Gathering<'_> {
             Some(state) => OfflineGathering::continuing(self.settings, room, state),
             None => OfflineGathering::within(self.settings, room),
         };
+        let mut gathering = gathering.map_err(|error| disk_failed(&error))?;
+        if self.sources.across {
+            gathering.keep_order();
+        }
         Ok(Gatherer {
-            gathering: gathering.map_err(|error| disk_failed(&error))?,
+            gathering,
             names,
             memory,
             meter,
@@ -135,6 +149,10 @@ impl Gathering<'_> {
             keep: self.keep,
             is_ranked: false,
             may_be_empty: false,
+            old_outcomes: Vec::new(),
+            source_options: self.sources,
+            sources: self.sources.source_column.as_ref().map(|_| SourceColumn::default()),
+            lengths: Lengths::default(),
         })
     }
 
@@ -147,7 +165,14 @@ impl Gathering<'_> {
         let words = WordCounter::new(gatherer.screening.min_words);
         let analyser = Analyser::new(self.settings);
         let threads = self.options.analysis.threads();
-        let how = How { analyser: &analyser, keep: self.keep, words: &words, threads };
+        let how = How {
+            analyser: &analyser,
+            keep: self.keep,
+            words: &words,
+            source: self.sources.source_column.as_deref(),
+            shingle_words: self.shingle_words,
+            threads,
+        };
         analyse(read, how, gatherer.meter, |analysed| gatherer.take(check(analysed)?))
     }
 }
@@ -191,6 +216,10 @@ struct Gatherer<'a> {
     memory: CorpusMemory,
     /// A corpus without documents is no mistake.
     may_be_empty: bool,
+    old_outcomes: Vec<RecordOutcome>,
+    source_options: &'a SourceOptions,
+    sources: Option<SourceColumn>,
+    lengths: Lengths,
 }
 
 impl Gatherer<'_> {
@@ -198,7 +227,7 @@ impl Gatherer<'_> {
     fn end_old(&mut self) -> Result<(), Failure> {
         self.gathering.end_old();
         self.names.end_old();
-        self.outcomes = Vec::new();
+        self.old_outcomes = std::mem::take(&mut self.outcomes);
         // An old document with nothing to compare is no loss, but an old record that cannot be read
         // is.
         self.uncompared.check(self.screening, self.meter)?;
@@ -216,12 +245,22 @@ impl Gatherer<'_> {
             Analysed::Document { analysis: None, .. } if self.screening.drop_empty => {
                 self.outcomes.push(RecordOutcome::LeftOut);
             }
-            Analysed::Document { id, origin, analysis, record, rank } => {
+            Analysed::Document { id, origin, analysis, record, rank, source, length } => {
                 let shingles = analysis.as_ref().map_or(0, |analysis| analysis.set.count());
                 self.memory.take(&id, shingles)?;
                 self.is_ranked |= rank != NO_RANK;
-                let is_first = *self.keep == Keep::First;
-                let rank = if is_first { self.outcomes.len() as u64 } else { rank };
+                let is_first = matches!(self.keep, Keep::First | Keep::None);
+                let value = if is_first { self.outcomes.len() as u64 } else { rank };
+                let source_rank =
+                    self.source_options.rank(source.as_deref().unwrap_or(&origin.file));
+                let rank = Rank { source: source_rank, value };
+                if let (Some(sources), Some(source)) = (&mut self.sources, &source) {
+                    sources.push(source);
+                }
+                if let Some(length) = length {
+                    self.lengths.push(length);
+                    self.memory.check(self.lengths.bytes())?;
+                }
                 let is_empty = analysis.is_none();
                 let number = match analysis {
                     Some(analysis) => self.gathering.push(&id, &analysis, record, rank),
@@ -253,7 +292,7 @@ impl Gatherer<'_> {
         {
             return Err(Failure::with_hint(
                 format!("no document has a number or a date as its {members}"),
-                "--keep takes id, first, longest, newest, or a member with numbers or dates",
+                "--keep takes id, first, none, longest, newest, or a member with numbers or dates",
             ));
         }
         let (repeated, files) = names.finish().map_err(|error| disk_failed(&error))?;
@@ -269,7 +308,17 @@ impl Gatherer<'_> {
             meter.print(&format!("left out, with the id of an earlier document: {repeated}"));
         }
         let repeated = repeated.iter().map(|it| (it.number, it.first_number)).collect();
-        Ok(GatheredCorpus { corpus, outcomes, files, repeated, uncompared })
+        let (old_outcomes, sources, lengths) = (self.old_outcomes, self.sources, self.lengths);
+        Ok(GatheredCorpus {
+            corpus,
+            outcomes,
+            files,
+            repeated,
+            uncompared,
+            old_outcomes,
+            sources,
+            lengths,
+        })
     }
 }
 

@@ -14,6 +14,8 @@ use akin_model::document::Content;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Keep {
     LowestId,
+    /// None: all documents of a cluster are removed.
+    None,
     /// In the order of the input.
     First,
     Longest,
@@ -33,6 +35,7 @@ impl FromStr for Keep {
     fn from_str(text: &str) -> Result<Self, Infallible> {
         Ok(match text {
             "id" => Self::LowestId,
+            "none" => Self::None,
             "first" => Self::First,
             "longest" => Self::Longest,
             "newest" => Self::Newest,
@@ -46,6 +49,7 @@ impl Keep {
     pub fn name(&self) -> &str {
         match self {
             Self::LowestId => "id",
+            Self::None => "none",
             Self::First => "first",
             Self::Longest => "longest",
             Self::Newest => "newest",
@@ -72,7 +76,7 @@ impl Keep {
     /// `bytes`: of the whole record.
     pub fn rank(&self, record: &Record<'_>, bytes: usize) -> u64 {
         match self {
-            Self::LowestId | Self::First => 0,
+            Self::LowestId | Self::None | Self::First => 0,
             Self::Longest => match &record.content {
                 Content::Text(text) => !(text.len() as u64),
                 _ => !(bytes as u64),

@@ -60,7 +60,15 @@ impl CorpusMemory {
     fn add(&mut self, documents: u64, bytes: usize) -> Result<(), Failure> {
         self.documents += documents;
         self.bytes += bytes;
-        if self.bytes <= self.bytes_max {
+        self.check(0)
+    }
+
+    /// `further`: bytes beside those of the documents.
+    ///
+    /// # Errors
+    /// They do not fit into memory.
+    pub fn check(&self, further: usize) -> Result<(), Failure> {
+        if self.bytes + further <= self.bytes_max {
             return Ok(());
         }
         let is_exact = self.listing.is_some_and(|listing| listing.mode == Mode::Exact);

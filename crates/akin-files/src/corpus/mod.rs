@@ -2,17 +2,21 @@
 
 mod gather;
 mod keep;
+mod lengths;
 mod memory;
 mod names;
 mod pipeline;
+mod sources;
 mod texts;
 mod uncompared;
 
 pub use gather::{GatheredCorpus, Gathering, RecordOutcome, disk_failed, read};
 pub use keep::Keep;
+pub use lengths::Lengths;
 pub use memory::PairListing;
 pub use names::CorpusFiles;
 pub use pipeline::{Analysed, How, analyse, work_in_order};
+pub use sources::{SourceOptions, Sources};
 pub use texts::{FoldOptions, NoText, TextCutter, WordedText, each_text, text_of};
 pub use uncompared::{Uncompared, UncomparedCounts};
 

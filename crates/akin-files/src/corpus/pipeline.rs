@@ -1,18 +1,20 @@
 //! One thread reads chunks of documents, several analyse each chunk, and the results come in the
 //! order of the input.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::thread;
 
 use super::keep::Keep;
+use super::lengths::TextLength;
 use crate::input::{Cancelled, Emit, Event, Item, Origin, Skip, WordCounter};
 use crate::meter::Meter;
 use akin_core::text::NormalisedFields;
 use akin_model::analysis::ContentError;
 use akin_model::analysis::{Analyser, Analysis};
-use akin_model::document::DocumentId;
+use akin_model::document::{Content, DocumentId};
 
 /// A chunk is full once it has this many documents or bytes for each thread.
 const CHUNK_ITEMS: usize = 1 << 10;
@@ -28,6 +30,9 @@ pub enum Analysed {
         /// The fields of a record.
         record: Option<NormalisedFields>,
         rank: u64,
+        /// The value of the column with the source.
+        source: Option<String>,
+        length: Option<TextLength>,
     },
     /// The record is not a document.
     Invalid { origin: Origin, reason: String },
@@ -49,6 +54,10 @@ pub struct How<'h> {
     pub keep: &'h Keep,
     /// Documents with fewer words are short.
     pub words: &'h WordCounter,
+    /// The column with the source of each document.
+    pub source: Option<&'h str>,
+    /// The words of a shingle, if the rule `contained` needs the words of texts.
+    pub shingle_words: Option<usize>,
     pub threads: usize,
 }
 
@@ -167,24 +176,43 @@ fn work_on_chunk<T: Send>(
     in_order.map(|result| result.expect("each thread has a result for each event")).collect()
 }
 
-fn analyse_one(How { analyser, keep, words, .. }: How<'_>, item: &Item) -> Analysed {
+fn analyse_one(how: How<'_>, item: &Item) -> Analysed {
     let origin = item.origin.clone();
-    let analysed = item.record().and_then(|record| {
-        if words.is_short(&record.content) {
-            return Ok(Analysed::Short);
-        }
-        let analysis = match analyser.analyse(&record.content) {
-            Ok(analysis) => Some(Box::new(analysis)),
-            Err(ContentError::Empty) => None,
-            Err(error) => return Err(error.to_string()),
-        };
-        Ok(Analysed::Document {
-            origin: origin.clone(),
-            analysis,
-            record: analyser.record(&record.content),
-            rank: keep.rank(&record, item.bytes()),
-            id: record.id,
-        })
+    analyse_record(how, item).unwrap_or_else(|reason| Analysed::Invalid { origin, reason })
+}
+
+fn analyse_record(how: How<'_>, item: &Item) -> Result<Analysed, String> {
+    let How { analyser, keep, words, .. } = how;
+    let record = item.record()?;
+    if words.is_short(&record.content) {
+        return Ok(Analysed::Short);
+    }
+    let analysis = match analyser.analyse(&record.content) {
+        Ok(analysis) => Some(Box::new(analysis)),
+        Err(ContentError::Empty) => None,
+        Err(error) => return Err(error.to_string()),
+    };
+    let source = how.source.map(|column| {
+        let value = record.value(column);
+        let text = value.as_ref().and_then(|value| value.text().ok().flatten());
+        let json = || value.as_ref().map_or_else(String::new, |value| value.json().get().into());
+        text.map_or_else(json, Cow::into_owned)
     });
-    analysed.unwrap_or_else(|reason| Analysed::Invalid { origin, reason })
+    let length = match (how.shingle_words, &record.content) {
+        (None, _) => None,
+        (Some(size), Content::Text(text)) => {
+            let words = analyser.shingler.words(text).map_err(|error| error.to_string())?;
+            Some(TextLength::new(words.hashes(), analysis.as_deref(), size))
+        }
+        (Some(_), _) => return Err("the rule contained compares texts only".to_owned()),
+    };
+    Ok(Analysed::Document {
+        origin: item.origin.clone(),
+        analysis,
+        record: analyser.record(&record.content),
+        rank: keep.rank(&record, item.bytes()),
+        id: record.id,
+        source,
+        length,
+    })
 }

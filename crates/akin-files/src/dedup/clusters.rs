@@ -6,6 +6,7 @@ use std::ops::Range;
 use indicatif::HumanCount;
 use serde::Serialize;
 
+use super::alarm::{SourceCounts, print_sources};
 use crate::corpus::{Score, UncomparedCounts, incomplete_line, recall_line};
 use crate::offline::{OfflineCorpus, OfflineState};
 use akin_model::clusters::Incomplete;
@@ -14,13 +15,41 @@ use akin_model::document::DocumentId;
 /// The representative of each document.
 pub struct Representatives<'c> {
     corpus: &'c mut OfflineCorpus,
-    /// For each set, the number of its representative.
-    representatives: Vec<u32>,
+    /// By number; [`LEFT_OUT`] of documents that are left out.
+    of: Vec<u32>,
+    /// The number of documents of each representative, by its number.
+    sizes: Vec<u32>,
+    /// Whether no document of a cluster is kept.
+    drops_all: bool,
 }
 
+pub const LEFT_OUT: u32 = u32::MAX;
+
 impl<'c> Representatives<'c> {
-    pub fn new(corpus: &'c mut OfflineCorpus, representatives: Vec<u32>) -> Self {
-        Self { corpus, representatives }
+    /// `of_sets`: for each set, the number of its representative.
+    pub fn of_sets(corpus: &'c mut OfflineCorpus, of_sets: &[u32]) -> Self {
+        let documents = corpus.documents();
+        let of = |number: u32| match documents.set_of(number) {
+            Some(set) => documents.of(of_sets[set as usize])[0],
+            None if corpus.is_empty(number) => number,
+            None => LEFT_OUT,
+        };
+        let of = (0..documents.numbers()).map(of).collect();
+        Self::new(corpus, of)
+    }
+
+    /// `of`: by the number of a document, its representative or [`LEFT_OUT`].
+    pub fn new(corpus: &'c mut OfflineCorpus, of: Vec<u32>) -> Self {
+        let mut sizes = vec![0; of.len()];
+        for representative in of.iter().filter(|of| **of != LEFT_OUT) {
+            sizes[*representative as usize] += 1;
+        }
+        Self { corpus, of, sizes, drops_all: false }
+    }
+
+    /// Keeps no document of a cluster.
+    pub fn drop_all(&mut self) {
+        self.drops_all = true;
     }
 
     /// The numbers of the documents that are not old.
@@ -30,7 +59,12 @@ impl<'c> Representatives<'c> {
 
     /// The number of the representative of a document; `None` if the document is left out.
     pub fn representative(&self, number: u32) -> Option<u32> {
-        representative(self.corpus, &self.representatives, number)
+        Some(self.of[number as usize]).filter(|of| *of != LEFT_OUT)
+    }
+
+    /// The number of documents of a representative's cluster.
+    pub fn size(&self, representative: u32) -> u32 {
+        self.sizes[representative as usize]
     }
 
     /// Whether the state has the new documents as a batch already.
@@ -43,30 +77,38 @@ impl<'c> Representatives<'c> {
     /// # Errors
     /// The state cannot be written.
     pub fn add_to(&mut self, state: &mut OfflineState) -> io::Result<usize> {
-        let Self { corpus, representatives } = self;
-        state.add(corpus, |corpus, number| {
-            representative(corpus, representatives, number) == Some(number)
-        })
+        let Self { corpus, of, .. } = self;
+        state.add(corpus, |_, number| of[number as usize] == number)
     }
 
     pub fn is_kept(&self, number: u32) -> bool {
-        self.representative(number) == Some(number)
+        self.of[number as usize] == number && !(self.drops_all && self.size(number) > 1)
     }
 
-    /// The representative of a document that is not kept, and their similarity.
+    /// The representative of a document that is not kept, if the representative is kept, and their
+    /// similarity.
     ///
     /// # Errors
     /// A temporary file could not be read.
-    pub fn removal(&mut self, number: u32) -> io::Result<Option<(u32, Option<Score>)>> {
-        let documents = self.corpus.documents();
-        let Some(set) = documents.set_of(number) else { return Ok(None) };
-        let of = self.representatives[set as usize];
-        let kept = documents.of(of)[0];
-        if kept == number {
+    pub fn removal(&mut self, number: u32) -> io::Result<Option<(Option<u32>, Option<Score>)>> {
+        let Some(of) = self.representative(number).filter(|_| !self.is_kept(number)) else {
             return Ok(None);
-        }
-        let score = Score::new(self.corpus.resemblance(set, of)?, self.corpus.points_max());
-        Ok(Some((kept, Some(score))))
+        };
+        let score = if of == number { None } else { self.score(number)? };
+        Ok(Some((Some(of).filter(|_| !self.drops_all), score)))
+    }
+
+    /// The similarity of a document and its representative.
+    ///
+    /// # Errors
+    /// A temporary file could not be read.
+    pub fn score(&mut self, number: u32) -> io::Result<Option<Score>> {
+        let Some(of) = self.representative(number) else { return Ok(None) };
+        let documents = self.corpus.documents();
+        let (Some(set), Some(of)) = (documents.set_of(number), documents.set_of(of)) else {
+            return Ok(None);
+        };
+        Ok(Some(Score::new(self.corpus.resemblance(set, of)?, self.corpus.points_max())))
     }
 
     /// # Errors
@@ -75,41 +117,16 @@ impl<'c> Representatives<'c> {
         self.corpus.id(number)
     }
 
-    /// The id of the representative of a document; `None` if the document is left out.
-    ///
-    /// # Errors
-    /// The temporary file of ids could not be read.
-    pub fn representative_id(&self, number: u32) -> io::Result<Option<DocumentId>> {
-        self.representative(number).map(|number| self.corpus.id(number)).transpose()
-    }
-
-    /// The number of clusters with more than one document.
-    fn count(&self) -> usize {
-        let mut sizes = vec![0_u32; self.representatives.len()];
-        for (set, representative) in (0..).zip(&self.representatives) {
-            sizes[*representative as usize] += self.corpus.documents().of(set).len() as u32;
-        }
-        sizes.iter().filter(|size| **size > 1).count()
-    }
-
     /// The counts, without the counts that only the caller knows.
     pub fn summary(&self) -> Summary {
-        let mut summary = Summary { clusters: self.count(), ..Summary::default() };
-        for number in self.new_documents() {
-            let Some(representative) = self.representative(number) else { continue };
+        let clusters = self.sizes.iter().filter(|size| **size > 1).count();
+        let mut summary = Summary { clusters, ..Summary::default() };
+        for number in self.new_documents().filter(|number| self.representative(*number).is_some()) {
             summary.documents += 1;
-            summary.representatives += usize::from(representative == number);
+            summary.representatives += usize::from(self.is_kept(number));
         }
         summary.near_duplicates = summary.documents - summary.representatives;
         summary
-    }
-}
-
-fn representative(corpus: &OfflineCorpus, of_sets: &[u32], number: u32) -> Option<u32> {
-    let documents = corpus.documents();
-    match documents.set_of(number) {
-        Some(set) => Some(documents.of(of_sets[set as usize])[0]),
-        None => corpus.is_empty(number).then_some(number),
     }
 }
 
@@ -123,12 +140,16 @@ pub struct Summary {
     pub clusters: usize,
     #[serde(flatten)]
     pub uncompared: UncomparedCounts,
-    pub threshold: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub threshold: Option<f64>,
     /// The chance to find a pair at the threshold; not known of records.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expected_recall: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub incomplete: Option<Incomplete>,
+    /// If an option is about sources.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sources: Option<Vec<SourceCounts>>,
     /// With a state.
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     pub batch: Option<BatchInState>,
@@ -155,11 +176,14 @@ impl Summary {
             count(self.near_duplicates),
             count(self.clusters)
         );
-        if let Some(recall) = self.expected_recall {
-            eprintln!("{}", recall_line(self.threshold, recall));
+        if let (Some(threshold), Some(recall)) = (self.threshold, self.expected_recall) {
+            eprintln!("{}", recall_line(threshold, recall));
         }
         if let Some(incomplete) = &self.incomplete {
             eprintln!("{}", incomplete_line(incomplete));
+        }
+        if let Some(sources) = &self.sources {
+            print_sources(sources);
         }
         if let Some(BatchInState { batch, repeated, state_documents }) = &self.batch {
             let documents = HumanCount(u64::from(*state_documents));

@@ -1,10 +1,15 @@
 //! `akin dedup`: writes a corpus without its near-duplicates.
 
+mod across;
+mod alarm;
+mod annotation;
 mod clusters;
+mod contained;
 mod removed;
 mod report;
 #[cfg_attr(not(feature = "parquet"), path = "no_rows.rs")]
 mod rows;
+mod rule;
 mod spans;
 mod state;
 mod write;
@@ -19,12 +24,14 @@ use std::sync::atomic::AtomicU64;
 
 use clap::Args;
 
+use self::alarm::{SourceCounts, refuse_removing};
 use self::clusters::{Representatives, Summary};
 use self::removed::{ReportPlaces, write_removed};
+use self::rule::{ByRule, Rule, refuse_rule};
 use self::state::{add_to_state, open_state, refuse_for_state};
 use super::corpus::{
-    Configured, CorpusOptions, GatheredCorpus, Gathering, Keep, RecordOutcome, disk_failed,
-    with_progress,
+    Configured, CorpusOptions, GatheredCorpus, Gathering, Keep, RecordOutcome, SourceOptions,
+    Sources, disk_failed,
 };
 use super::failure::Failure;
 use super::input::{self, Cancelled, Event, Selection, read_inputs, refuse_stdin_twice};
@@ -59,9 +66,14 @@ pub struct Arguments {
     /// Write a file for each input, under its name, into this directory
     #[arg(long, value_name = "DIRECTORY", conflicts_with = "output")]
     output_dir: Option<PathBuf>,
+    /// When a document is removed: if it is near a document that is kept, or only if it is
+    /// contained whole in a document that is kept
+    #[arg(long, value_name = "RULE", default_value = "near",
+          conflicts_with_all = ["threshold", "linkage", "mode", "state"])]
+    rule: Rule,
     /// Which document of a cluster is kept: the `first` in the order of the input, that with the
-    /// lowest `id`, the `longest`, the `newest` (by its date or timestamp), or that with the
-    /// highest number or date in this field
+    /// lowest `id`, the `longest`, the `newest` (by its date or timestamp), that with the highest
+    /// number or date in this field, or `none`
     #[arg(long, value_name = "WHICH", default_value = "first")]
     keep: Keep,
     /// Also leave out near-duplicates of the documents in these files, or cut spans that are in
@@ -76,7 +88,7 @@ pub struct Arguments {
     /// the texts: 10 to 1,000, usually 50
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(10..=1_000),
           conflicts_with_all = ["keep", "annotate", "threshold", "linkage", "mode", "unit", "size",
-                                "duplicate_ids", "state"])]
+                                "duplicate_ids", "state", "rule", "SourceOptions"])]
     spans: Option<u16>,
     /// Write a line of JSON to this file for each document that is left out, with the document kept
     /// in its place and their similarity; with --spans for each document with cuts; - is stdout
@@ -98,6 +110,8 @@ pub struct Arguments {
     /// Write a summary as JSON
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    sources: SourceOptions,
     #[command(flatten)]
     corpus: CorpusOptions,
 }
@@ -127,6 +141,8 @@ struct DedupPlan {
     annotate: bool,
     linkage: Linkage,
     mode: Mode,
+    rule: Rule,
+    sources: SourceOptions,
     json: bool,
     settings: CollectionSettings,
     options: CorpusOptions,
@@ -143,7 +159,8 @@ impl DedupPlan {
         // Rows are copied whole, so further columns need not be read; lines are made of the columns
         // read.
         let is_copied = output_dir.is_none() && destination.is_parquet();
-        selection.reading.columns_mut().prunes = is_copied && !keep.needs_members();
+        let needs_members = keep.needs_members() || arguments.sources.source_column.is_some();
+        selection.reading.columns_mut().prunes = is_copied && !needs_members;
         let against = !arguments.against.is_empty();
         let old = against.then(|| options.analysis.only(arguments.against)).transpose()?;
         if let Some(old) = &old {
@@ -153,6 +170,7 @@ impl DedupPlan {
         let mut inputs = options.analysis.inputs(old.iter().chain([&selection]));
         let force = destination.force;
         let settings = options.analysis.collection(configured, arguments.threshold)?;
+        refuse_rule(&arguments.sources, arguments.rule, &keep, &settings)?;
         if let Some(state) = &arguments.state {
             let files = STATE_FILES.map(|name| state.join(name));
             inputs.protect(iter::once(state).chain(&files).map(PathBuf::as_path))?;
@@ -173,6 +191,8 @@ impl DedupPlan {
             annotate: arguments.annotate,
             linkage: arguments.linkage,
             mode: arguments.mode,
+            rule: arguments.rule,
+            sources: arguments.sources,
             selection,
             old,
             report,
@@ -185,7 +205,8 @@ impl DedupPlan {
 }
 
 fn leave_out_near_duplicates(plan: DedupPlan) -> Result<ExitCode, Failure> {
-    let DedupPlan { mut selection, old, place, keep, mode, settings, options, .. } = plan;
+    let DedupPlan { old, place, keep, mode, settings, options, .. } = &plan;
+    let (mut selection, mode) = (plan.selection.clone(), *mode);
     let (threshold, quiet) = (settings.scheme.threshold, options.analysis.quiet);
     let output = place.path();
     let room = options.room(output.as_deref());
@@ -194,20 +215,35 @@ fn leave_out_near_duplicates(plan: DedupPlan) -> Result<ExitCode, Failure> {
     if selection.bytes(|| true).is_some_and(|bytes| free / UNPACKED_TIMES >= bytes) {
         selection.keep_unpacked(room.file().map_err(|error| disk_failed(&error))?);
     }
-    let mut state = plan.state.map(|path| open_state(&path, &settings, mode, &keep)).transpose()?;
+    let mut state =
+        plan.state.as_ref().map(|path| open_state(path, settings, mode, keep)).transpose()?;
+    let shingle_words = settings.shingles.size as usize;
     let gathering = Gathering {
-        settings: &settings,
-        options: &options,
-        keep: &keep,
+        settings,
+        options,
+        keep,
         output: output.as_deref(),
         state: state.as_ref(),
         listing: None,
+        sources: &plan.sources,
+        shingle_words: (plan.rule == Rule::Contained).then_some(shingle_words),
     };
-    let gathered = gathering.gather(old.as_ref(), &selection)?;
-    let GatheredCorpus { mut corpus, outcomes, files, repeated, uncompared } = gathered;
-    let (representatives, left_out) =
-        with_progress(quiet, |progress| corpus.clusters(mode, threshold, plan.linkage, progress))?;
-    let mut clusters = Representatives::new(&mut corpus, representatives);
+    let mut gathered = gathering.gather(old.as_ref(), &selection)?;
+    let (of, left_out) = plan.representatives(&mut gathered, &selection)?;
+    let GatheredCorpus { mut corpus, outcomes, files, repeated, uncompared, sources, .. } =
+        gathered;
+    let sources = Sources { column: sources.as_ref(), files: &files };
+    let mut clusters = match of {
+        ByRule::Sets(of) => Representatives::of_sets(&mut corpus, &of),
+        ByRule::Documents(of) => Representatives::new(&mut corpus, of),
+    };
+    if *keep == Keep::None {
+        clusters.drop_all();
+    }
+    let counts = plan.sources.are_reported().then(|| SourceCounts::of(&clusters, &sources));
+    if let Some(refused) = refuse_removing(plan.sources.max_removed, counts.as_deref()) {
+        return Ok(refused);
+    }
     let mut report = None;
     if let Some(path) = &plan.report {
         let (documents, total) = (Quantity::Things("documents"), clusters.new_documents().len());
@@ -218,19 +254,21 @@ fn leave_out_near_duplicates(plan: DedupPlan) -> Result<ExitCode, Failure> {
     }
     let total = outcomes.len() as u64;
     let meter = Meter::new(quiet, "writing", Quantity::Things("documents"), total);
-    let mut writer = KeptWriter::new(place, &selection, plan.annotate)?;
+    let mut writer = KeptWriter::new(place.clone(), &selection, plan.annotate)?;
     let outcomes = numbered(&outcomes, clusters.new_documents().start);
-    rewrite(&selection, outcomes, &clusters, &meter, &mut writer)?;
+    rewrite(&selection, outcomes, &mut clusters, &meter, &mut writer)?;
     drop(meter);
     // A run that is killed after this step can be repeated: the state knows its batch.
     let batch = state.as_mut().map(|state| add_to_state(state, &mut clusters)).transpose()?;
     writer.finish()?;
     report.map_or(Ok(()), Output::finish)?;
     let summary = clusters.summary();
+    let is_near = plan.rule == Rule::Near;
     let recall = || corpus.expected_recall(mode, threshold);
     let summary = Summary {
-        expected_recall: corpus.points_max().is_none().then(recall),
-        threshold: threshold.get(),
+        expected_recall: is_near.then(recall).filter(|_| corpus.points_max().is_none()),
+        threshold: is_near.then_some(threshold.get()),
+        sources: counts,
         uncompared: uncompared.counts,
         incomplete: corpus.incomplete(&left_out).map_err(|error| disk_failed(&error))?,
         batch,
@@ -261,7 +299,7 @@ fn numbered(outcomes: &[RecordOutcome], first: u32) -> impl Iterator<Item = (Rec
 fn rewrite(
     selection: &Selection,
     mut outcomes: impl Iterator<Item = (RecordOutcome, u32)>,
-    clusters: &Representatives<'_>,
+    clusters: &mut Representatives<'_>,
     meter: &Meter,
     writer: &mut KeptWriter,
 ) -> Result<(), Failure> {

@@ -14,7 +14,9 @@ use crate::output::{Output, write_json};
 struct RemovedDocument<'d> {
     #[serde(flatten)]
     document: ReportedDocument<'d>,
-    kept: KeptDocument<'d>,
+    /// `None` if no document of the cluster is kept.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    kept: Option<KeptDocument<'d>>,
     /// `None` of a document that is left out because of its id.
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     score: Option<Score>,
@@ -59,21 +61,23 @@ pub fn write_removed(
     for number in clusters.new_documents() {
         meter.add(1);
         let removed = match repeated.next_if(|(again, _)| *again == number) {
-            Some((_, first)) => clusters.representative(*first).map(|kept| (kept, None)),
+            Some((_, first)) => clusters.representative(*first).map(|kept| (Some(kept), None)),
             None => clusters.removal(number).map_err(|error| disk_failed(&error))?,
         };
         let Some((kept, score)) = removed else { continue };
-        let [id, kept_id] = [number, kept].map(|number| clusters.id(number));
-        let [id, kept_id] = [id, kept_id].map(|id| id.map_err(|error| disk_failed(&error)));
-        let (id, kept_id) = (id?, kept_id?);
-        let file = places.file_of(kept);
-        let batch = places.state.filter(|_| file.is_none()).map(|state| state.batch_of(kept));
+        let id = |number| clusters.id(number).map_err(|error| disk_failed(&error));
+        let (own_id, kept_id) = (id(number)?, kept.map(id).transpose()?);
+        let kept = kept.zip(kept_id.as_ref()).map(|(kept, id)| {
+            let file = places.file_of(kept);
+            let batch = places.state.filter(|_| file.is_none()).map(|state| state.batch_of(kept));
+            KeptDocument { id: id.as_str(), file, batch }
+        });
         let line = RemovedDocument {
             document: ReportedDocument {
-                id: id.as_str(),
+                id: own_id.as_str(),
                 file: places.file_of(number).expect("a new document is in a file"),
             },
-            kept: KeptDocument { id: kept_id.as_str(), file, batch },
+            kept,
             score,
         };
         write_json(output, &line)?;

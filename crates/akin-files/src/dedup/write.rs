@@ -5,16 +5,13 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use serde_json::Value;
-
+use super::annotation::annotate;
 use super::clusters::Representatives;
 use super::rows::RowsWriter;
-use crate::corpus::disk_failed;
 use crate::failure::Failure;
 use crate::feature::PARQUET;
 use crate::input::{Item, Selection, is_parquet};
 use crate::output::{Destination, Inputs, Output, refuse_overwriting};
-use akin_core::join::cluster_name;
 
 /// The requested output.
 #[derive(Clone)]
@@ -192,7 +189,7 @@ impl KeptWriter {
         &mut self,
         item: &Item,
         number: u32,
-        of: &Representatives<'_>,
+        of: &mut Representatives<'_>,
     ) -> Result<(), Failure> {
         self.begin(&item.origin.file)?;
         match &mut self.out {
@@ -325,24 +322,6 @@ fn shard(file: &Path, roots: &[PathBuf], is_parquet: bool) -> PathBuf {
         (false, true) => shard,
         (false, false) => PathBuf::from(format!("{plain}.jsonl{packed}")),
     }
-}
-
-fn annotate(
-    line: &[u8],
-    number: u32,
-    clusters: &Representatives<'_>,
-    out: &mut Output,
-) -> Result<(), Failure> {
-    let representative = clusters.representative_id(number);
-    let Some(representative) = representative.map_err(|error| disk_failed(&error))? else {
-        return Ok(());
-    };
-    // The line with two more members at its end.
-    let line = line.trim_ascii_end();
-    out.write_all(line.strip_suffix(b"}").unwrap_or(line))?;
-    let name = cluster_name(&representative);
-    let representative = Value::String(representative.to_string());
-    Ok(writeln!(out, ",\"cluster\":\"{name}\",\"representative\":{representative}}}")?)
 }
 
 #[cfg(test)]

@@ -15,8 +15,8 @@ use self::gold::Gold;
 use self::score::{Row, Scores};
 use self::table::thresholds;
 use super::corpus::{
-    Configured, CorpusOptions, GatheredCorpus, Gathering, Keep, PairListing, UncomparedCounts,
-    disk_failed, with_progress,
+    Configured, CorpusOptions, GatheredCorpus, Gathering, Keep, PairListing, SourceOptions,
+    UncomparedCounts, disk_failed, with_progress,
 };
 use super::failure::Failure;
 use super::input;
@@ -94,6 +94,8 @@ pub fn run(arguments: Arguments, configured: Configured) -> Result<ExitCode, Fai
         keep: &Keep::LowestId,
         output: arguments.destination.file(),
         state: None,
+        sources: &SourceOptions::default(),
+        shingle_words: None,
         listing: Some(PairListing { mode: Mode::Exact, threshold: lowest }),
     };
     let GatheredCorpus { mut corpus, uncompared, .. } = gathering.gather(None, &selection)?;

@@ -14,6 +14,8 @@ pub struct OfflineDocuments {
     /// The documents of set n are at `starts[n]..starts[n + 1]` of these.
     by_set: Vec<u32>,
     starts: Vec<u32>,
+    /// All numbers of documents with sets by rank, if they are kept.
+    in_order: Vec<u32>,
 }
 
 const NO_SET: u32 = u32::MAX;
@@ -22,6 +24,8 @@ const NO_SET: u32 = u32::MAX;
 #[derive(Clone, Copy)]
 pub(super) struct SortKey<'i> {
     pub is_new: bool,
+    /// The rank of its source.
+    pub source: u16,
     pub rank: u64,
     pub id: &'i str,
 }
@@ -29,21 +33,24 @@ pub(super) struct SortKey<'i> {
 /// Collects the documents that have sets.
 pub(super) struct SetNumbering {
     room: Room,
-    /// Documents by place: `is_new`, rank and the key of the id, then the fingerprint and the
+    /// Documents by place: `is_new`, ranks and the key of the id, then the fingerprint and the
     /// number.
     by_place: Sorter,
     record: Vec<u8>,
+    /// Whether the order of all documents is kept.
+    pub keeps_order: bool,
 }
 
 impl SetNumbering {
     pub fn new(room: &Room) -> Self {
         let by_place = Sorter::new(room, room.share());
-        Self { room: room.clone(), by_place, record: Vec::new() }
+        Self { room: room.clone(), by_place, record: Vec::new(), keeps_order: false }
     }
 
     pub fn push(&mut self, place: SortKey<'_>, fingerprint: u64, number: u32) -> io::Result<()> {
         self.record.clear();
         self.record.push(place.is_new.into());
+        self.record.extend_from_slice(&place.source.to_be_bytes());
         self.record.extend_from_slice(&place.rank.to_be_bytes());
         push_key(&mut self.record, place.id);
         self.record.extend_from_slice(&fingerprint.to_be_bytes());
@@ -58,7 +65,7 @@ impl SetNumbering {
         numbers: u32,
         is_left_out: impl Fn(&u32) -> bool,
     ) -> io::Result<OfflineDocuments> {
-        let Self { room, by_place, mut record } = self;
+        let Self { room, by_place, mut record, keeps_order } = self;
         let mut by_fingerprint = Sorter::new(&room, room.share());
         let mut number_at = Vec::with_capacity(numbers as usize);
         let mut sorted = by_place.finish()?;
@@ -76,7 +83,9 @@ impl SetNumbering {
         }
         drop(sorted);
         let (set_at, sets) = sets_by_place(by_fingerprint, number_at.len())?;
-        Ok(OfflineDocuments::new(&number_at, &set_at, sets, numbers))
+        let documents = OfflineDocuments::new(&number_at, &set_at, sets, numbers);
+        let in_order = if keeps_order { number_at } else { Vec::new() };
+        Ok(OfflineDocuments { in_order, ..documents })
     }
 }
 
@@ -130,7 +139,7 @@ impl OfflineDocuments {
             *at += 1;
             set_of[*number as usize] = *set;
         }
-        Self { set_of, by_set, starts }
+        Self { set_of, by_set, starts, in_order: Vec::new() }
     }
 
     /// The numbers of the documents with this set; at least one.
@@ -142,6 +151,12 @@ impl OfflineDocuments {
     /// The set of a document; `None` if the document has no set or was left out.
     pub fn set_of(&self, number: u32) -> Option<u32> {
         Some(self.set_of[number as usize]).filter(|set| *set != NO_SET)
+    }
+
+    /// The numbers of the documents with sets by their ranks, old documents first; empty unless
+    /// [`OfflineGathering::keep_order`](super::OfflineGathering::keep_order) was called.
+    pub fn in_order(&self) -> &[u32] {
+        &self.in_order
     }
 
     /// The number of documents with a set.

@@ -4,6 +4,7 @@
 //! bytes for each document, keys and buffers up to [`Room::memory`], and the fields of records.
 //! (To list pairs, the keys of all sets are in memory, too.)
 
+mod contained;
 mod documents;
 mod natural;
 mod records;
@@ -13,6 +14,7 @@ mod sets;
 mod sorter;
 mod state;
 
+pub use contained::{Containment, Found};
 pub use documents::OfflineDocuments;
 pub use natural::natural_order;
 pub use room::Room;
@@ -40,6 +42,20 @@ use akin_model::settings::CollectionSettings;
 
 /// Bytes of memory for each document, at the peak of the work.
 pub const DOCUMENT_BYTES: usize = 32;
+
+/// The place of a document among those of its cluster: the lowest is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Rank {
+    /// Of its source.
+    pub source: u16,
+    pub value: u64,
+}
+
+impl From<u64> for Rank {
+    fn from(value: u64) -> Self {
+        Self { source: 0, value }
+    }
+}
 
 /// Collects the documents of an [`OfflineCorpus`].
 pub struct OfflineGathering {
@@ -106,6 +122,11 @@ impl OfflineGathering {
         })
     }
 
+    /// Also keeps the order of all documents, which takes 4 bytes for each.
+    pub fn keep_order(&mut self) {
+        self.ordering.keeps_order = true;
+    }
+
     /// Declares the documents so far old: each represents itself, and later documents are compared
     /// with all old documents. Returns the number of old documents.
     pub fn end_old(&mut self) -> u32 {
@@ -125,10 +146,11 @@ impl OfflineGathering {
         id: &DocumentId,
         analysis: &Analysis,
         record: Option<NormalisedFields>,
-        rank: u64,
+        rank: impl Into<Rank>,
     ) -> io::Result<u32> {
         let number = self.push_row(id, Some(analysis))?;
-        let place = SortKey { is_new: self.old.is_some(), rank, id: id.as_str() };
+        let Rank { source, value: rank } = rank.into();
+        let place = SortKey { is_new: self.old.is_some(), source, rank, id: id.as_str() };
         self.ordering.push(place, analysis.fingerprint, number)?;
         if let Some(records) = &mut self.records {
             let record = record.expect("the caller passes the fields of a record");
@@ -242,6 +264,11 @@ impl OfflineCorpus {
     /// Number of distinct sets.
     pub fn sets(&self) -> u32 {
         self.documents.sets()
+    }
+
+    /// The number of elements of a set.
+    pub fn size(&self, set: u32) -> usize {
+        self.sets.shingles(set)
     }
 
     /// The number of the first document that is not old.

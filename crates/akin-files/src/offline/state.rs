@@ -206,7 +206,7 @@ impl OfflineState {
             id.resize(row.id_len.into(), 0);
             ids.read_exact(&mut id)?;
             let id = str::from_utf8(&id).map_err(io::Error::other)?;
-            let place = SortKey { is_new: false, rank: number.into(), id };
+            let place = SortKey { is_new: false, source: 0, rank: number.into(), id };
             visit(place, row.fingerprint, number)?;
         }
         Ok(())

@@ -79,8 +79,14 @@ pub fn write(
     let mut documents = 0;
     let meter = Meter::new(source.quiet, "sketching", Quantity::Bytes, source.bytes);
     let words = WordCounter::new(source.screening.min_words);
-    let how =
-        How { analyser: &analyser, keep: &Keep::LowestId, words: &words, threads: source.threads };
+    let how = How {
+        analyser: &analyser,
+        keep: &Keep::LowestId,
+        words: &words,
+        source: None,
+        shingle_words: None,
+        threads: source.threads,
+    };
     let mut uncompared = Uncompared::default();
     analyse(read, how, &meter, |analysed| match analysed {
         Analysed::Document { id, analysis: Some(analysis), .. } => {

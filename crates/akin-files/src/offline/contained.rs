@@ -1,0 +1,119 @@
+//! Sets that lie in other sets.
+//!
+//! A set lies in another only if the other has its rarest element, whatever order of rarity is
+//! taken (the prefix filter of Chaudhuri, Ganti and Kaushik 2006 for a containment of 1). So each
+//! set is filed under its rarest element, and each element of a set is looked up.
+
+use std::collections::HashMap;
+use std::io;
+
+use super::{OfflineCorpus, OfflineDocuments};
+use akin_core::join::Sets;
+
+/// Counters of elements, which elements may share: they decide the order of rarity only.
+const COUNTERS_MIN: usize = 1 << 16;
+const NONE: u32 = u32::MAX;
+
+/// Sets by their rarest elements.
+struct Rarest {
+    /// The last set filed under an element.
+    last: HashMap<u64, u32>,
+    /// By set, the set filed before it under the same element.
+    before: Vec<u32>,
+    /// A bit for each element filed, by its lowest bits: most elements need no look-up.
+    filter: Vec<u64>,
+}
+
+impl Rarest {
+    fn of(sets: &mut impl Sets<Error = io::Error>) -> io::Result<Self> {
+        let count = sets.count() as usize;
+        let mut counters = vec![0_u16; (4 * count).next_power_of_two().max(COUNTERS_MIN)];
+        let mask = counters.len() as u64 - 1;
+        for number in 0..sets.count() {
+            for element in sets.set(number)?.as_slice() {
+                let counter = &mut counters[(element & mask) as usize];
+                *counter = counter.saturating_add(1);
+            }
+        }
+        let words = (counters.len() / 64).max(1);
+        let mut rarest =
+            Self { last: HashMap::new(), before: vec![NONE; count], filter: vec![0; words] };
+        for number in 0..sets.count() {
+            let set = sets.set(number)?;
+            let rarity = |element: &&u64| (counters[(**element & mask) as usize], **element);
+            let Some(element) = set.as_slice().iter().min_by_key(rarity) else { continue };
+            let before = rarest.last.insert(*element, number);
+            rarest.before[number as usize] = before.unwrap_or(NONE);
+            rarest.filter[(element & mask) as usize / 64] |= 1 << (element & 63);
+        }
+        Ok(rarest)
+    }
+
+    /// The sets filed under an element.
+    fn sets(&self, element: u64) -> impl Iterator<Item = u32> + '_ {
+        let word = element as usize & (self.filter.len() * 64 - 1);
+        let may_be = self.filter[word / 64] >> (element & 63) & 1 == 1;
+        let last = may_be.then(|| self.last.get(&element).copied()).flatten();
+        std::iter::successors(last, |set| {
+            Some(self.before[*set as usize]).filter(|before| *before != NONE)
+        })
+    }
+}
+
+/// Decides about sets that lie in others.
+pub trait Containment {
+    /// Whether sets that lie in this set are of interest.
+    fn may_hold(&self, outer: u32) -> bool;
+
+    /// The smaller set lies in the other whole.
+    fn found(&mut self, documents: &OfflineDocuments, outer: u32, inner: u32) -> Found;
+}
+
+impl OfflineCorpus {
+    /// Finds the smaller sets that lie in each set of `order`.
+    ///
+    /// # Errors
+    /// A set could not be read back.
+    pub fn contained(&mut self, order: &[u32], decide: &mut impl Containment) -> io::Result<()> {
+        let Self { sets, documents, .. } = self;
+        let rarest = Rarest::of(sets)?;
+        let mut settled = vec![false; sets.count() as usize];
+        for outer in order.iter().copied() {
+            if !decide.may_hold(outer) {
+                continue;
+            }
+            let elements = sets.set(outer)?;
+            for element in elements.as_slice() {
+                for inner in rarest.sets(*element) {
+                    let is_smaller = sets.shingles(inner) < elements.count();
+                    if settled[inner as usize] || !is_smaller {
+                        continue;
+                    }
+                    if lies_in(sets.set(inner)?.as_slice(), elements.as_slice()) {
+                        let found = decide.found(documents, outer, inner);
+                        settled[inner as usize] = found == Found::Settled;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What is to be done about a set that lies in another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Found {
+    /// It need not be found again.
+    Settled,
+    Open,
+}
+
+/// Whether all elements of one ascending list are in another.
+fn lies_in(inner: &[u64], outer: &[u64]) -> bool {
+    let mut rest = outer;
+    inner.iter().all(|element| {
+        let at = rest.partition_point(|other| other < element);
+        rest = &rest[at..];
+        rest.first() == Some(element)
+    })
+}

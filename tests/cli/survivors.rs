@@ -1,0 +1,286 @@
+//! Which documents `dedup` removes by a rule or by their sources, and what it refuses.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use crate::akin;
+use crate::inputs::put;
+
+/// Words of a shingle.
+const SIZE: usize = 3;
+
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, end: usize) -> usize {
+        self.0 =
+            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) as usize % end
+    }
+}
+
+/// A text, by the numbers of its words.
+type Words = Vec<usize>;
+
+/// Texts of which many hold others: parts, beginnings, repetitions, copies and short texts.
+fn texts(random: &mut Random) -> Vec<Words> {
+    let mut texts: Vec<Words> = Vec::new();
+    for _ in 0..60 {
+        let words = |random: &mut Random, length: usize, vocabulary: usize| -> Words {
+            (0..length).map(|_| random.below(vocabulary)).collect()
+        };
+        let earlier = |random: &mut Random| -> Words {
+            texts.get(random.below(texts.len().max(1))).cloned().unwrap_or_default()
+        };
+        let text = match random.below(8) {
+            0 => {
+                let length = 5 + random.below(40);
+                words(random, length, 500)
+            }
+            1 => {
+                let length = 1 + random.below(12);
+                words(random, length, 2)
+            }
+            2 | 3 => {
+                let text = earlier(random);
+                let from = random.below(text.len().max(1));
+                let length = 1 + random.below(text.len().max(1));
+                text.into_iter().skip(from).take(length).collect()
+            }
+            4 => {
+                let (text, further) = (earlier(random), 1 + random.below(9));
+                [words(random, further, 500), text, words(random, further, 500)].concat()
+            }
+            5 => earlier(random).repeat(1 + random.below(4)),
+            6 => [earlier(random), earlier(random)].concat(),
+            _ => {
+                let length = 1 + random.below(3);
+                words(random, length, 3).repeat(1 + random.below(9))
+            }
+        };
+        texts.push(text);
+    }
+    texts
+}
+
+fn shingles(words: &[usize]) -> BTreeSet<&[usize]> {
+    match words.len() < SIZE {
+        true => BTreeSet::from([words]),
+        false => words.windows(SIZE).collect(),
+    }
+}
+
+/// The rule as `docs/deduplicate.md` has it.
+fn holds(survivor: &[usize], text: &[usize]) -> bool {
+    let distinct = shingles(text).len();
+    let has_to_be_a_run = text.len() < SIZE || 2 * distinct < text.len() + 1 - SIZE;
+    survivor.len() >= text.len()
+        && match has_to_be_a_run {
+            true => text.is_empty() || survivor.windows(text.len()).any(|run| run == text),
+            false => shingles(text).is_subset(&shingles(survivor)),
+        }
+}
+
+/// The numbers of the texts that are kept, by a comparison of all texts; the first `old` are old.
+fn kept(texts: &[Words], old: usize) -> BTreeSet<usize> {
+    let mut order: Vec<usize> = (0..texts.len()).collect();
+    order.sort_by_key(|at| {
+        let text = &texts[*at];
+        (usize::MAX - text.len(), usize::MAX - shingles(text).len(), *at)
+    });
+    let mut kept: Vec<usize> = Vec::new();
+    for at in order {
+        let is_held = kept.iter().any(|other| holds(&texts[*other], &texts[at]));
+        if at < old || texts[at].is_empty() || !is_held {
+            kept.push(at);
+        }
+    }
+    kept.into_iter().filter(|at| *at >= old).collect()
+}
+
+fn spelled(text: &[usize]) -> String {
+    text.iter().map(|word| format!("w{word}")).collect::<Vec<_>>().join(" ")
+}
+
+fn lines(texts: &[Words], from: usize) -> String {
+    let mut lines = String::new();
+    for (at, text) in texts.iter().enumerate() {
+        let _ =
+            writeln!(lines, "{}", json!({"id": format!("{}", from + at), "text": spelled(text)}));
+    }
+    lines
+}
+
+fn ids(lines: &str) -> BTreeSet<usize> {
+    let id = |line: &str| -> usize {
+        let line: Value = serde_json::from_str(line).unwrap();
+        line["id"].as_str().unwrap().parse().unwrap()
+    };
+    lines.lines().map(id).collect()
+}
+
+#[test]
+fn texts_that_another_text_holds_whole_are_removed_and_no_others() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut random = Random(7);
+    let mut removed = 0;
+    for round in 0..24 {
+        let texts = texts(&mut random);
+        let old = if round % 3 == 2 { 20 } else { 0 };
+        let against = put(dir.path(), &format!("old{round}.jsonl"), lines(&texts[..old], 0));
+        let file = put(dir.path(), &format!("{round}.jsonl"), lines(&texts[old..], old));
+        let report = dir.path().join(format!("report{round}"));
+        let report = report.to_str().unwrap();
+        let mut arguments =
+            vec!["dedup", &file, "--rule", "contained", "--size", "3", "--report", report];
+        if old > 0 {
+            arguments.extend(["--against", &against]);
+        }
+        let ended = akin(&arguments);
+        assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+        assert_eq!(ids(&ended.stdout), kept(&texts, old), "round {round}");
+        for line in std::fs::read_to_string(report).unwrap().lines() {
+            let line: Value = serde_json::from_str(line).unwrap();
+            let number = |id: &Value| id.as_str().unwrap().parse::<usize>().unwrap();
+            let (text, survivor) = (number(&line["id"]), number(&line["kept"]["id"]));
+            assert!(holds(&texts[survivor], &texts[text]), "round {round}: {line}");
+            removed += 1;
+        }
+    }
+    assert!(removed > 400, "{removed} texts are removed");
+}
+
+fn documents(dir: &Path, name: &str, documents: &[(&str, &str, &str)]) -> String {
+    let line = |(id, site, text): &(&str, &str, &str)| {
+        json!({"id": id, "site": site, "text": text}).to_string() + "\n"
+    };
+    put(dir, name, documents.iter().map(line).collect::<String>())
+}
+
+const SHIP: &str = "the ship leaves the harbour at nine in the morning and returns at night";
+const SHIPS: &str = "the ship leaves the harbour at nine in the morning and returns at noon";
+const TRAIN: &str =
+    "a train to the mountains goes every hour from the central station on track two";
+
+fn written(arguments: &[&str]) -> Vec<String> {
+    let ended = akin(&[&["dedup", "--mode", "exact", "--threshold", "0.6"], arguments].concat());
+    assert_eq!(ended.code, Some(0), "{arguments:?}: {}", ended.stderr);
+    let id =
+        |line: &str| serde_json::from_str::<Value>(line).unwrap()["id"].as_str().unwrap().into();
+    ended.stdout.lines().map(id).collect()
+}
+
+#[test]
+fn the_source_decides_which_document_is_kept() {
+    let dir = tempfile::tempdir().unwrap();
+    let web = documents(dir.path(), "web.jsonl", &[("w1", "a", SHIP), ("w2", "b", TRAIN)]);
+    let books = documents(dir.path(), "books.jsonl", &[("b1", "b", SHIPS), ("b2", "a", TRAIN)]);
+    let both = [web.as_str(), &books];
+    assert_eq!(written(&both), ["w1", "w2"]);
+    assert_eq!(written(&[&both[..], &["--sources", "books,web"]].concat()), ["b1", "b2"]);
+    let by_site = ["--source-column", "site", "--sources", "b,a"];
+    assert_eq!(written(&[&both[..], &by_site].concat()), ["w2", "b1"]);
+}
+
+#[test]
+fn documents_of_one_source_are_not_linked_across_sources() {
+    let dir = tempfile::tempdir().unwrap();
+    let web = documents(dir.path(), "web.jsonl", &[("w1", "a", SHIP), ("w2", "a", SHIPS)]);
+    let books = documents(dir.path(), "books.jsonl", &[("b1", "b", SHIP), ("b2", "b", TRAIN)]);
+    let further = documents(dir.path(), "c.jsonl", &[("c1", "c", TRAIN), ("c2", "c", TRAIN)]);
+    let all = [web.as_str(), &books, &further, "--across"];
+    assert_eq!(written(&all), ["w1", "w2", "b2"]);
+    let books_first = [&all[..], &["--sources", "books"]].concat();
+    assert_eq!(written(&books_first), ["b1", "b2"]);
+    assert_eq!(written(&[&all[..3], &["--keep", "none"]].concat()), Vec::<String>::new());
+    assert_eq!(written(&[&web, &books, "--keep", "none"]), ["b2"]);
+}
+
+#[test]
+fn a_source_that_would_lose_too_much_ends_the_run_before_anything_is_written() {
+    let dir = tempfile::tempdir().unwrap();
+    let web = documents(dir.path(), "web.jsonl", &[("w1", "a", SHIP), ("w2", "b", TRAIN)]);
+    let books = documents(
+        dir.path(),
+        "books.jsonl",
+        &[("b1", "b", SHIPS), ("b2", "a", TRAIN), ("b3", "a", "something else is in this text")],
+    );
+    let out = dir.path().join("out.jsonl");
+    let run = |max: &str| {
+        let path = out.to_str().unwrap();
+        let arguments =
+            ["dedup", &web, &books, "--threshold", "0.6", "--max-removed", max, "-o", path];
+        akin(&[&arguments[..], &["--report", dir.path().join("r").to_str().unwrap()]].concat())
+    };
+    let ended = run("50%");
+    assert_eq!(ended.code, Some(3), "{}", ended.stderr);
+    assert!(ended.stderr.contains("66.7 % of"), "{}", ended.stderr);
+    assert!(ended.stderr.contains("books.jsonl: documents: 3; removed: 2"), "{}", ended.stderr);
+    assert!(!out.exists() && !dir.path().join("r").exists());
+    assert_eq!(run("70%").code, Some(0));
+    assert!(out.exists());
+    assert_eq!(run("70").code, Some(2), "a percentage is wanted");
+}
+
+#[test]
+fn sources_are_counted_in_the_summary() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = documents(
+        dir.path(),
+        "all.jsonl",
+        &[("1", "a", SHIP), ("2", "b", SHIPS), ("3", "b", SHIP), ("4", "b", TRAIN)],
+    );
+    let out = dir.path().join("out.jsonl");
+    let ended = akin(&[
+        "dedup",
+        &file,
+        "--threshold",
+        "0.6",
+        "--source-column",
+        "site",
+        "--json",
+        "-o",
+        out.to_str().unwrap(),
+    ]);
+    let summary: Value = serde_json::from_str(&ended.stdout).unwrap();
+    let expected = json!([
+        {"source": "a", "documents": 1, "removed": 0, "largest_cluster": 3},
+        {"source": "b", "documents": 3, "removed": 2, "largest_cluster": 3},
+    ]);
+    assert_eq!(summary["sources"], expected, "{summary}");
+}
+
+#[test]
+fn annotations_have_the_size_of_the_cluster_and_the_similarity() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = documents(dir.path(), "all.jsonl", &[("1", "a", SHIP), ("2", "b", SHIP)]);
+    let ended = akin(&["dedup", &file, "--annotate"]);
+    let lines: Vec<BTreeMap<String, Value>> =
+        ended.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    for line in &lines {
+        assert_eq!((&line["cluster_size"], &line["representative"]), (&json!(2), &json!("1")));
+    }
+    assert_eq!(lines[0].get("resemblance"), None);
+    assert_eq!(lines[1]["resemblance"], json!(1.0));
+}
+
+#[test]
+fn rules_that_cannot_be_kept_are_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = documents(dir.path(), "all.jsonl", &[("1", "a", SHIP)]);
+    for further in [
+        &["--keep", "none"][..],
+        &["--across"],
+        &["--unit", "character"],
+        &["--state", "state"],
+        &["--spans", "20"],
+        &["--threshold", "0.5"],
+    ] {
+        let ended = akin(&[&["dedup", &file, "--rule", "contained"], further].concat());
+        assert!(matches!(ended.code, Some(1 | 2)), "{further:?}: {}", ended.stderr);
+        assert_eq!(ended.stdout, "");
+    }
+}
