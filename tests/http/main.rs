@@ -38,6 +38,7 @@ mod operating;
 mod options;
 mod passages;
 mod places;
+mod previous;
 mod recall;
 mod records;
 mod refusals;

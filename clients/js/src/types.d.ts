@@ -54,6 +54,11 @@ export interface Added {
    */
   notes: Note[];
   /**
+   * Of a document that replaced a stored version of itself: what changed. Absent if the stored
+   * version is damaged.
+   */
+  previous?: Previous;
+  /**
    * The name of its cluster, in a collection that keeps them; absent while they are being
    * built, and of a document that was skipped.
    */
@@ -1337,6 +1342,25 @@ export interface PassagesOfStoredQuery {
   storedAfter?: Time | Date | null;
   /** Stored earlier than this time. */
   storedBefore?: Time | Date | null;
+}
+
+/**
+ * A stored version that was replaced, and what the new version changed. If neither content nor
+ * metadata changed, the expiry did.
+ */
+export interface Previous {
+  stored_at: Time;
+  /** Whether the text, the tokens or the fields changed, were it by a character. */
+  content_changed: boolean;
+  metadata_changed: boolean;
+  /**
+   * The Jaccard similarity of the two versions: the same as `exact`. Absent of records and of
+   * signatures.
+   */
+  resemblance?: number;
+  exact?: number;
+  /** The new version is the probe, the replaced version the match. */
+  containment?: MatchContainment;
 }
 
 /**

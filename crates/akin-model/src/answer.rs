@@ -7,7 +7,8 @@ use utoipa::ToSchema;
 use crate::analysis::Mode;
 use crate::document::DocumentId;
 use crate::passages::{AddedPassages, Chance, Guarantee};
-use crate::similarity::Match;
+use crate::similarity::{Match, MatchContainment};
+use crate::time::Time;
 
 /// How the candidates of a lookup were found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -128,6 +129,10 @@ pub struct Added {
     /// What was done that its sender may not expect: `whole_document`, the text has no shingle, so
     /// the whole of it is its only one.
     pub notes: Vec<Note>,
+    /// Of a document that replaced a stored version of itself: what changed. Absent if the stored
+    /// version is damaged.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub previous: Option<Previous>,
     /// The name of its cluster, in a collection that keeps them; absent while they are being built,
     /// and of a document that was skipped.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -146,6 +151,27 @@ pub struct Added {
     /// skipped for its near-duplicates.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub passages: Option<AddedPassages>,
+}
+
+/// A stored version that was replaced, and what the new version changed. If neither content nor
+/// metadata changed, the expiry did.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Previous {
+    pub stored_at: Time,
+    /// Whether the text, the tokens or the fields changed, were it by a character.
+    pub content_changed: bool,
+    pub metadata_changed: bool,
+    /// The Jaccard similarity of the two versions: the same as `exact`. Absent of records and of
+    /// signatures.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(example = 0.98)]
+    pub resemblance: Option<f64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(example = 0.98)]
+    pub exact: Option<f64>,
+    /// The new version is the probe, the replaced version the match.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub containment: Option<MatchContainment>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]

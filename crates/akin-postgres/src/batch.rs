@@ -248,7 +248,7 @@ impl<'a> InsertBatch<'a> {
             Decision::Write | Decision::Undecided => {
                 let is_alive = |old: &Old| old.expires_at_ms.is_none_or(|at| at > now_ms);
                 let replaced = planned.old.as_ref().is_some_and(is_alive);
-                Ok(Some(if replaced { Stored::Replaced } else { Stored::Created }))
+                Ok(Some(if replaced { Stored::Replaced(None) } else { Stored::Created }))
             }
         };
         self.planned.into_iter().map(outcome).collect()

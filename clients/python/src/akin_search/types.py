@@ -62,6 +62,10 @@ class Added(TypedDict):
     """What was done that its sender may not expect: `whole_document`, the text has no shingle,
     so the whole of it is its only one.
     """
+    previous: NotRequired[Previous]
+    """Of a document that replaced a stored version of itself: what changed. Absent if the stored
+    version is damaged.
+    """
     cluster: NotRequired[str]
     """The name of its cluster, in a collection that keeps them; absent while they are being
     built, and of a document that was skipped.
@@ -1380,6 +1384,24 @@ class PassagesOfStoredQuery(TypedDict):
     """Stored later than this time."""
     stored_before: NotRequired[Optional[Union[Time, datetime]]]
     """Stored earlier than this time."""
+
+
+class Previous(TypedDict):
+    """A stored version that was replaced, and what the new version changed. If neither content
+    nor metadata changed, the expiry did.
+    """
+
+    stored_at: Time
+    content_changed: bool
+    """Whether the text, the tokens or the fields changed, were it by a character."""
+    metadata_changed: bool
+    resemblance: NotRequired[float]
+    """The Jaccard similarity of the two versions: the same as `exact`. Absent of records and of
+    signatures.
+    """
+    exact: NotRequired[float]
+    containment: NotRequired[MatchContainment]
+    """The new version is the probe, the replaced version the match."""
 
 
 class Probe(TypedDict):

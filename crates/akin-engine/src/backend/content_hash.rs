@@ -7,13 +7,18 @@ use crate::document::{Content, Document, Metadata};
 /// A hash of everything in a document except its id.
 #[must_use]
 pub fn content_hash(document: &Document) -> u64 {
+    hash_of_parts(&document.content, document.metadata.as_ref())
+}
+
+/// The [`content_hash`] of a document with this content and this metadata.
+pub(crate) fn hash_of_parts(content: &Content, metadata: Option<&Metadata>) -> u64 {
     let mut hash = Xxh3Default::new();
     let mut part = |bytes: &[u8]| {
         hash.update(&(bytes.len() as u64).to_le_bytes());
         hash.update(bytes);
     };
-    part(document.metadata.as_ref().map_or("", Metadata::as_json).as_bytes());
-    match &document.content {
+    part(metadata.map_or("", Metadata::as_json).as_bytes());
+    match content {
         Content::Text(text) => part(text.as_bytes()),
         Content::Tokens(tokens) => {
             for token in tokens {

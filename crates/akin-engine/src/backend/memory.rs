@@ -121,7 +121,8 @@ impl Memory {
             Some(old) if old == (content_hash, expires_at_ms) && addition.times.is_none() => {
                 return Ok(Some(Stored::Unchanged));
             }
-            Some(_) => Stored::Replaced,
+            Some(_) if addition.times.is_some() => Stored::Replaced(None),
+            Some(_) => Stored::Replaced(old.cloned().map(Box::new)),
         };
         let ordinal = self.next_ordinal.fetch_add(1, Ordering::Relaxed);
         let record = Record {

@@ -56,6 +56,7 @@ pub use clock::Clock;
 pub use clusters::{ClusterWork, Clusters, Unfinished};
 pub use collections::{CollectionStore, ListedCollection, Opening, Removal, StoredCollection};
 pub use content_hash::content_hash;
+pub(crate) use content_hash::hash_of_parts;
 pub use error::BackendError;
 pub use gate::WriteGate;
 pub use local::{Local, LocalCollection, LocalCollections, LocalSettings};
@@ -83,10 +84,12 @@ pub struct PreparedDocument {
 }
 
 /// The outcome of storing a document.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Stored {
     Created,
-    Replaced,
+    /// The replaced version, with its set; `None` if it could not be read, and of a document copied
+    /// from another collection.
+    Replaced(Option<Box<Record>>),
     /// An identical document was already stored; nothing was written.
     Unchanged,
 }

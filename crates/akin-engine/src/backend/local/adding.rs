@@ -14,7 +14,7 @@ use crate::backend::{
 };
 use crate::document::{Document, Ordinal};
 use crate::storage::{EncodedRecord, NewRecord, Write};
-use crate::stored::Times;
+use crate::stored::{Detail, Record, Times};
 use akin_core::index::Search;
 
 /// Contents up to this weight are encoded on the runtime thread (about 1 ms).
@@ -130,7 +130,7 @@ impl Local {
         if planned.is_empty() {
             return outcomes;
         }
-        let stored: Vec<_> = planned.iter().map(|of| (of.number, of.stored)).collect();
+        let stored: Vec<_> = planned.iter().map(|of| (of.number, of.stored.clone())).collect();
         let written = self.write_planned(planned).await;
         outcomes.extend(stored.into_iter().map(|(number, stored)| match &written {
             Ok(()) => (number, Ok(Some(stored))),
@@ -170,9 +170,27 @@ impl Local {
         }
         // This may be an expired document that is not removed yet.
         let replaces = self.memory.catalog.ordinal(&document.id);
+        // Before the indexes ask for the set, which is in the cache then.
+        let stored = match old {
+            None => Stored::Created,
+            Some(_) if arrived.addition.times.is_some() => Stored::Replaced(None),
+            Some(old) => Stored::Replaced(self.replaced(old.ordinal).await),
+        };
         let removal = self.removal_data(replaces).await;
-        let stored = if old.is_some() { Stored::Replaced } else { Stored::Created };
         Ok(Ok(Planned { number, arrived, times, replaces, removal, stored }))
+    }
+
+    /// A version that is replaced. A damaged version does not prevent its replacement.
+    async fn replaced(&self, ordinal: Ordinal) -> Option<Box<Record>> {
+        let read = self.fetch(vec![ordinal], Detail::Set).await;
+        let read = read.inspect_err(
+            |error| tracing::warn!(%error, "could not compare a document with its replaced version"),
+        );
+        let record = read.ok()?.pop().flatten()?;
+        if let Some(set) = &record.set {
+            self.memory.sets.insert(record.fingerprint, set.clone());
+        }
+        Some(Box::new(record))
     }
 
     async fn write_planned(&self, planned: Vec<Planned>) -> Result<(), BackendError> {

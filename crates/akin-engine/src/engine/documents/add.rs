@@ -161,13 +161,23 @@ impl Engine {
     /// The outcome of a document that was checked, and stored or not.
     async fn outcome(
         &self,
+        document: &PreparedDocument,
         checked: Option<Result<Added, EngineError>>,
         stored: Result<Option<Stored>, BackendError>,
     ) -> Result<Added, EngineError> {
         let stored = stored?;
         let mut added = checked.ok_or(EngineError::Closed)??;
         let Some(stored) = stored else { return Ok(added) };
-        added.status = stored.into();
+        added.status = match stored {
+            Stored::Created => AddStatus::Created,
+            Stored::Unchanged => AddStatus::Unchanged,
+            Stored::Replaced(replaced) => {
+                if let Some(replaced) = replaced {
+                    added.previous = Some(self.previous(document, *replaced).await?);
+                }
+                AddStatus::Replaced
+            }
+        };
         if self.clusters_threshold().is_some() {
             tokio::task::yield_now().await;
             added.cluster = self.link_added(&added.id).await;
@@ -181,22 +191,13 @@ impl Arrived {
         let Self { engine, refused, checks, adding } = self;
         let stored = adding.await;
         let mut outcomes = Vec::with_capacity(refused.len());
-        for (checked, stored) in checks.take().into_iter().zip(stored) {
-            outcomes.push(engine.outcome(checked, stored).await);
+        let documents = checks.documents().iter().map(|(document, _)| document);
+        for ((document, checked), stored) in documents.zip(checks.take()).zip(stored) {
+            outcomes.push(engine.outcome(document, checked, stored).await);
         }
         let outcomes = engine.repeat_superseded(checks.documents(), outcomes).await;
         let mut outcomes = outcomes.into_iter();
         let mut next = || outcomes.next().expect("there is an outcome for each document");
         refused.into_iter().map(|refused| refused.map_or_else(&mut next, Err)).collect()
-    }
-}
-
-impl From<Stored> for AddStatus {
-    fn from(stored: Stored) -> Self {
-        match stored {
-            Stored::Created => Self::Created,
-            Stored::Replaced => Self::Replaced,
-            Stored::Unchanged => Self::Unchanged,
-        }
     }
 }

@@ -146,6 +146,7 @@ impl Engine {
             duplicates: Vec::new(),
             shingles: prepared.set.count(),
             notes: Note::of(prepared.whole_document),
+            previous: None,
             cluster: None,
             more: false,
             truncated: false,

@@ -3,6 +3,7 @@
 mod add;
 mod admission;
 mod duplicates;
+mod previous;
 mod remove;
 mod successor;
 #[cfg(test)]
