@@ -6,7 +6,6 @@ use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
 use indicatif::HumanBytes;
-use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::client::{Client, Server, read_whole};
@@ -15,6 +14,7 @@ use super::stats::documents;
 use crate::engine::CollectionName;
 use akin_files::input::read_text_file;
 use akin_files::output::{print_answer, print_json};
+use akin_model::stats::{CollectionNameReply, CollectionReply, CollectionsReply};
 
 /// List, show, create and drop the collections of a server
 #[derive(Args)]
@@ -61,28 +61,6 @@ struct CreateCollection {
     settings: Option<PathBuf>,
 }
 
-#[derive(Deserialize)]
-struct CollectionList {
-    collections: Vec<NamedCollection>,
-    #[serde(default)]
-    unavailable: Vec<NamedCollection>,
-}
-
-#[derive(Deserialize)]
-struct NamedCollection {
-    name: String,
-}
-
-/// The properties of a collection that are printed.
-#[derive(Deserialize)]
-struct Described {
-    documents: u64,
-    distinct_sets: Option<u64>,
-    index_bytes: Option<u64>,
-    database_bytes: Option<u64>,
-    settings: Value,
-}
-
 pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     match arguments.command {
         CollectionCommand::List(listed) => list(&listed)?,
@@ -109,12 +87,12 @@ fn list(listed: &ListedCollections) -> Result<(), Failure> {
     if listed.json {
         return print_answer(&answer);
     }
-    let CollectionList { collections, unavailable } = client.parse(&answer)?;
+    let CollectionsReply { collections, unavailable } = client.parse(&answer)?;
     let mut out = stdout().lock();
-    for NamedCollection { name } in collections {
+    for CollectionNameReply { name } in collections {
         writeln!(out, "{name}")?;
     }
-    for NamedCollection { name } in unavailable {
+    for CollectionNameReply { name } in unavailable {
         eprintln!("unavailable: {name}; the server's log says why");
     }
     Ok(())
@@ -126,15 +104,16 @@ fn show(one: &One) -> Result<(), Failure> {
     if one.of.json {
         return print_answer(&answer);
     }
-    let described: Described = client.parse(&answer)?;
-    let documents = documents(described.documents, described.distinct_sets);
-    let settings = toml::to_string(&described.settings).map_err(std::io::Error::other)?;
+    let CollectionReply { settings, size, .. } = client.parse(&answer)?;
+    let documents = documents(size.documents, size.distinct_sets);
+    let settings: Value = client.parse(settings.get().as_bytes())?;
+    let settings = toml::to_string(&settings).map_err(std::io::Error::other)?;
     let mut out = stdout().lock();
     writeln!(out, "documents  {documents}")?;
-    if let Some(bytes) = described.index_bytes {
+    if let Some(bytes) = size.index_bytes {
         writeln!(out, "memory     {} of index and ids", HumanBytes(bytes))?;
     }
-    if let Some(bytes) = described.database_bytes {
+    if let Some(bytes) = size.database_bytes {
         writeln!(out, "disk       {} of database", HumanBytes(bytes))?;
     }
     Ok(write!(out, "\n{settings}")?)

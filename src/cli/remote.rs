@@ -12,6 +12,7 @@ use crate::engine::{CollectionName, CollectionSettings};
 use akin_core::sketch::Method;
 use akin_files::input::Event;
 use akin_files::output::Inputs;
+use akin_model::stats::CollectionReply;
 
 /// The server that has the documents to compare, in place of files.
 #[derive(Args)]
@@ -35,13 +36,6 @@ pub struct Exportable {
     pub documents: u64,
     client: Client,
     within: InCollection,
-}
-
-/// The part of a collection's description that an export needs.
-#[derive(Deserialize)]
-struct ExportableCollection {
-    settings: Value,
-    documents: u64,
 }
 
 impl FromServer {
@@ -73,8 +67,9 @@ impl Exportable {
     /// # Errors
     /// The server does not answer, or has no such collection; the collection keeps no texts.
     pub fn new(client: Client, within: InCollection) -> Result<Self, Failure> {
-        let ExportableCollection { settings, documents } =
+        let CollectionReply { settings, size, .. } =
             read_json(&client, client.get(&within.own_path())?)?;
+        let settings: Value = client.parse(settings.get().as_bytes())?;
         if settings["store"]["text"] == Value::Bool(false) {
             return Err(Failure::with_hint(
                 "the collection keeps no texts (store.text = false): there is nothing to export",
@@ -82,7 +77,7 @@ impl Exportable {
                  server with its own data directory",
             ));
         }
-        Ok(Self { settings, documents, client, within })
+        Ok(Self { settings, documents: size.documents, client, within })
     }
 
     /// # Errors

@@ -14,6 +14,7 @@ use super::serve;
 use akin_files::corpus::AnalysisOptions;
 use akin_files::output::print_answer;
 use akin_files::templates::TemplateSearch;
+use akin_model::stats::{CollectionSize, SnapshotReply};
 
 /// Show the size of a collection and the state of its server, or what many documents share
 ///
@@ -49,24 +50,14 @@ pub struct Arguments {
 /// The part of a server's answer that is shown.
 #[derive(Deserialize)]
 struct ShownStats {
-    documents: u64,
-    distinct_sets: Option<u64>,
-    keys: Option<u64>,
-    postings_longest: Option<u64>,
-    index_bytes: Option<u64>,
-    database_bytes: Option<u64>,
+    #[serde(flatten)]
+    size: CollectionSize,
     wal_bytes: Option<u64>,
     log_rows: Option<u64>,
-    last_snapshot: Option<Snapshot>,
+    last_snapshot: Option<SnapshotReply>,
     discoveries: Vec<ShownDiscovery>,
     uptime_s: u64,
     version: String,
-}
-
-#[derive(Deserialize)]
-struct Snapshot {
-    created_at: String,
-    documents: u64,
 }
 
 #[derive(Deserialize)]
@@ -101,22 +92,22 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
 
 impl ShownStats {
     fn write(&self, out: &mut impl Write) -> io::Result<()> {
-        let count = HumanCount;
-        writeln!(out, "documents  {}", documents(self.documents, self.distinct_sets))?;
-        if let (Some(keys), Some(longest)) = (self.keys, self.postings_longest) {
+        let (count, size) = (HumanCount, &self.size);
+        writeln!(out, "documents  {}", documents(size.documents, size.distinct_sets))?;
+        if let (Some(keys), Some(longest)) = (size.keys, size.postings_longest) {
             let (keys, longest) = (count(keys), count(longest));
             writeln!(out, "keys       {keys}, the longest with {longest} postings")?;
         }
-        if let Some(bytes) = self.index_bytes {
+        if let Some(bytes) = size.index_bytes {
             writeln!(out, "memory     {} of index and ids", HumanBytes(bytes))?;
         }
-        if let (Some(database), Some(wal)) = (self.database_bytes, self.wal_bytes) {
+        if let (Some(database), Some(wal)) = (size.database_bytes, self.wal_bytes) {
             let (database, wal) = (HumanBytes(database), HumanBytes(wal));
             writeln!(out, "disk       {database} of database, {wal} of write-ahead log")?;
         }
         match (&self.last_snapshot, self.log_rows.map(count)) {
-            (Some(Snapshot { created_at, documents }), Some(since)) => {
-                let of = count(*documents);
+            (Some(SnapshotReply { created_at, documents, .. }), Some(since)) => {
+                let (created_at, of) = (String::from(*created_at), count(*documents));
                 writeln!(
                     out,
                     "snapshot   {created_at} of {of} documents, {since} operations since"

@@ -6,6 +6,7 @@
 //!
 //! - [`document`]: a document with its id, content, metadata and expiry.
 //! - [`content`]: contents in JSON.
+//! - [`value_end`]: where a JSON value ends.
 //! - [`time`]: times as RFC 3339.
 //! - [`timed`]: a result with the time that it took.
 //! - [`name`]: names of collections.
@@ -14,6 +15,7 @@
 //! - [`similarity`]: how similar two documents are; matches and pairs.
 //! - [`passages`]: passages that documents share.
 //! - [`answer`]: the answers to lookups and to additions.
+//! - [`stats`]: collections and their sizes.
 //! - [`problem`]: why a request failed.
 //! - [`clusters`]: clusters, and the documents that may be missing in them.
 //! - [`reindex`]: how far a reindex is.
@@ -29,5 +31,7 @@ pub mod problem;
 pub mod reindex;
 pub mod settings;
 pub mod similarity;
+pub mod stats;
 pub mod time;
 pub mod timed;
+pub mod value_end;

@@ -1,6 +1,7 @@
 //! Finds the boundaries of the elements of a JSON array.
 
 use crate::http::bulk::split::{End, SplitStep};
+use akin_model::value_end::ValueEnd;
 
 /// The position of the parser in the array.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -12,23 +13,18 @@ enum ArrayPosition {
     Opened,
     /// After a comma: expects an element.
     Separated,
-    /// In an element that is a number or a literal: it ends at the next delimiter.
-    Bare,
-    /// In an element that is an object, an array or a string.
-    Nested,
+    /// In an element.
+    Within,
     /// After an element: expects a comma or the closing bracket.
     Completed,
     /// After the closing bracket: expects nothing.
     Closed,
 }
 
-/// Counts brackets outside of strings. The parser of the element checks whether they match.
 #[derive(Debug, Default)]
 pub(in crate::http) struct ArrayCutter {
     position: ArrayPosition,
-    depth: u64,
-    in_string: bool,
-    escaped: bool,
+    element: ValueEnd,
 }
 
 impl ArrayCutter {
@@ -38,7 +34,7 @@ impl ArrayCutter {
 
     pub fn cut(&mut self, bytes: &[u8]) -> SplitStep {
         let before = match self.position {
-            ArrayPosition::Bare | ArrayPosition::Nested => 0,
+            ArrayPosition::Within => 0,
             _ => match self.skip(bytes) {
                 Ok(before) => before,
                 Err(fault) => {
@@ -47,10 +43,12 @@ impl ArrayCutter {
             },
         };
         let (take, ended) = match self.position {
-            ArrayPosition::Bare => self.take_bare(&bytes[before..]),
-            ArrayPosition::Nested => self.take_nested(&bytes[before..]),
+            ArrayPosition::Within => self.element.take(&bytes[before..], |_| ()),
             _ => (0, false),
         };
+        if ended {
+            (self.position, self.element) = (ArrayPosition::Completed, ValueEnd::default());
+        }
         SplitStep { before, take, after: 0, end: if ended { End::Item } else { End::Open } }
     }
 
@@ -70,49 +68,12 @@ impl ArrayCutter {
                 }
                 (ArrayPosition::Closed, _) => return Err("expected nothing after the array"),
                 (_, b',' | b']' | b'}' | b':') => return Err("expected a document"),
-                (_, b'{' | b'[' | b'"') => ArrayPosition::Nested,
-                _ => ArrayPosition::Bare,
+                _ => ArrayPosition::Within,
             };
-            if matches!(self.position, ArrayPosition::Nested | ArrayPosition::Bare) {
+            if self.position == ArrayPosition::Within {
                 return Ok(at);
             }
         }
         Ok(bytes.len())
-    }
-
-    fn take_bare(&mut self, bytes: &[u8]) -> (usize, bool) {
-        let ends = |byte: &u8| matches!(byte, b',' | b']' | b' ' | b'\t' | b'\n' | b'\r');
-        match bytes.iter().position(ends) {
-            Some(end) => {
-                self.position = ArrayPosition::Completed;
-                (end, true)
-            }
-            None => (bytes.len(), false),
-        }
-    }
-
-    fn take_nested(&mut self, bytes: &[u8]) -> (usize, bool) {
-        for (at, &byte) in bytes.iter().enumerate() {
-            self.step(byte);
-            if self.depth == 0 && !self.in_string {
-                self.position = ArrayPosition::Completed;
-                return (at + 1, true);
-            }
-        }
-        (bytes.len(), false)
-    }
-
-    fn step(&mut self, byte: u8) {
-        if self.escaped {
-            self.escaped = false;
-            return;
-        }
-        match (self.in_string, byte) {
-            (true, b'\\') => self.escaped = true,
-            (_, b'"') => self.in_string = !self.in_string,
-            (false, b'{' | b'[') => self.depth += 1,
-            (false, b'}' | b']') => self.depth -= 1,
-            _ => {}
-        }
     }
 }

@@ -11,7 +11,8 @@ use crate::http::request::extract::{AllReady, PathCollection, Ready};
 use crate::http::request::query::{NoParameters, Query};
 use crate::http::request::settings::Settings;
 use crate::http::response::reply::Json;
-use crate::http::response::stats::{CollectionReply, CollectionsReply};
+use crate::http::response::stats;
+use akin_model::stats::{CollectionReply, CollectionsReply};
 
 /// List collections
 ///
@@ -29,7 +30,7 @@ pub async fn list(
     listed.retain(|collection| caller.covers(collection.name()));
     let unavailable = collections.unavailable();
     let unavailable = unavailable.iter().filter(|name| caller.covers(name));
-    Json(CollectionsReply::new(&listed, unavailable))
+    Json(stats::collections(&listed, unavailable))
 }
 
 /// Describe a collection
@@ -47,8 +48,7 @@ pub async fn describe(
     _: Query<NoParameters>,
     Ready(collection): Ready,
 ) -> Result<Json<CollectionReply>, Problem> {
-    let stats = collection.stats().await?;
-    Ok(Json(CollectionReply::new(&collection, &stats)))
+    Ok(Json(stats::collection(&collection, &collection.stats().await?)))
 }
 
 /// Create a collection
@@ -76,7 +76,7 @@ pub async fn create(
     Settings(settings): Settings,
 ) -> Result<impl IntoResponse, Problem> {
     let (collection, creation) = collections.create(name, settings).await?;
-    let reply = CollectionReply::new(&collection, &collection.stats().await?);
+    let reply = stats::collection(&collection, &collection.stats().await?);
     let created = creation == Creation::Created;
     let status = if created { StatusCode::CREATED } else { StatusCode::OK };
     Ok((status, Json(reply)))

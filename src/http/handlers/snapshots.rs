@@ -9,7 +9,7 @@ use crate::http::problem::of_calls::OfSnapshots;
 use crate::http::request::extract::Ready;
 use crate::http::request::query::{NoParameters, Query};
 use crate::http::response::reply::Json;
-use crate::http::response::stats::{SnapshotReply, SnapshotsReply, StatusReply};
+use crate::http::response::stats::{self, SnapshotsReply, StatusReply};
 
 /// Take a snapshot
 ///
@@ -54,6 +54,6 @@ pub async fn list(
     Ready(engine): Ready,
 ) -> Result<Json<SnapshotsReply>, Problem> {
     let snapshots = engine.snapshots().await?;
-    let snapshots = snapshots.into_iter().map(SnapshotReply::from).collect();
+    let snapshots = snapshots.into_iter().map(stats::snapshot).collect();
     Ok(Json(SnapshotsReply { snapshots }))
 }

@@ -1,10 +1,9 @@
 //! The collection, all collections or the document that a path names, and the memory of a request.
 
-use std::collections::HashMap;
 use std::convert::Infallible;
 use std::sync::Arc;
 
-use axum::extract::{FromRequestParts, Path};
+use axum::extract::{FromRequestParts, RawPathParams};
 use axum::http::request::Parts;
 
 use crate::budget::Reservation;
@@ -99,10 +98,11 @@ async fn in_path(
     state: &AppState,
     name: &str,
 ) -> Result<Option<String>, Problem> {
-    let Path(mut of_path) = Path::<HashMap<String, String>>::from_request_parts(parts, state)
+    let of_path = RawPathParams::from_request_parts(parts, state)
         .await
         .map_err(|_| invalid("the path is not percent-encoded UTF-8".to_owned()))?;
-    Ok(of_path.remove(name))
+    let found = of_path.iter().find(|(known, _)| *known == name);
+    Ok(found.map(|(_, value)| value.to_owned()))
 }
 
 fn invalid(detail: String) -> Problem {

@@ -1,6 +1,7 @@
 //! Query parameters. An unknown name, a name given twice and a value that is not allowed are each
 //! refused by name.
 
+use std::borrow::Cow;
 use std::str::FromStr;
 
 use axum::extract::FromRequestParts;
@@ -37,14 +38,38 @@ impl<T: DeserializeOwned> FromRequestParts<AppState> for Query<T> {
 pub struct NoParameters {}
 
 pub fn read<T: DeserializeOwned>(query: &str) -> Result<T, Problem> {
-    let pairs = form_urlencoded::parse(query.as_bytes()).into_owned().collect();
-    let mut parameters = Parameters { pairs, known: Vec::new() };
+    let pairs = query.split('&').filter(|pair| !pair.is_empty());
+    let pairs = pairs.map(|pair| {
+        let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+        Some((decoded(name), decoded(value)))
+    });
+    let mut parameters = Parameters { pairs: pairs.collect(), known: Vec::new() };
     let invalid = |detail| Problem::new(Code::InvalidParameter, detail);
     let read = T::deserialize(&mut parameters).map_err(|error| invalid(error.to_string()))?;
-    match parameters.pairs.first() {
-        Some((name, _)) => Err(invalid(unknown(name, &parameters.known))),
+    match parameters.pairs.iter().flatten().next() {
+        Some((name, _)) => Err(invalid(unknown(name, &parameters.known.concat()))),
         None => Ok(read),
     }
+}
+
+/// A name or a value without its escapes. Most have none, and are not copied.
+fn decoded(text: &str) -> Cow<'_, str> {
+    if !text.bytes().any(|byte| matches!(byte, b'%' | b'+')) {
+        return Cow::Borrowed(text);
+    }
+    let mut decoded = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let Some((byte, after)) = rest.split_first() {
+        let escaped = after.first_chunk::<2>().filter(|_| *byte == b'%');
+        let escaped = escaped.and_then(|digits| {
+            let [high, low] = digits.map(|digit| char::from(digit).to_digit(16));
+            Some((high? * 16 + low?) as u8)
+        });
+        decoded.push(escaped.unwrap_or(if *byte == b'+' { b' ' } else { *byte }));
+        rest = if escaped.is_some() { &after[2..] } else { after };
+    }
+    let decoded = String::from_utf8(decoded);
+    decoded.unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()).into()
 }
 
 fn unknown(name: &str, known: &[&str]) -> String {
@@ -65,13 +90,14 @@ fn shown(text: &str) -> String {
 /// The parameters of a query. Each struct takes the parameters with the names of its fields, so a
 /// call can combine several structs. (`serde(flatten)` would lose the names of wrong parameters,
 /// and could not read numbers.)
-struct Parameters {
-    pairs: Vec<(String, String)>,
+struct Parameters<'a> {
+    /// `None` once a struct has taken it.
+    pairs: Vec<Option<(Cow<'a, str>, Cow<'a, str>)>>,
     /// The fields of the structs read so far.
-    known: Vec<&'static str>,
+    known: Vec<&'static [&'static str]>,
 }
 
-impl<'de> Deserializer<'de> for &mut Parameters {
+impl<'de> Deserializer<'de> for &mut Parameters<'_> {
     type Error = Error;
 
     fn deserialize_struct<V: Visitor<'de>>(
@@ -80,12 +106,10 @@ impl<'de> Deserializer<'de> for &mut Parameters {
         fields: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, Error> {
-        self.known.extend(fields);
-        let all = std::mem::take(&mut self.pairs).into_iter();
-        let (own, others) = all.partition(|(name, _)| fields.contains(&name.as_str()));
-        self.pairs = others;
-        let own: Vec<(String, String)> = own;
-        let values = MapDeserializer::new(own.into_iter().map(|(name, value)| (name, Text(value))));
+        self.known.push(fields);
+        let is_own = |(name, _): &mut (Cow<'_, str>, _)| fields.contains(&&**name);
+        let own = self.pairs.iter_mut().filter_map(|pair| pair.take_if(is_own));
+        let values = MapDeserializer::new(own.map(|(name, value)| (name, Text(value))));
         let mut track = serde_path_to_error::Track::new();
         serde_path_to_error::Deserializer::new(values, &mut track)
             .deserialize_struct(name, fields, visitor)
@@ -122,9 +146,9 @@ fn located(path: &str, error: &Error) -> Error {
 }
 
 /// The structs of a tuple, in order.
-struct Structs<'a>(&'a mut Parameters);
+struct Structs<'a, 'q>(&'a mut Parameters<'q>);
 
-impl<'de> SeqAccess<'de> for Structs<'_> {
+impl<'de> SeqAccess<'de> for Structs<'_, '_> {
     type Error = Error;
 
     fn next_element_seed<T: DeserializeSeed<'de>>(
@@ -136,16 +160,16 @@ impl<'de> SeqAccess<'de> for Structs<'_> {
 }
 
 /// A parameter's value.
-struct Text(String);
+struct Text<'a>(Cow<'a, str>);
 
-impl Text {
+impl Text<'_> {
     fn parse<T: FromStr>(&self, expected: &str) -> Result<T, Error> {
         let unexpected = || de::Error::invalid_value(Unexpected::Str(&shown(&self.0)), &expected);
         self.0.parse().map_err(|_| unexpected())
     }
 }
 
-impl IntoDeserializer<'_> for Text {
+impl IntoDeserializer<'_> for Text<'_> {
     type Deserializer = Self;
 
     fn into_deserializer(self) -> Self {
@@ -153,11 +177,11 @@ impl IntoDeserializer<'_> for Text {
     }
 }
 
-impl<'de> Deserializer<'de> for Text {
+impl<'de> Deserializer<'de> for Text<'_> {
     type Error = Error;
 
     fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
-        visitor.visit_string(self.0)
+        visitor.visit_string(self.0.into_owned())
     }
 
     fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
@@ -204,6 +228,14 @@ mod tests {
     use crate::http::request::parameters::{GetParameters, StoredId, TextParameters};
 
     type Lookup = (LookupParameters, ConditionParameters);
+
+    #[test]
+    fn escapes_are_decoded_as_forms_write_them() {
+        for text in ["a", "a+b%20c", "%", "%4", "%zz%41", "%C3%A4%2b+", "%ff", "a%E2%82", "100%"] {
+            let (expected, _) = form_urlencoded::parse(text.as_bytes()).next().unwrap();
+            assert_eq!(decoded(text), expected, "{text}");
+        }
+    }
 
     #[test]
     fn values_are_percent_decoded() {

@@ -374,6 +374,22 @@ impl Write for Writer {
         Ok(taken)
     }
 
+    /// Most texts that serde_json writes are a few bytes long.
+    #[inline]
+    fn write_all(&mut self, mut bytes: &[u8]) -> io::Result<()> {
+        let text = &mut self.piece.text;
+        let end = text.len() + bytes.len();
+        if end <= text.capacity().min(PIECE_BYTES) && !self.is_lines {
+            text.extend_from_slice(bytes);
+            return Ok(());
+        }
+        while !bytes.is_empty() {
+            let written = self.write(bytes)?;
+            bytes = &bytes[written..];
+        }
+        Ok(())
+    }
+
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
     }
@@ -442,7 +458,8 @@ impl Write for Fields<'_> {
             Place::BehindBrace | Place::Within => {}
         }
         self.place = Place::Within;
-        self.writer.write(bytes)
+        self.writer.write_all(bytes)?;
+        Ok(bytes.len())
     }
 
     fn flush(&mut self) -> io::Result<()> {

@@ -12,6 +12,9 @@ use crate::engine::{
 use crate::http::response::found::DiscoveryReply;
 use crate::http::response::reply::Bounded;
 use akin_core::passages::BlockIndexStats;
+use akin_model::stats::{
+    CollectionNameReply, CollectionReply, CollectionSize, CollectionsReply, SnapshotReply,
+};
 use akin_model::time::Time;
 
 #[derive(Serialize, ToSchema)]
@@ -37,16 +40,6 @@ pub struct SnapshotsReply {
     pub snapshots: Vec<SnapshotReply>,
 }
 
-#[derive(Serialize, ToSchema)]
-#[schema(as = Snapshot)]
-pub struct SnapshotReply {
-    /// The last operation in it.
-    sequence: u64,
-    created_at: Time,
-    bytes: u64,
-    documents: u64,
-}
-
 impl Bounded for StatusReply {}
 impl Bounded for ReadinessReply {}
 /// Two snapshots are kept, and one is being written.
@@ -57,93 +50,34 @@ impl Bounded for CollectionReply {}
 /// `discoveries_max` bounds it.
 impl Bounded for StatsReply {}
 
-impl From<SnapshotInfo> for SnapshotReply {
-    fn from(info: SnapshotInfo) -> Self {
-        Self {
-            sequence: info.sequence,
-            created_at: Time(info.created_at_ms),
-            bytes: info.bytes,
-            documents: info.documents,
-        }
+pub fn snapshot(info: SnapshotInfo) -> SnapshotReply {
+    SnapshotReply {
+        sequence: info.sequence,
+        created_at: Time(info.created_at_ms),
+        bytes: info.bytes,
+        documents: info.documents,
     }
 }
 
-#[derive(Serialize, ToSchema)]
-#[schema(as = Collections)]
-pub struct CollectionsReply {
-    collections: Vec<CollectionNameReply>,
-    /// Collections that could not be opened when the server started. Calls on them are answered 503
-    /// `collection_unavailable`.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    #[schema(required = false)]
-    unavailable: Vec<CollectionNameReply>,
-}
-
-#[derive(Serialize, ToSchema)]
-#[schema(as = CollectionEntry)]
-pub struct CollectionNameReply {
-    #[schema(example = "news")]
-    name: String,
-}
-
-impl CollectionsReply {
-    pub fn new<'a>(
-        collections: &[Arc<Collection>],
-        unavailable: impl Iterator<Item = &'a CollectionName>,
-    ) -> Self {
-        let entry = |name: &CollectionName| CollectionNameReply { name: name.to_string() };
-        Self {
-            collections: collections.iter().map(|open| entry(open.name())).collect(),
-            unavailable: unavailable.map(entry).collect(),
-        }
+pub fn collections<'a>(
+    collections: &[Arc<Collection>],
+    unavailable: impl Iterator<Item = &'a CollectionName>,
+) -> CollectionsReply {
+    let entry = |name: &CollectionName| CollectionNameReply { name: name.to_string() };
+    CollectionsReply {
+        collections: collections.iter().map(|open| entry(open.name())).collect(),
+        unavailable: unavailable.map(entry).collect(),
     }
 }
 
-/// A collection: its settings and size. A number that its backend does not know is absent.
-#[derive(Serialize, ToSchema)]
-#[schema(as = Collection)]
-pub struct CollectionReply {
-    #[schema(example = "news")]
-    name: String,
-    settings: CollectionSettings,
-    documents: u64,
-    /// Distinct sets; equal sets are indexed once.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    distinct_sets: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    keys: Option<u64>,
-    /// Entries of all keys.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    postings: Option<u64>,
-    /// The entries of the key that has most.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    postings_longest: Option<u64>,
-    /// `postings_longest` divided by the average entries of a key; absent while there are none.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    postings_skew: Option<f64>,
-    /// Memory of the index and of the ids.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    index_bytes: Option<u64>,
-    /// On disk, without snapshots and the write-ahead log.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    database_bytes: Option<u64>,
-}
-
-impl CollectionReply {
-    pub fn new(collection: &Collection, stats: &Stats) -> Self {
-        let stats = &stats.backend;
-        Self {
-            name: collection.name().to_string(),
-            settings: collection.settings().clone(),
-            documents: stats.documents,
-            distinct_sets: stats.distinct_sets,
-            keys: stats.keys,
-            postings: stats.postings,
-            postings_longest: stats.postings_longest,
-            postings_skew: stats.postings_skew(),
-            index_bytes: stats.index_bytes,
-            database_bytes: stats.database_bytes,
-        }
+pub fn collection(collection: &Collection, stats: &Stats) -> CollectionReply {
+    let size = stats.backend.size();
+    let settings = serde_json::value::to_raw_value(collection.settings());
+    CollectionReply {
+        name: collection.name().to_string(),
+        settings: settings.expect("settings are plain JSON"),
+        postings_skew: size.postings_skew(),
+        size,
     }
 }
 
@@ -171,22 +105,10 @@ impl From<BlockIndexStats> for PassageIndexReply {
 #[derive(Serialize, ToSchema)]
 #[schema(as = Stats)]
 pub struct StatsReply {
-    documents: u64,
-    /// Distinct sets; equal sets are indexed once.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    distinct_sets: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    keys: Option<u64>,
-    /// Entries of all keys.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    postings: Option<u64>,
-    /// The entries of the key that has most.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    postings_longest: Option<u64>,
-    /// Memory of the index and of the ids.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    index_bytes: Option<u64>,
-    /// The part of it that is for ids.
+    #[serde(flatten)]
+    #[schema(inline)]
+    size: CollectionSize,
+    /// The part of `index_bytes` that is for ids.
     #[serde(skip_serializing_if = "Option::is_none")]
     ids_bytes: Option<u64>,
     /// `index_bytes` divided by `documents`; absent while there are none.
@@ -195,8 +117,6 @@ pub struct StatsReply {
     /// The index of passages, in a collection that has one.
     #[serde(skip_serializing_if = "Option::is_none")]
     passages: Option<PassageIndexReply>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    database_bytes: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     wal_bytes: Option<u64>,
     /// Operations since the newest snapshot, which a start would replay.
@@ -223,22 +143,16 @@ pub struct StatsReply {
 impl StatsReply {
     pub fn new(stats: Stats, started_at: Timestamp, settings: CollectionSettings) -> Self {
         let Stats { backend: stats, discoveries, clusters, .. } = stats;
-        let bytes_per_document = stats.bytes_per_document();
+        let size = stats.size();
         Self {
-            documents: stats.documents,
-            distinct_sets: stats.distinct_sets,
-            keys: stats.keys,
-            postings: stats.postings,
-            postings_longest: stats.postings_longest,
-            index_bytes: stats.index_bytes,
+            bytes_per_document: size.bytes_per_document(),
+            size,
             ids_bytes: stats.ids_bytes,
-            bytes_per_document,
             passages: stats.passages.map(PassageIndexReply::from),
-            database_bytes: stats.database_bytes,
             wal_bytes: stats.wal_bytes,
             log_rows: stats.log_rows,
             sequence: stats.sequence,
-            last_snapshot: stats.last_snapshot.map(SnapshotReply::from),
+            last_snapshot: stats.last_snapshot.map(snapshot),
             clusters,
             discoveries: discoveries.into_iter().map(DiscoveryReply::from).collect(),
             recovery: stats.recovery,

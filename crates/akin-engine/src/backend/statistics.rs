@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::stored::SnapshotInfo;
 use akin_core::passages::BlockIndexStats;
+use akin_model::stats::CollectionSize;
 
 /// Sizes and state, for operators. A number that the backend does not know is `None`.
 #[derive(Clone, Debug, Default)]
@@ -30,17 +31,17 @@ pub struct BackendStats {
 }
 
 impl BackendStats {
-    /// The memory of the index and the ids for each document, if there are documents.
-    pub fn bytes_per_document(&self) -> Option<f64> {
-        let index_bytes = self.index_bytes.filter(|_| self.documents > 0)?;
-        Some(index_bytes as f64 / self.documents as f64)
-    }
-
-    /// The postings of the fullest key, divided by the average postings of a key, if there are
-    /// keys.
-    pub fn postings_skew(&self) -> Option<f64> {
-        let keys = self.keys.filter(|&keys| keys > 0)? as f64;
-        Some(self.postings_longest? as f64 / (self.postings? as f64 / keys))
+    /// The sizes that a description of the collection has.
+    pub fn size(&self) -> CollectionSize {
+        CollectionSize {
+            documents: self.documents,
+            distinct_sets: self.distinct_sets,
+            keys: self.keys,
+            postings: self.postings,
+            postings_longest: self.postings_longest,
+            index_bytes: self.index_bytes,
+            database_bytes: self.database_bytes,
+        }
     }
 }
 

@@ -5,6 +5,7 @@ use std::io::BufRead;
 use super::encoding::UTF_8_MARK;
 use super::event::{ITEM_BYTES_MAX, Stop};
 use super::sink::Sink;
+use akin_model::value_end::ValueEnd;
 
 /// Reads object by object, so that a file may be larger than memory. Whitespace between tokens is
 /// left out, which makes each object a line. `records`: where each object has an array of the
@@ -143,33 +144,6 @@ fn next_byte(reader: &mut impl BufRead, number: u64) -> Result<Option<u8>, Stop>
     }
 }
 
-/// The state of scanning an object.
-#[derive(Default)]
-struct ObjectScanner {
-    depth: usize,
-    in_string: bool,
-    escaped: bool,
-}
-
-impl ObjectScanner {
-    /// Whether the byte belongs to a token.
-    fn keeps(&mut self, byte: u8) -> bool {
-        if self.in_string {
-            let ends = byte == b'"' && !self.escaped;
-            self.escaped = byte == b'\\' && !self.escaped;
-            self.in_string = !ends;
-            return true;
-        }
-        match byte {
-            b'"' => self.in_string = true,
-            b'{' | b'[' => self.depth += 1,
-            b'}' | b']' => self.depth = self.depth.saturating_sub(1),
-            _ => return !byte.is_ascii_whitespace(),
-        }
-        true
-    }
-}
-
 fn object(reader: &mut impl BufRead, number: u64) -> Result<Vec<u8>, Stop> {
     if next_byte(reader, number)? != Some(b'{') {
         return Err(Stop::at(number, NO_OBJECT));
@@ -179,32 +153,20 @@ fn object(reader: &mut impl BufRead, number: u64) -> Result<Vec<u8>, Stop> {
 
 /// The value that begins here. An unwanted value may be of any length.
 fn value(reader: &mut impl BufRead, number: u64, is_wanted: bool) -> Result<Vec<u8>, Stop> {
-    let mut json = Vec::new();
-    let mut scanner = ObjectScanner::default();
-    let mut is_plain = true;
+    let (mut json, mut end) = (Vec::new(), ValueEnd::default());
     loop {
         let buffer = reader.fill_buf().map_err(|error| Stop::at(number, error))?;
         if buffer.is_empty() {
             return Err(Stop::at(number, "the object is not closed"));
         }
-        let length = buffer.len();
-        for (at, byte) in buffer.iter().enumerate() {
-            let is_outside = scanner.depth == 0 && !scanner.in_string;
-            // A number or a name ends where something else begins.
-            if is_plain && is_outside && matches!(byte, b',' | b'}' | b']') {
-                reader.consume(at);
-                return Ok(json);
-            }
-            if scanner.keeps(*byte) && is_wanted {
-                json.push(*byte);
-            }
-            is_plain &= !matches!(byte, b'"' | b'{' | b'[');
-            if !is_plain && scanner.depth == 0 && !scanner.in_string {
-                reader.consume(at + 1);
-                return Ok(json);
-            }
+        let (taken, is_whole) = match is_wanted {
+            true => end.take(buffer, |byte| json.push(byte)),
+            false => end.take(buffer, |_| ()),
+        };
+        reader.consume(taken);
+        if is_whole {
+            return Ok(json);
         }
-        reader.consume(length);
         if json.len() > ITEM_BYTES_MAX {
             let reason = format!("the object is longer than {ITEM_BYTES_MAX} bytes");
             return Err(Stop::at(number, reason));

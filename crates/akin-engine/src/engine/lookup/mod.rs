@@ -194,7 +194,15 @@ impl Engine {
     }
 }
 
+/// So many matches are compared with each other, which takes less than hashing their ids.
+const COMPARED_MAX: usize = 32;
+
 fn has_repeated_ids(scored: &[Match]) -> bool {
+    if scored.len() <= COMPARED_MAX {
+        let is_repeated =
+            |(at, one): (usize, &Match)| scored[..at].iter().any(|it| it.id == one.id);
+        return scored.iter().enumerate().any(is_repeated);
+    }
     let mut seen = HashSet::with_capacity(scored.len());
     !scored.iter().all(|scored| seen.insert(&scored.id))
 }
