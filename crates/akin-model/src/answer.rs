@@ -60,48 +60,48 @@ pub enum Reach {
     /// By resemblance.
     #[schema(title = "ByThreshold")]
     Threshold {
-        /// The lowest Jaccard similarity of a match.
-        #[schema(value_type = f64, example = 0.8)]
-        threshold: Threshold,
         /// The chance to find a document whose similarity is exactly the threshold.
         #[schema(example = 0.997)]
         expected_recall: f64,
+        /// The lowest Jaccard similarity of a match.
+        #[schema(value_type = f64, example = 0.8)]
+        threshold: Threshold,
     },
     /// By containment.
     #[schema(title = "ByContainment")]
     Containment {
-        /// The least containment of a match.
-        #[schema(value_type = f64, example = 0.8)]
-        threshold: Threshold,
         /// Unless `truncated` is true, every document that reaches the threshold and has a run of
         /// so many words of the probe is found. Others may be missing.
         guarantee: Guarantee,
         /// With `of=probe`: the chances to find a document that has the whole probe, edited.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         chances: Option<Vec<Chance>>,
+        /// The least containment of a match.
+        #[schema(value_type = f64, example = 0.8)]
+        threshold: Threshold,
     },
     /// Records.
     #[schema(title = "ByPoints")]
     Points {
-        /// The fewest points of a match.
-        #[schema(example = 250)]
-        points: u32,
         /// The chance to find a record that agrees in a field.
         #[schema(example = 0.997)]
         expected_recall: f64,
+        /// The fewest points of a match.
+        #[schema(example = 250)]
+        points: u32,
     },
     /// The most similar documents, with `k`.
     #[schema(title = "ByRank")]
     Nearest {
+        /// The least chance to find each of the `k` most similar documents whose similarity is at
+        /// least `floor`, unless `truncated` is true.
+        #[schema(example = 0.999)]
+        expected_recall: f64,
         /// The similarity from which `expected_recall` holds. Less similar documents may be among
         /// the matches, and others may be missing. In mode `estimated` 0: the matches are the
         /// highest estimates of all documents.
         #[schema(example = 0.15)]
         floor: f64,
-        /// The least chance to find each of the `k` most similar documents whose similarity is at
-        /// least `floor`, unless `truncated` is true.
-        #[schema(example = 0.999)]
-        expected_recall: f64,
     },
 }
 
