@@ -10,6 +10,7 @@ use serde_json::value::RawValue;
 
 use super::client::{Client, InCollection, Server, read_json};
 use super::failure::Failure;
+use crate::engine::Removed;
 use akin_files::output::print_json;
 
 /// Documents of a call: a server may hold all of them and their JSON in memory.
@@ -58,11 +59,6 @@ struct Fetched {
     unknown: Vec<String>,
 }
 
-#[derive(Deserialize)]
-struct RemovedCounts {
-    removed: u64,
-}
-
 pub fn get(arguments: &Get) -> Result<ExitCode, Failure> {
     let Get { of, include } = arguments;
     let client = of.server.client()?;
@@ -89,7 +85,7 @@ pub fn delete(arguments: &Delete) -> Result<ExitCode, Failure> {
     let path = of.within.path("/remove");
     let mut removed = 0;
     for ids in of.ids.chunks(DELETED_AT_ONCE) {
-        removed += post::<RemovedCounts>(&client, &path, &json!({ "ids": ids }))?.removed;
+        removed += post::<Removed>(&client, &path, &json!({ "ids": ids }))?.removed;
     }
     match json {
         true => print_json(&json!({ "removed": removed }))?,

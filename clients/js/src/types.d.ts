@@ -108,18 +108,16 @@ export interface AddedPassages {
  * first 40 candidates and of the next 40, 80, 160 … candidates.
  */
 export interface Answer {
+  /** The chance to find a document whose similarity is exactly the threshold. */
+  expected_recall?: number;
   /**
    * The similarity from which `expected_recall` holds. Less similar documents may be among the
    * matches, and others may be missing. In mode `estimated` 0: the matches are the highest
    * estimates of all documents.
    */
   floor?: number;
-  /** The chance to find a document whose similarity is exactly the threshold. */
-  expected_recall?: number;
   /** The fewest points of a match. */
   points?: number;
-  /** The lowest Jaccard similarity of a match. */
-  threshold?: number;
   /**
    * Unless `truncated` is true, every document that reaches the threshold and has a run of so
    * many words of the probe is found. Others may be missing.
@@ -127,6 +125,8 @@ export interface Answer {
   guarantee?: PassageGuarantee;
   /** With `of=probe`: the chances to find a document that has the whole probe, edited. */
   chances?: PassageChance[];
+  /** The lowest Jaccard similarity of a match. */
+  threshold?: number;
   /**
    * Distinct sets that share a key with the probe; or, if it was a scan, all documents, or with
    * `k` all distinct sets.
@@ -333,10 +333,8 @@ export interface CollapsedMember {
   resemblance: number;
 }
 
-/** A collection: its settings and size. A number that its backend does not know is absent. */
+/** A collection: its settings and size. */
 export interface Collection {
-  name: string;
-  settings: Settings;
   documents: number;
   /** Distinct sets; equal sets are indexed once. */
   distinct_sets?: number;
@@ -345,18 +343,22 @@ export interface Collection {
   postings?: number;
   /** The entries of the key that has most. */
   postings_longest?: number;
-  /** `postings_longest` divided by the average entries of a key; absent while there are none. */
-  postings_skew?: number;
   /** Memory of the index and of the ids. */
   index_bytes?: number;
   /** On disk, without snapshots and the write-ahead log. */
   database_bytes?: number;
+  name: string;
+  /** As text: a command shows the settings of a server of another version, too. */
+  settings: Settings;
+  /** `postings_longest` divided by the average entries of a key; absent while there are none. */
+  postings_skew?: number;
 }
 
 export interface CollectionEntry {
   name: string;
 }
 
+/** The names of collections. */
 export interface Collections {
   collections: CollectionEntry[];
   /**
@@ -1846,6 +1848,7 @@ export interface SketchSettings {
   method?: SketchMethod;
 }
 
+/** A complete snapshot. */
 export interface Snapshot {
   /** The last operation in it. */
   sequence: number;
@@ -1880,13 +1883,14 @@ export interface Stats {
   postings_longest?: number;
   /** Memory of the index and of the ids. */
   index_bytes?: number;
-  /** The part of it that is for ids. */
+  /** On disk, without snapshots and the write-ahead log. */
+  database_bytes?: number;
+  /** The part of `index_bytes` that is for ids. */
   ids_bytes?: number;
   /** `index_bytes` divided by `documents`; absent while there are none. */
   bytes_per_document?: number;
   /** The index of passages, in a collection that has one. */
   passages?: PassageIndex;
-  database_bytes?: number;
   wal_bytes?: number;
   /** Operations since the newest snapshot, which a start would replay. */
   log_rows?: number;

@@ -205,8 +205,9 @@ fn find_pairs(
         meter,
         verbose: false,
         on_answer: &|answer| {
-            let matches = answer.duplicates.iter().map(|d| (d.id.as_str(), d.resemblance));
-            pairs.lock().expect("nothing panics under the lock").add(&answer.id, matches);
+            let matches =
+                answer.duplicates.iter().map(|found| (found.id.as_str(), found.resemblance()));
+            pairs.lock().expect("nothing panics under the lock").add(answer.id.as_str(), matches);
         },
     });
     ended?;

@@ -8,6 +8,7 @@ use serde::Serialize;
 
 use akin_files::failures::Failures;
 use akin_files::input::{OnInvalid, Origin, Skip};
+use akin_model::answer::AddStatus;
 
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct ImportReport {
@@ -66,14 +67,14 @@ impl DocumentOutcomes {
 }
 
 impl ImportReport {
-    /// Counts an accepted document. The status is one of the API's.
-    pub fn accept(&mut self, status: &str, has_duplicates: bool) {
+    /// Counts an accepted document.
+    pub fn accept(&mut self, status: AddStatus, has_duplicates: bool) {
         let documents = &mut self.documents;
         match status {
-            "created" => documents.created += 1,
-            "replaced" => documents.replaced += 1,
-            "unchanged" => documents.unchanged += 1,
-            _ => documents.skipped += 1,
+            AddStatus::Created => documents.created += 1,
+            AddStatus::Replaced => documents.replaced += 1,
+            AddStatus::Unchanged => documents.unchanged += 1,
+            AddStatus::Skipped => documents.skipped += 1,
         }
         self.with_duplicates += u64::from(has_duplicates);
     }

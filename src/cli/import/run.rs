@@ -7,13 +7,14 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::report::ImportReport;
-use super::send::{AddedAnswer, PostedBatch, SendError, Sender};
+use super::send::{DocumentAnswer, PostedBatch, SendError, Sender};
 use crate::cli::client::{CallError, Client};
 use crate::cli::failure::{Failure, hint_for_problem};
 use akin_files::input::{
     Cancelled, Event, Item, Origin, Selection, Skip, WordCounter, read_inputs,
 };
 use akin_files::meter::Meter;
+use akin_model::answer::Added;
 
 /// A batch is sent once it has this many documents or bytes.
 const BATCH_ITEMS: usize = 512;
@@ -38,7 +39,7 @@ pub struct Import<'a> {
     /// Print every skipped file and every failure at once.
     pub verbose: bool,
     /// Called with the answer to each document that the server accepted.
-    pub on_answer: &'a (dyn Fn(&AddedAnswer) + Sync),
+    pub on_answer: &'a (dyn Fn(&Added) + Sync),
 }
 
 /// The state shared by the threads.
@@ -193,17 +194,18 @@ impl ImportState<'_> {
         self.gave_up.lock().expect(UNPOISONED).is_some()
     }
 
-    fn take_answer(&self, item: &PostedBatch, answer: &AddedAnswer) {
-        if let Some(problem) = &answer.problem {
-            if problem.code == EMPTY_DOCUMENT {
+    fn take_answer(&self, item: &PostedBatch, answer: &DocumentAnswer) {
+        match answer {
+            DocumentAnswer::Failed { problem } if problem.code == EMPTY_DOCUMENT => {
                 self.print_if_verbose(|| format!("left out: {}: {problem}", item.origin));
                 self.report().documents.empty += 1;
-                return;
             }
-            return self.fail(&item.origin, &problem.to_string());
+            DocumentAnswer::Failed { problem } => self.fail(&item.origin, &problem.to_string()),
+            DocumentAnswer::Added(added) => {
+                (self.task.on_answer)(added);
+                self.report().accept(added.status, !added.duplicates.is_empty());
+            }
         }
-        (self.task.on_answer)(answer);
-        self.report().accept(&answer.status, !answer.duplicates.is_empty());
     }
 
     fn fail(&self, origin: &Origin, reason: &str) {

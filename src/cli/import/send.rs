@@ -8,6 +8,7 @@ use serde::Deserialize;
 
 use crate::cli::client::{CallError, Client, Response, ServerProblem};
 use akin_files::input::Origin;
+use akin_model::answer::Added;
 
 const WAIT_FIRST: Duration = Duration::from_millis(250);
 const WAIT_MAX: Duration = Duration::from_secs(10);
@@ -19,19 +20,11 @@ pub struct PostedBatch {
 }
 
 /// The server's answer to one document.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-pub struct AddedAnswer {
-    pub id: String,
-    pub status: String,
-    pub duplicates: Vec<Duplicate>,
-    pub problem: Option<ServerProblem>,
-}
-
 #[derive(Debug, Deserialize)]
-pub struct Duplicate {
-    pub id: String,
-    pub resemblance: f64,
+#[serde(untagged)]
+pub enum DocumentAnswer {
+    Failed { problem: ServerProblem },
+    Added(Added),
 }
 
 /// The reasons for sending to end early.
@@ -76,7 +69,7 @@ impl Sender<'_> {
     pub fn send(
         &self,
         items: Vec<PostedBatch>,
-        on_answer: &mut dyn FnMut(&PostedBatch, AddedAnswer),
+        on_answer: &mut dyn FnMut(&PostedBatch, DocumentAnswer),
     ) -> Result<(), SendError> {
         let mut left = items;
         let mut moved = Instant::now();
@@ -106,7 +99,7 @@ impl Sender<'_> {
     fn attempt(
         &self,
         items: Vec<PostedBatch>,
-        on_answer: &mut dyn FnMut(&PostedBatch, AddedAnswer),
+        on_answer: &mut dyn FnMut(&PostedBatch, DocumentAnswer),
     ) -> Result<Attempt, SendError> {
         let mut body = Vec::with_capacity(items.iter().map(|item| item.json.len() + 1).sum());
         for item in &items {
@@ -154,7 +147,7 @@ impl Setback {
 fn take_answers(
     response: Response,
     items: Vec<PostedBatch>,
-    on_answer: &mut dyn FnMut(&PostedBatch, AddedAnswer),
+    on_answer: &mut dyn FnMut(&PostedBatch, DocumentAnswer),
 ) -> Attempt {
     let mut lines = BufReader::new(response.into_body()).split(b'\n');
     let mut unanswered = Vec::new();
@@ -183,15 +176,18 @@ fn take_answers(
 
 fn next_answer(
     lines: &mut impl Iterator<Item = io::Result<Vec<u8>>>,
-) -> Result<AddedAnswer, String> {
+) -> Result<DocumentAnswer, String> {
     let line = lines.next().ok_or("the server answered only a part")?;
     let line = line.map_err(|error| format!("the answer broke off: {error}"))?;
     serde_json::from_slice(&line).map_err(|error| format!("an answer is invalid: {error}"))
 }
 
 /// The problem of a document for which another try may succeed.
-fn temporary(answer: &AddedAnswer) -> Option<&ServerProblem> {
-    answer.problem.as_ref().filter(|problem| problem.is_temporary())
+fn temporary(answer: &DocumentAnswer) -> Option<&ServerProblem> {
+    match answer {
+        DocumentAnswer::Failed { problem } => Some(problem).filter(|it| it.is_temporary()),
+        DocumentAnswer::Added(_) => None,
+    }
 }
 
 #[cfg(test)]

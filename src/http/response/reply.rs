@@ -7,10 +7,11 @@
 //! response's body is read. It waits while the client does not read, and ends when the client has
 //! gone.
 
+use std::future;
 use std::io::{self, Write};
 use std::mem;
-use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::Poll;
 
 use axum::body::Body;
 use axum::http::header;
@@ -85,9 +86,10 @@ pub struct Writer {
     /// Values have no line breaks.
     is_lines: bool,
     refused: Option<Exhausted>,
-    /// `None` of an answer that is not streamed.
+    /// The channel of the pieces, once there is one.
     sender: Option<mpsc::Sender<SentPiece>>,
-    is_streamed: bool,
+    /// Where its other end is left; `None` of an answer that is not streamed.
+    sent: Option<Arc<Mutex<Option<mpsc::Receiver<SentPiece>>>>>,
 }
 
 /// Bytes of an answer with their reservations, which end once they were sent.
@@ -150,43 +152,43 @@ pub async fn stream<W>(
 where
     W: Future<Output = Result<Writer, Broken>> + Send + 'static,
 {
-    let (sender, mut sent) = mpsc::channel(PIECES_AHEAD);
-    let writer = Writer { sender: Some(sender.clone()), ..Writer::new(Some(memory)) };
+    let sent = Arc::new(Mutex::new(None));
+    let writer = Writer { sent: Some(Arc::clone(&sent)), ..Writer::new(Some(memory)) };
     let mut writing = Box::pin(write(writer));
-    let body = tokio::select! {
-        biased;
-        written = &mut writing => match written {
-            Ok(writer) if !writer.is_streamed => writer.into_body(),
-            Ok(writer) => {
-                background::spawn(end(sender, Ok(writer)).in_current_span());
-                received(None, sent)
-            }
-            Err(Broken::Failed(problem)) => return Err(problem),
-            Err(Broken::Gone) => return Err(problem::internal()),
-        },
-        Some(first) = sent.recv() => {
-            background::spawn(go_on(sender, writing).in_current_span());
-            received(Some(first), sent)
+    let take_sent = || sent.lock().unwrap_or_else(PoisonError::into_inner).take();
+    let begun = future::poll_fn(|context| match writing.as_mut().poll(context) {
+        Poll::Ready(written) => Poll::Ready((Some(written), take_sent())),
+        // The first piece was sent.
+        Poll::Pending => take_sent().map_or(Poll::Pending, |sent| Poll::Ready((None, Some(sent)))),
+    });
+    let body = match begun.await {
+        (Some(Err(Broken::Failed(problem))), _) => return Err(problem),
+        (Some(Err(Broken::Gone)), _) => return Err(problem::internal()),
+        (Some(Ok(writer)), None) => writer.into_body(),
+        (Some(Ok(writer)), Some(sent)) => {
+            background::spawn(end(future::ready(Ok(writer))).in_current_span());
+            received(sent)
+        }
+        (None, sent) => {
+            background::spawn(end(writing).in_current_span());
+            received(sent.expect("a piece was sent"))
         }
     };
     Ok(response(media, body))
 }
 
-async fn go_on<W>(sender: mpsc::Sender<SentPiece>, writing: Pin<Box<W>>)
-where
-    W: Future<Output = Result<Writer, Broken>>,
-{
-    end(sender, writing.await).await;
-}
-
-async fn end(sender: mpsc::Sender<SentPiece>, written: Result<Writer, Broken>) {
-    let written = match written {
+async fn end(writing: impl Future<Output = Result<Writer, Broken>>) {
+    let written = match writing.await {
         Ok(mut writer) => writer.send().await.map(|()| writer),
         Err(broken) => Err(broken),
     };
     match written {
         // It is sent in vain if the client has gone.
-        Ok(writer) => drop(sender.send(SentPiece::Last(writer.last())).await),
+        Ok(mut writer) => {
+            if let Some(sender) = writer.sender.take() {
+                drop(sender.send(SentPiece::Last(writer.last())).await);
+            }
+        }
         Err(Broken::Gone) => tracing::debug!("client disconnected before the end of the response"),
         Err(Broken::Failed(problem)) => {
             let (code, ..) = problem.code.facts();
@@ -195,15 +197,11 @@ async fn end(sender: mpsc::Sender<SentPiece>, written: Result<Writer, Broken>) {
     }
 }
 
-fn received(first: Option<SentPiece>, sent: mpsc::Receiver<SentPiece>) -> Body {
-    let pieces = stream::unfold(Some((first, sent)), |sent| async move {
-        let (first, mut sent) = sent?;
-        let next = match first {
-            Some(first) => Some(first),
-            None => sent.recv().await,
-        };
-        Some(match next {
-            Some(SentPiece::Piece(piece)) => (Ok(piece), Some((None, sent))),
+fn received(sent: mpsc::Receiver<SentPiece>) -> Body {
+    let pieces = stream::unfold(Some(sent), |sent| async move {
+        let mut sent = sent?;
+        Some(match sent.recv().await {
+            Some(SentPiece::Piece(piece)) => (Ok(piece), Some(sent)),
             Some(SentPiece::Last(piece)) => (Ok(piece), None),
             None => (Err(io::Error::other("the answer broke off")), None),
         })
@@ -221,7 +219,7 @@ impl Writer {
             is_lines: false,
             refused: None,
             sender: None,
-            is_streamed: false,
+            sent: None,
         }
     }
 
@@ -303,9 +301,14 @@ impl Writer {
     }
 
     async fn send(&mut self) -> Result<(), Broken> {
-        self.is_streamed = true;
+        if self.sender.is_none() && !self.full.is_empty() {
+            let (sender, receiver) = mpsc::channel(PIECES_AHEAD);
+            let sent = self.sent.as_ref().expect("the answer is streamed");
+            *sent.lock().unwrap_or_else(PoisonError::into_inner) = Some(receiver);
+            self.sender = Some(sender);
+        }
         for piece in mem::take(&mut self.full) {
-            let sender = self.sender.as_ref().expect("a streamed answer has a channel");
+            let sender = self.sender.as_ref().expect("there is a channel");
             sender.send(SentPiece::Piece(piece)).await.map_err(|_| Broken::Gone)?;
         }
         // Where the client reads fast, sending does not wait, and other requests would.
@@ -329,7 +332,7 @@ impl Writer {
         if needed <= capacity {
             return Ok(taken);
         }
-        let is_first = self.full.is_empty() && !self.is_streamed;
+        let is_first = self.full.is_empty() && self.sender.is_none();
         let larger = if is_first { needed.max(2 * capacity).min(PIECE_BYTES) } else { PIECE_BYTES };
         match &self.memory {
             // It is within the allowance of a small answer.

@@ -140,23 +140,23 @@ class Answer(TypedDict):
     the first 40 candidates and of the next 40, 80, 160 … candidates.
     """
 
+    expected_recall: NotRequired[float]
+    """The chance to find a document whose similarity is exactly the threshold."""
     floor: NotRequired[float]
     """The similarity from which `expected_recall` holds. Less similar documents may be among the
     matches, and others may be missing. In mode `estimated` 0: the matches are the highest
     estimates of all documents.
     """
-    expected_recall: NotRequired[float]
-    """The chance to find a document whose similarity is exactly the threshold."""
     points: NotRequired[int]
     """The fewest points of a match."""
-    threshold: NotRequired[float]
-    """The lowest Jaccard similarity of a match."""
     guarantee: NotRequired[PassageGuarantee]
     """Unless `truncated` is true, every document that reaches the threshold and has a run of so
     many words of the probe is found. Others may be missing.
     """
     chances: NotRequired[list[PassageChance]]
     """With `of=probe`: the chances to find a document that has the whole probe, edited."""
+    threshold: NotRequired[float]
+    """The lowest Jaccard similarity of a match."""
     candidates: int
     """Distinct sets that share a key with the probe; or, if it was a scan, all documents, or
     with `k` all distinct sets.
@@ -414,10 +414,8 @@ class CollapsedMember(TypedDict):
 
 
 class Collection(TypedDict):
-    """A collection: its settings and size. A number that its backend does not know is absent."""
+    """A collection: its settings and size."""
 
-    name: str
-    settings: Settings
     documents: int
     distinct_sets: NotRequired[int]
     """Distinct sets; equal sets are indexed once."""
@@ -426,12 +424,15 @@ class Collection(TypedDict):
     """Entries of all keys."""
     postings_longest: NotRequired[int]
     """The entries of the key that has most."""
-    postings_skew: NotRequired[float]
-    """`postings_longest` divided by the average entries of a key; absent while there are none."""
     index_bytes: NotRequired[int]
     """Memory of the index and of the ids."""
     database_bytes: NotRequired[int]
     """On disk, without snapshots and the write-ahead log."""
+    name: str
+    settings: Settings
+    """As text: a command shows the settings of a server of another version, too."""
+    postings_skew: NotRequired[float]
+    """`postings_longest` divided by the average entries of a key; absent while there are none."""
 
 
 class CollectionEntry(TypedDict):
@@ -439,6 +440,8 @@ class CollectionEntry(TypedDict):
 
 
 class Collections(TypedDict):
+    """The names of collections."""
+
     collections: list[CollectionEntry]
     unavailable: NotRequired[list[CollectionEntry]]
     """Collections that could not be opened when the server started. Calls on them are answered
@@ -1858,6 +1861,8 @@ class SketchSettings(TypedDict):
 
 
 class Snapshot(TypedDict):
+    """A complete snapshot."""
+
     sequence: int
     """The last operation in it."""
     created_at: Time
@@ -1891,13 +1896,14 @@ class Stats(TypedDict):
     """The entries of the key that has most."""
     index_bytes: NotRequired[int]
     """Memory of the index and of the ids."""
+    database_bytes: NotRequired[int]
+    """On disk, without snapshots and the write-ahead log."""
     ids_bytes: NotRequired[int]
-    """The part of it that is for ids."""
+    """The part of `index_bytes` that is for ids."""
     bytes_per_document: NotRequired[float]
     """`index_bytes` divided by `documents`; absent while there are none."""
     passages: NotRequired[PassageIndex]
     """The index of passages, in a collection that has one."""
-    database_bytes: NotRequired[int]
     wal_bytes: NotRequired[int]
     log_rows: NotRequired[int]
     """Operations since the newest snapshot, which a start would replay."""

@@ -154,7 +154,17 @@ pub struct Sketched {
 }
 
 /// The outcome of a removal by conditions.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, utoipa::ToSchema)]
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    Default,
+    PartialEq,
+    Eq,
+    serde::Deserialize,
+    serde::Serialize,
+    utoipa::ToSchema,
+)]
 pub struct Removed {
     /// Documents that met the conditions.
     pub matched: u64,
