@@ -1,7 +1,7 @@
 //! Collapsing against the same, done with every pair's exact resemblance.
 
 use akin::document::DocumentId;
-use akin::engine::Collapsed;
+use akin::engine::{Collapsed, Collapsing, Hit, HitName};
 use akin_core::measure::Overlap;
 use akin_core::text::ShingleSet;
 use futures_util::future::join_all;
@@ -24,14 +24,17 @@ fn by_brute_force(sets: &[ShingleSet], threshold: f64) -> Vec<(usize, f64)> {
 }
 
 fn flattened(collapsed: &Collapsed, ids: &[DocumentId]) -> Vec<(usize, f64)> {
-    let rank = |id: &DocumentId| ids.iter().position(|other| other == id).unwrap();
+    let rank = |hit: &HitName| match hit {
+        HitName::Id(id) => ids.iter().position(|other| other == id).unwrap(),
+        HitName::Position(position) => *position,
+    };
     let mut joined = vec![None; ids.len()];
     for kept in &collapsed.kept {
         joined[rank(kept)] = Some((rank(kept), 1.0));
     }
     for group in &collapsed.groups {
         for member in &group.members {
-            let place = &mut joined[rank(&member.id)];
+            let place = &mut joined[rank(&member.hit)];
             assert!(place.is_none(), "{member:?} is there twice");
             *place = Some((rank(&group.representative), member.resemblance));
         }
@@ -52,11 +55,24 @@ async fn collapsing_agrees_with_brute_force() {
     let sets = sets(&texts);
     let ids: Vec<DocumentId> = texts.iter().map(|(name, _)| id(name)).collect();
     for threshold in [0.6, 0.8, 1.0] {
-        let given = Some(threshold.try_into().unwrap());
-        let collapsed = engine.collapse(ids.clone(), given, None, None).await.unwrap();
+        let threshold_given = Some(threshold.try_into().unwrap());
+        let collapsing = Collapsing { threshold: threshold_given, ..Collapsing::default() };
         let expected = by_brute_force(&sets, threshold);
-        assert!(collapsed.unknown.is_empty());
-        assert_eq!(flattened(&collapsed, &ids), expected, "at {threshold}");
-        assert!(collapsed.kept.is_sorted_by_key(|kept| ids.iter().position(|id| id == kept)));
+        let by_id = ids.iter().cloned().map(Hit::stored).collect();
+        // Every second hit is a text, and every third has an id that is not stored.
+        let hit = |position: usize| Hit {
+            name: HitName::Position(position),
+            id: match position % 3 {
+                0 => Some(id("unheard of")),
+                _ => (position % 2 == 0).then(|| ids[position].clone()),
+            },
+            text: Some(text("t", &texts[position].1).content),
+        };
+        let mixed = (0..texts.len()).map(hit).collect();
+        for hits in [by_id, mixed] {
+            let collapsed = engine.collapse(hits, collapsing, None).await.unwrap();
+            assert!(collapsed.unknown.is_empty());
+            assert_eq!(flattened(&collapsed, &ids), expected, "at {threshold}");
+        }
     }
 }

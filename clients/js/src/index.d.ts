@@ -123,12 +123,13 @@ export class Client {
      */
     compare(a: T.GivenId | T.Probe, b: T.GivenId | T.Probe, { signal, ...query }?: T.ComparePostedQuery & CallOptions): Promise<T.Comparison>;
     /**
-     * Keeps the highest-ranked of each group of near-duplicates in a ranked list of ids.
-     * @param {Iterable<T.GivenId>} ids
+     * Keeps the highest-ranked of each group of near-duplicates in a ranked list of ids, or of hits
+     * with ids or texts, which the answer names by their positions.
+     * @param {Iterable<T.GivenId> | Iterable<T.Hit>} list
      * @param {T.CollapseQuery & CallOptions} [options]
      * @returns {Promise<T.Collapsed>}
      */
-    collapse(ids: Iterable<T.GivenId>, { signal, ...query }?: T.CollapseQuery & CallOptions): Promise<T.Collapsed>;
+    collapse(list: Iterable<T.GivenId> | Iterable<T.Hit>, { signal, ...query }?: T.CollapseQuery & CallOptions): Promise<T.Collapsed>;
     /**
      * Every pair of near-duplicates, while the server finds them.
      * @param {T.PairsQuery & DiscoveryOptions} [options]

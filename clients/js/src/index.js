@@ -253,13 +253,16 @@ export class Client {
   }
 
   /**
-   * Keeps the highest-ranked of each group of near-duplicates in a ranked list of ids.
-   * @param {Iterable<T.GivenId>} ids
+   * Keeps the highest-ranked of each group of near-duplicates in a ranked list of ids, or of hits
+   * with ids or texts, which the answer names by their positions.
+   * @param {Iterable<T.GivenId> | Iterable<T.Hit>} list
    * @param {T.CollapseQuery & CallOptions} [options]
    * @returns {Promise<T.Collapsed>}
    */
-  collapse(ids, { signal, ...query } = {}) {
-    return this.#call("POST", "/collapse", { query, body: { ids: [...ids] }, signal });
+  collapse(list, { signal, ...query } = {}) {
+    const hits = [...list];
+    const body = typeof hits[0] === "object" ? { hits } : { ids: hits };
+    return this.#call("POST", "/collapse", { query, body, signal });
   }
 
   /**

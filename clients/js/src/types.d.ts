@@ -302,33 +302,46 @@ export type Code
 export interface CollapseQuery {
   /** By default the collection's threshold. */
   threshold?: Threshold | null;
-  /** The most ids in `kept`; by default all. The rest of the list still joins their groups. */
+  /**
+   * The number of hits at the front of the list that earlier pages have kept: they are not
+   * compared with each other and are not in `kept`, and the hits after them join their groups.
+   * The list of the next page is all hits that were kept so far, then the hits that are neither
+   * kept nor in `groups`.
+   */
+  offset?: number | null;
+  /** The most hits in `kept`; by default all. The rest of the list still joins their groups. */
   limit?: number | null;
 }
 
-/** A ranked list without the near-duplicates of higher-ranked documents. */
+/** A ranked list without the near-duplicates of higher-ranked hits. */
 export interface Collapsed {
-  /** In their order, with ids that are not stored. */
-  kept: Id[];
-  /** The kept documents that have near-duplicates in the list, in their order. */
+  /** In their order, with those that have nothing to compare; without the hits before `offset`. */
+  kept: HitName[];
+  /**
+   * The kept hits that have near-duplicates in the list, in their order, also those before
+   * `offset`.
+   */
   groups: CollapsedGroup[];
-  /** The ids that are not stored, in their order. */
-  unknown: Id[];
+  /**
+   * The hits that have nothing to compare, in their order: their ids are not stored, and they
+   * have no text of which a shingle can be made.
+   */
+  unknown: HitName[];
   /** More were kept than `limit`, and are left out. */
   more: boolean;
   threshold: number;
   took_us: number;
 }
 
-/** A kept document and the documents that it stands for. */
+/** A kept hit and the hits that it stands for. */
 export interface CollapsedGroup {
-  representative: Id;
+  representative: HitName;
   /** In their order, at least one. They need not resemble each other. */
   members: CollapsedMember[];
 }
 
 export interface CollapsedMember {
-  id: Id;
+  hit: HitName;
   /** The exact Jaccard similarity to the representative. */
   resemblance: number;
 }
@@ -788,6 +801,17 @@ export interface GetDocumentQuery {
 /** An id as a client may write it: an integer means its decimal digits. Answers have strings. */
 export type GivenId = Id | number;
 
+/** A hit of any store: it has an `id`, a `text`, or both. */
+export interface Hit {
+  /** A stored document is compared by its stored sketch and set. */
+  id?: GivenId | null;
+  /** Compared if there is no id, or no document with this id. */
+  text?: string | null;
+}
+
+/** A hit of the list: its id in a list of `ids`, its position from 0 in a list of `hits`. */
+export type HitName = Id | number;
+
 /** The client's name for a document: 1..=1024 bytes of UTF-8 without control characters. */
 export type Id = string;
 
@@ -871,8 +895,8 @@ export interface LimitSettings {
   /** Memory of the clusters that a collection keeps; if they need more, they are dropped. */
   clusters_bytes_max?: number;
   /**
-   * Shingles that a `POST /collapse` holds in memory: the sets of documents that may be
-   * near-duplicates of each other; equal sets count once.
+   * Shingles that a `POST /collapse` holds in memory: the sets of texts, and of stored
+   * documents that may be near-duplicates of each other; equal sets count once.
    */
   collapse_shingles_max?: number;
   /**
@@ -1454,13 +1478,28 @@ export interface PutDocumentQuery {
   of?: ContainedOf | null;
 }
 
-/** A ranked list. Options may stand in the query instead. */
+/** A ranked list: either `ids` or `hits`. Options may stand in the query instead. */
 export interface Ranked {
-  /** The first ranks highest. An id that comes again counts at its first place. */
-  ids: GivenId[];
+  /**
+   * Stored documents. The first ranks highest. An id that comes again counts at its first
+   * place.
+   */
+  ids?: GivenId[] | null;
+  /**
+   * Stored documents and texts. The first ranks highest. A hit with an id that comes again is
+   * left out.
+   */
+  hits?: Hit[] | null;
   /** By default the collection's threshold. */
   threshold?: Threshold | null;
-  /** The most ids in `kept`; by default all. The rest of the list still joins their groups. */
+  /**
+   * The number of hits at the front of the list that earlier pages have kept: they are not
+   * compared with each other and are not in `kept`, and the hits after them join their groups.
+   * The list of the next page is all hits that were kept so far, then the hits that are neither
+   * kept nor in `groups`.
+   */
+  offset?: number | null;
+  /** The most hits in `kept`; by default all. The rest of the list still joins their groups. */
   limit?: number | null;
 }
 

@@ -53,6 +53,8 @@ test("documents come, are found, and go", async () => {
   assert.equal((await client.compare("news/1", { text: BUS }, { explain: true })).exact.value, 1);
   const collapsed = await client.collapse(["ä/?#", "news/1"]);
   assert.deepEqual(collapsed.groups.map(({ representative }) => representative), ["ä/?#"]);
+  const ofHits = await client.collapse([{ text: BUS }, { id: "gone", text: BUS }, { id: "gone too" }]);
+  assert.deepEqual([ofHits.kept, ofHits.unknown], [[0, 2], [2]]);
   assert.deepEqual((await all(client.pairs({ mode: "exact" }))).map(({ a, b }) => [a, b]),
     [["news/1", "ä/?#"]]);
   assert.equal((await all(client.clusters({ minSize: 2 })))[0].size, 2);

@@ -83,6 +83,12 @@ def test_lookups(client: akin_search.Client) -> None:
     assert set(compared["measures"]) == {"edit", "cosine"} and compared["explanation"]
     collapsed = client.collapse(["fr", "en", "gone"], threshold=0.9)
     assert client.collapse(["fr", "gone"], limit=1)["more"]
+    hits: Any = [{"id": "gone", "text": "a text of no store"}, {"text": "A text of no store!"}]
+    of_hits = client.collapse(hits=[*hits, {"id": "fr"}, {"id": "en"}], threshold=0.9)
+    assert of_hits["kept"] == [0, 2]
+    assert [g["members"][0]["hit"] for g in of_hits["groups"]] == [1, 3]
+    with pytest.raises(TypeError, match="either ids or hits"):
+        client.collapse(["fr"], hits=hits)
     assert [group["representative"] for group in collapsed["groups"]] == ["fr"]
     assert [(p["a"], p["b"], p["exact"]) for p in client.pairs(mode="exact")] == [("en", "fr", 1.0)]
     clusters = list(client.clusters(linkage="representative", min_size=2))

@@ -1,5 +1,6 @@
 //! Collapsing a ranked list.
 
+use std::collections::HashSet;
 use std::num::NonZeroUsize;
 
 use axum::extract::{FromRequest, Request};
@@ -9,13 +10,13 @@ use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
 use crate::budget::Reservation;
-use crate::document::DocumentId;
-use crate::engine::Collapsed;
+use crate::document::{Content, DocumentId};
+use crate::engine::{Collapsed, Collapsing, Hit, HitName};
 use crate::http::AppState;
-use crate::http::handlers::fetch::distinct;
+use crate::http::handlers::fetch::check_count;
 use crate::http::problem::Problem;
 use crate::http::problem::code::Code;
-use crate::http::problem::of_calls::Collapsing;
+use crate::http::problem::of_calls;
 use crate::http::request::bodies::GivenId;
 use crate::http::request::body::{Body, OptionStruct, merged};
 use crate::http::request::extract::{AnswerMemory, Ready};
@@ -24,24 +25,41 @@ use crate::http::request::query::Query;
 use crate::http::request::reading;
 use crate::http::response::timed::timed_within;
 use akin_core::scheme::Threshold;
+use akin_model::content::Object;
 use akin_model::timed::Timed;
 
 type CollapsedReply = Timed<Collapsed>;
 
-/// A ranked list. Options may stand in the query instead.
+/// A ranked list: either `ids` or `hits`. Options may stand in the query instead.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = Ranked)]
-pub struct RankedIds {
-    /// The first ranks highest. An id that comes again counts at its first place.
-    #[schema(value_type = Vec<GivenId>)]
-    ids: Vec<DocumentId>,
+pub struct RankedList {
+    /// Stored documents. The first ranks highest. An id that comes again counts at its first place.
+    #[schema(value_type = Option<Vec<GivenId>>)]
+    ids: Option<Vec<DocumentId>>,
+    /// Stored documents and texts. The first ranks highest. A hit with an id that comes again is
+    /// left out.
+    #[schema(value_type = Option<Vec<HitBody>>)]
+    hits: Option<Vec<Object<HitBody>>>,
 }
 
-type RankedBody = Body<RankedIds, CollapseParameters>;
+/// A hit of any store: it has an `id`, a `text`, or both.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = Hit)]
+pub struct HitBody {
+    /// A stored document is compared by its stored sketch and set.
+    #[schema(value_type = Option<GivenId>)]
+    id: Option<DocumentId>,
+    /// Compared if there is no id, or no document with this id.
+    text: Option<String>,
+}
 
-/// The ids of a `POST /collapse`, and the options beside them.
-pub struct Ranked(Vec<DocumentId>, Option<CollapseParameters>);
+type RankedBody = Body<RankedList, CollapseParameters>;
+
+/// The hits of a `POST /collapse`, each with its position in the list; and the options beside them.
+pub struct Ranked(Vec<(usize, Hit)>, Option<CollapseParameters>);
 
 impl OptionStruct for CollapseParameters {}
 
@@ -51,7 +69,13 @@ impl OptionStruct for CollapseParameters {}
 pub struct CollapseParameters {
     /// By default the collection's threshold.
     threshold: Option<Threshold>,
-    /// The most ids in `kept`; by default all. The rest of the list still joins their groups.
+    /// The number of hits at the front of the list that earlier pages have kept: they are not
+    /// compared with each other and are not in `kept`, and the hits after them join their groups.
+    /// The list of the next page is all hits that were kept so far, then the hits that are neither
+    /// kept nor in `groups`.
+    #[param(default = 0)]
+    offset: Option<usize>,
+    /// The most hits in `kept`; by default all. The rest of the list still joins their groups.
     #[param(value_type = Option<usize>, minimum = 1)]
     #[schema(value_type = Option<usize>, minimum = 1)]
     limit: Option<NonZeroUsize>,
@@ -62,46 +86,85 @@ impl FromRequest<AppState> for Ranked {
 
     async fn from_request(request: Request, state: &AppState) -> Result<Self, Problem> {
         let body = reading::whole_json(request, state).await?;
-        let ids_max = state.settings.limit_max;
-        json::off_runtime_if_large(body, move |body| ranked(&body, ids_max)).await
+        let hits_max = state.settings.limit_max;
+        json::off_runtime_if_large(body, move |body| ranked(&body, hits_max)).await
     }
 }
 
-/// Reads a list of at most `ids_max` ids, each at its first occurrence.
-fn ranked(json: &Bytes, ids_max: usize) -> Result<Ranked, Problem> {
+/// Reads a list of at most `hits_max` hits, each id at its first occurrence.
+fn ranked(json: &Bytes, hits_max: usize) -> Result<Ranked, Problem> {
     const CODE: Code = Code::InvalidRequest;
-    let (RankedIds { ids }, own) = json::read::<RankedBody>(json, CODE)?.read(CODE)?;
-    Ok(Ranked(distinct(ids, ids_max)?, own))
+    let (list, own) = json::read::<RankedBody>(json, CODE)?.read(CODE)?;
+    let hits: Vec<(usize, Hit)> = match list {
+        RankedList { ids: Some(ids), hits: None } => {
+            check_count("ids", ids.len(), hits_max)?;
+            ids.into_iter().map(Hit::stored).enumerate().collect()
+        }
+        RankedList { ids: None, hits: Some(hits) } => {
+            check_count("hits", hits.len(), hits_max)?;
+            let hits = hits.into_iter().enumerate();
+            hits.map(|(at, Object(hit))| hit.read(at)).collect::<Result<_, Problem>>()?
+        }
+        _ => {
+            let detail = "a ranked list has exactly one of ids and hits";
+            return Err(Problem::of_field(CODE, "", detail));
+        }
+    };
+    let mut seen = HashSet::new();
+    let is_first = |(_, hit): &(usize, Hit)| hit.id.clone().is_none_or(|id| seen.insert(id));
+    Ok(Ranked(hits.into_iter().filter(is_first).collect(), own))
+}
+
+impl HitBody {
+    fn read(self, at: usize) -> Result<(usize, Hit), Problem> {
+        if self.id.is_none() && self.text.is_none() {
+            let (pointer, detail) = (format!("/hits/{at}"), "a hit has an id, a text or both");
+            return Err(Problem::of_field(Code::InvalidRequest, pointer, detail));
+        }
+        let Self { id, text } = self;
+        Ok((at, Hit { name: HitName::Position(at), id, text: text.map(Content::Text) }))
+    }
 }
 
 /// Collapse a ranked list
 ///
-/// Keeps the highest-ranked of each group of near-duplicates: each id, in the order of the list,
-/// joins the first kept document with a similarity of at least the threshold; without such a
-/// document it is kept. Ids that are not stored are kept in their places, and listed in `unknown`,
-/// too. Pairs of sketches that differ too much are not checked, which misses 1 pair in 10,000 among
-/// pairs at exactly the threshold; all other pairs are checked exactly.
+/// Keeps the highest-ranked of each group of near-duplicates: each hit, in the order of the list,
+/// joins the first kept hit with a similarity of at least the threshold; without such a hit it is
+/// kept. The list has `ids` of stored documents, which the answer names by their ids, or `hits` of
+/// any store with ids or texts, which the answer names by their positions from 0. Hits that have
+/// nothing to compare are kept in their places, and listed in `unknown`, too. Pairs of sketches
+/// that differ too much are not checked, which misses 1 pair in 10,000 among pairs at exactly the
+/// threshold; all other pairs are checked exactly.
 #[utoipa::path(
     post, path = "/collapse", operation_id = "collapse", tag = "Looking up",
     params(CollapseParameters),
     request_body(
         content = RankedBody,
-        example = json!({"ids": ["best", "nearly the best", "next"], "threshold": 0.9}),
+        examples(
+            ("ids" = (value =
+                json!({"ids": ["best", "nearly the best", "next"], "threshold": 0.9}))),
+            ("hits" = (value = json!({"hits": [
+                {"id": "best"}, {"id": "new", "text": "the fox"}, {"text": "the dog"},
+            ]}))),
+        ),
     ),
     responses(
         (status = 200, description = "The collapsed list.", body = CollapsedReply),
-        Collapsing,
+        of_calls::Collapsing,
     ),
 )]
 pub async fn collapse(
     Query(parameters): Query<CollapseParameters>,
     Ready(engine): Ready,
     AnswerMemory(memory): AnswerMemory,
-    Ranked(ids, own): Ranked,
+    Ranked(hits, own): Ranked,
 ) -> Result<Response, Problem> {
-    let CollapseParameters { threshold, limit } = merged(own, &parameters)?;
-    let limit = limit.map(NonZeroUsize::get);
+    let CollapseParameters { threshold, offset, limit } = merged(own, &parameters)?;
+    // Positions count hits that were left out, too.
+    let offset = offset.map_or(0, |offset| hits.partition_point(|(at, _)| *at < offset));
+    let collapsing = Collapsing { threshold, offset, limit: limit.map(NonZeroUsize::get) };
+    let hits = hits.into_iter().map(|(_, hit)| hit).collect();
     let collapse =
-        async |memory: &Reservation| engine.collapse(ids, threshold, limit, Some(memory)).await;
+        async |memory: &Reservation| engine.collapse(hits, collapsing, Some(memory)).await;
     timed_within(memory, collapse).await
 }

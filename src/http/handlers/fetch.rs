@@ -86,13 +86,20 @@ fn wanted(json: &Bytes, ids_max: usize) -> Result<Wanted, Problem> {
 /// # Errors
 /// More than `ids_max` of them.
 pub fn distinct(mut ids: Vec<DocumentId>, ids_max: usize) -> Result<Vec<DocumentId>, Problem> {
-    if ids.len() > ids_max {
-        let detail = format!("{} ids are more than the {ids_max} allowed", ids.len());
-        return Err(Problem::of_field(Code::InvalidRequest, "/ids", detail));
-    }
+    check_count("ids", ids.len(), ids_max)?;
     let mut seen = HashSet::new();
     ids.retain(|id| seen.insert(id.clone()));
     Ok(ids)
+}
+
+/// # Errors
+/// The list of this name has more than `max` elements.
+pub fn check_count(name: &str, found: usize, max: usize) -> Result<(), Problem> {
+    if found <= max {
+        return Ok(());
+    }
+    let detail = format!("{found} {name} are more than the {max} allowed");
+    Err(Problem::of_field(Code::InvalidRequest, format!("/{name}"), detail))
 }
 
 /// Get many documents

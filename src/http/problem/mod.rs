@@ -9,7 +9,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::budget::Exhausted;
-use crate::engine::EngineError;
+use crate::engine::{EngineError, HitName};
 use akin_model::analysis::ContentError;
 pub use akin_model::problem::{FieldError, code};
 use code::Code;
@@ -244,6 +244,10 @@ impl From<EngineError> for Problem {
     fn from(error: EngineError) -> Self {
         let code = match &error {
             EngineError::Content(error) => return Self::from(error),
+            EngineError::TextOfHit { hit: HitName::Position(at), error } => {
+                return Self::from(error).under(&format!("/hits/{at}/text"));
+            }
+            EngineError::TextOfHit { error, .. } => return Self::from(error),
             EngineError::DocumentNotFound { .. } => Code::DocumentNotFound,
             EngineError::TooMuchToCollapse { .. } => Code::TooManyShingles,
             EngineError::MetadataTooLarge { .. } => Code::MetadataTooLarge,

@@ -189,9 +189,22 @@ def compare(
     return _posted("/resemblance", pair, **options)
 
 
-def collapse(ids: Iterable[Id], **options: Unpack[types.CollapseQuery]) -> Call[types.Collapsed]:
-    """Keeps the highest-ranked of each group of near-duplicates in a ranked list of ids."""
-    return _posted("/collapse", {"ids": _ids(ids)}, **options)
+def collapse(
+    ids: Optional[Iterable[Id]] = None,
+    *,
+    hits: Optional[Iterable[types.Hit]] = None,
+    **options: Unpack[types.CollapseQuery],
+) -> Call[types.Collapsed]:
+    """Keeps the highest-ranked of each group of near-duplicates in a ranked list.
+
+    The list has `ids` of stored documents, or `hits` with ids or texts; the answer names hits by
+    their positions.
+    """
+    if hits is None:
+        return _posted("/collapse", {"ids": _ids(ids or [])}, **options)
+    if ids is not None:
+        raise TypeError("give either ids or hits")
+    return _posted("/collapse", {"hits": list(hits)}, **options)
 
 
 def pairs(**options: Unpack[types.PairsQuery]) -> Stream[types.FoundPair]:

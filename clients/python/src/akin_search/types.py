@@ -380,19 +380,29 @@ class CollapseQuery(TypedDict):
 
     threshold: NotRequired[Optional[Threshold]]
     """By default the collection's threshold."""
+    offset: NotRequired[Optional[int]]
+    """The number of hits at the front of the list that earlier pages have kept: they are not
+    compared with each other and are not in `kept`, and the hits after them join their groups.
+    The list of the next page is all hits that were kept so far, then the hits that are
+    neither kept nor in `groups`.
+    """
     limit: NotRequired[Optional[int]]
-    """The most ids in `kept`; by default all. The rest of the list still joins their groups."""
+    """The most hits in `kept`; by default all. The rest of the list still joins their groups."""
 
 
 class Collapsed(TypedDict):
-    """A ranked list without the near-duplicates of higher-ranked documents."""
+    """A ranked list without the near-duplicates of higher-ranked hits."""
 
-    kept: list[Id]
-    """In their order, with ids that are not stored."""
+    kept: list[HitName]
+    """In their order, with those that have nothing to compare; without the hits before `offset`."""
     groups: list[CollapsedGroup]
-    """The kept documents that have near-duplicates in the list, in their order."""
-    unknown: list[Id]
-    """The ids that are not stored, in their order."""
+    """The kept hits that have near-duplicates in the list, in their order, also those before
+    `offset`.
+    """
+    unknown: list[HitName]
+    """The hits that have nothing to compare, in their order: their ids are not stored, and they
+    have no text of which a shingle can be made.
+    """
     more: bool
     """More were kept than `limit`, and are left out."""
     threshold: float
@@ -400,15 +410,15 @@ class Collapsed(TypedDict):
 
 
 class CollapsedGroup(TypedDict):
-    """A kept document and the documents that it stands for."""
+    """A kept hit and the hits that it stands for."""
 
-    representative: Id
+    representative: HitName
     members: list[CollapsedMember]
     """In their order, at least one. They need not resemble each other."""
 
 
 class CollapsedMember(TypedDict):
-    id: Id
+    hit: HitName
     resemblance: float
     """The exact Jaccard similarity to the representative."""
 
@@ -840,6 +850,19 @@ GivenId: TypeAlias = Union[Id, int]
 """An id as a client may write it: an integer means its decimal digits. Answers have strings."""
 
 
+class Hit(TypedDict):
+    """A hit of any store: it has an `id`, a `text`, or both."""
+
+    id: NotRequired[Optional[GivenId]]
+    """A stored document is compared by its stored sketch and set."""
+    text: NotRequired[Optional[str]]
+    """Compared if there is no id, or no document with this id."""
+
+
+HitName: TypeAlias = Union[Id, int]
+"""A hit of the list: its id in a list of `ids`, its position from 0 in a list of `hits`."""
+
+
 class Ids(TypedDict):
     """Ids in byte order."""
 
@@ -916,8 +939,8 @@ class LimitSettings(TypedDict):
     clusters_bytes_max: NotRequired[int]
     """Memory of the clusters that a collection keeps; if they need more, they are dropped."""
     collapse_shingles_max: NotRequired[int]
-    """Shingles that a `POST /collapse` holds in memory: the sets of documents that may be
-    near-duplicates of each other; equal sets count once.
+    """Shingles that a `POST /collapse` holds in memory: the sets of texts, and of stored
+    documents that may be near-duplicates of each other; equal sets count once.
     """
     passage_texts_max: NotRequired[int]
     """Texts that a search for passages compares, the likeliest first: distinct texts, and of
@@ -1489,14 +1512,26 @@ class PutDocumentQuery(TypedDict):
 
 
 class Ranked(TypedDict):
-    """A ranked list. Options may stand in the query instead."""
+    """A ranked list: either `ids` or `hits`. Options may stand in the query instead."""
 
-    ids: typing.Collection[GivenId]
-    """The first ranks highest. An id that comes again counts at its first place."""
+    ids: NotRequired[Optional[typing.Collection[GivenId]]]
+    """Stored documents. The first ranks highest. An id that comes again counts at its first
+    place.
+    """
+    hits: NotRequired[Optional[typing.Collection[Hit]]]
+    """Stored documents and texts. The first ranks highest. A hit with an id that comes again is
+    left out.
+    """
     threshold: NotRequired[Optional[Threshold]]
     """By default the collection's threshold."""
+    offset: NotRequired[Optional[int]]
+    """The number of hits at the front of the list that earlier pages have kept: they are not
+    compared with each other and are not in `kept`, and the hits after them join their groups.
+    The list of the next page is all hits that were kept so far, then the hits that are
+    neither kept nor in `groups`.
+    """
     limit: NotRequired[Optional[int]]
-    """The most ids in `kept`; by default all. The rest of the list still joins their groups."""
+    """The most hits in `kept`; by default all. The rest of the list still joins their groups."""
 
 
 class Readiness(TypedDict):

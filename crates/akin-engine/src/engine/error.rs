@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use crate::backend::BackendError;
 use crate::budget::Exhausted;
 use crate::document::DocumentId;
-use crate::engine::CollectionName;
+use crate::engine::{CollectionName, HitName};
 use akin_core::text::ShingleError;
 use akin_model::analysis::ContentError;
 
@@ -34,10 +34,13 @@ pub enum EngineError {
     #[error("there is no document '{id}'")]
     DocumentNotFound { id: DocumentId },
     #[error(
-        "the documents that may be near-duplicates of each other have {found} shingles together, \
-         more than the {max} of limits.collapse_shingles_max: collapse fewer ids at a time"
+        "the documents that may be near-duplicates of each other, and the texts, have {found} \
+         shingles together or more, which is more than the {max} of limits.collapse_shingles_max: \
+         collapse fewer hits at a time"
     )]
     TooMuchToCollapse { found: usize, max: usize },
+    #[error("{error}")]
+    TextOfHit { hit: HitName, error: ContentError },
     #[error("the metadata has {found} bytes, more than the {max} of limits.metadata_bytes_max")]
     MetadataTooLarge { found: usize, max: usize },
     #[error("the text of '{id}' is not kept: the collection has store.text = false")]

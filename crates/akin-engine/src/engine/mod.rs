@@ -64,7 +64,7 @@ pub use discovery::{
 };
 pub use documents::DocumentChange;
 pub use error::{EngineError, NotOpened};
-pub use lookup::collapse::{Collapsed, Group, GroupMember};
+pub use lookup::collapse::{Collapsed, Collapsing, Group, GroupMember, Hit, HitName};
 pub use lookup::conditions::Conditions;
 pub use lookup::filter::{Filter, FilterError};
 pub use mask::Mask;

@@ -185,8 +185,8 @@ pub struct LimitSettings {
     pub cluster_members_alarm: usize,
     /// Memory of the clusters that a collection keeps; if they need more, they are dropped.
     pub clusters_bytes_max: u64,
-    /// Shingles that a `POST /collapse` holds in memory: the sets of documents that may be
-    /// near-duplicates of each other; equal sets count once.
+    /// Shingles that a `POST /collapse` holds in memory: the sets of texts, and of stored documents
+    /// that may be near-duplicates of each other; equal sets count once.
     #[schema(minimum = 1)]
     pub collapse_shingles_max: usize,
     /// Texts that a search for passages compares, the likeliest first: distinct texts, and of long

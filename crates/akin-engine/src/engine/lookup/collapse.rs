@@ -1,46 +1,88 @@
 //! Collapses a ranked list: keeps the first of each group of near-duplicates, as search front ends
 //! do with their results.
 
+use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
 use serde::Serialize;
+use smallvec::SmallVec;
 use utoipa::ToSchema;
 
 use crate::backend::{Candidate, Sketched};
 use crate::budget::{Reservation, cost};
-use crate::document::DocumentId;
+use crate::document::{Content, DocumentId};
 use crate::engine::lookup::SHINGLES_INLINE_MAX;
-use crate::engine::lookup::charging::{charge, reserve};
+use crate::engine::lookup::charging::{charge, of_content, reserve};
 use crate::engine::lookup::keyed::ATTEMPTS_MAX;
-use crate::engine::{Analyser, Engine, EngineError};
+use crate::engine::{Analyser, CONTENT_INLINE_BYTES_MAX, Engine, EngineError, compute_if};
 use akin_core::measure::Overlap;
 use akin_core::scheme::Threshold;
 use akin_core::text::ShingleSet;
+use akin_model::analysis::{Analysis, ContentError};
 
 /// Longer lists are compared off the runtime's thread: comparing every pair of their sketches
 /// takes about half a millisecond.
-const IDS_INLINE_MAX: usize = 256;
+const HITS_INLINE_MAX: usize = 256;
 
-/// A ranked list without the near-duplicates of higher-ranked documents.
+/// A hit of a ranked list: a stored document, a text, or a text for the case that the document is
+/// not stored.
+#[derive(Clone, Debug)]
+pub struct Hit {
+    pub name: HitName,
+    pub id: Option<DocumentId>,
+    pub text: Option<Content>,
+}
+
+impl Hit {
+    /// A stored document of a list of ids.
+    pub fn stored(id: DocumentId) -> Self {
+        Self { name: HitName::Id(id.clone()), id: Some(id), text: None }
+    }
+}
+
+/// A hit of the list: its id in a list of `ids`, its position from 0 in a list of `hits`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(untagged)]
+pub enum HitName {
+    Id(DocumentId),
+    Position(usize),
+}
+
+/// How a list is collapsed.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Collapsing {
+    /// The collection's threshold if `None`.
+    pub threshold: Option<Threshold>,
+    /// The number of hits at the front of the list that were kept before: they are not compared
+    /// with each other.
+    pub offset: usize,
+    /// The most hits behind these that are reported as kept; all if `None`.
+    pub limit: Option<usize>,
+}
+
+/// A ranked list without the near-duplicates of higher-ranked hits.
 #[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
 pub struct Collapsed {
-    /// In their order, with ids that are not stored.
-    pub kept: Vec<DocumentId>,
-    /// The kept documents that have near-duplicates in the list, in their order.
+    /// In their order, with those that have nothing to compare; without the hits before `offset`.
+    pub kept: Vec<HitName>,
+    /// The kept hits that have near-duplicates in the list, in their order, also those before
+    /// `offset`.
     pub groups: Vec<Group>,
-    /// The ids that are not stored, in their order.
-    pub unknown: Vec<DocumentId>,
+    /// The hits that have nothing to compare, in their order: their ids are not stored, and they
+    /// have no text of which a shingle can be made.
+    pub unknown: Vec<HitName>,
     /// More were kept than `limit`, and are left out.
     pub more: bool,
     #[schema(value_type = f64, example = 0.8)]
     pub threshold: Threshold,
 }
 
-/// A kept document and the documents that it stands for.
+/// A kept hit and the hits that it stands for.
 #[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
 #[schema(as = CollapsedGroup)]
 pub struct Group {
-    pub representative: DocumentId,
+    pub representative: HitName,
     /// In their order, at least one. They need not resemble each other.
     pub members: Vec<GroupMember>,
 }
@@ -48,48 +90,54 @@ pub struct Group {
 #[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
 #[schema(as = CollapsedMember)]
 pub struct GroupMember {
-    pub id: DocumentId,
+    pub hit: HitName,
     /// The exact Jaccard similarity to the representative.
     #[schema(example = 0.91)]
     pub resemblance: f64,
 }
 
-/// The stored documents of the list, and which pairs of them may be near-duplicates.
+/// The hits of the list, and which pairs of them may be near-duplicates.
 struct Ranked {
-    ids: Vec<DocumentId>,
-    documents: Vec<Sketched>,
-    /// For each document, the ranks of earlier documents with similar sketches, ascending.
+    names: Vec<HitName>,
+    /// `None` for hits that have nothing to compare.
+    sketched: Vec<Option<Sketched>>,
+    /// For each hit, the ranks of earlier hits with similar sketches, ascending.
     earlier: Vec<Vec<usize>>,
-    /// Ids that are not stored, each with the number of stored ids before it.
-    unknown: Vec<(usize, DocumentId)>,
+    /// By fingerprint; `None` for documents that were removed in the meantime.
+    sets: HashMap<u64, Option<ShingleSet>>,
+    /// Elements of `sets`.
+    shingles: usize,
+    /// The memory of the sets of texts, if it is counted.
+    memory: Option<Reservation>,
 }
 
 impl Engine {
-    /// Visits the ids in order: each joins the highest-ranked kept document whose exact similarity
-    /// reaches the threshold (the collection's if `None`), or is kept itself. Pairs are pruned by
-    /// their sketches, as in a lookup, then verified by their sets. Reports the first `limit` kept.
+    /// Visits the hits in order: each joins the highest-ranked kept hit whose exact similarity
+    /// reaches the threshold, or is kept itself. Pairs are pruned by their sketches, as in a
+    /// lookup, then verified by their sets: of stored documents the stored sketches and sets, of
+    /// texts those that are made here.
     ///
     /// # Errors
-    /// `NotForRecords`, `NotForSignatures`, `TooMuchToCollapse`, `OverBudget`, `OutOfService`,
-    /// `Store`.
+    /// `NotForRecords`, `NotForSignatures`, `TooMuchToCollapse`, `TextOfHit`, `OverBudget`,
+    /// `OutOfService`, `Store`.
     pub async fn collapse(
         &self,
-        ids: Vec<DocumentId>,
-        threshold: Option<Threshold>,
-        limit: Option<usize>,
+        hits: Vec<Hit>,
+        collapsing: Collapsing,
         memory: Option<&Reservation>,
     ) -> Result<Collapsed, EngineError> {
         self.refuse_records()?;
         self.refuse_signatures()?;
-        let threshold = threshold.unwrap_or(self.settings.scheme.threshold);
-        charge(memory, 1 + ids.len() * ids.len() / 2 / cost::SKETCHES)?;
+        let threshold = collapsing.threshold.unwrap_or(self.settings.scheme.threshold);
+        let first = collapsing.offset.min(hits.len());
+        let pairs = (hits.len() * hits.len() - first * first) / 2;
+        charge(memory, 1 + pairs / cost::SKETCHES)?;
+        let hits: Arc<[Hit]> = hits.into();
         for attempt in 1.. {
-            let ranked = self.rank(ids.clone(), threshold).await?;
-            let sets = self.candidate_sets(&ranked, memory).await?;
-            if sets.values().all(Option::is_some) || attempt == ATTEMPTS_MAX {
-                let mut collapsed = decide(ranked, sets, threshold, memory).await?;
-                collapsed.cut(limit.unwrap_or(usize::MAX));
-                return Ok(collapsed);
+            let mut ranked = self.rank(&hits, (threshold, first), memory).await?;
+            self.read_sets(&mut ranked, memory).await?;
+            if ranked.sets.values().all(Option::is_some) || attempt == ATTEMPTS_MAX {
+                return decide(ranked, (threshold, first), collapsing.limit, memory).await;
             }
         }
         unreachable!("the last attempt returns");
@@ -97,80 +145,145 @@ impl Engine {
 
     async fn rank(
         &self,
-        ids: Vec<DocumentId>,
-        threshold: Threshold,
+        hits: &Arc<[Hit]>,
+        (threshold, first): (Threshold, usize),
+        memory: Option<&Reservation>,
     ) -> Result<Ranked, EngineError> {
-        let sketched = self.backend.sketched(&ids).await?;
-        let analyser = self.analyser.clone();
-        let many = ids.len() > IDS_INLINE_MAX;
-        crate::engine::compute_if(many, move || Ranked::new(&analyser, ids, sketched, threshold))
-            .await
+        let ids: Vec<DocumentId> = hits.iter().filter_map(|hit| hit.id.clone()).collect();
+        let mut stored = self.backend.sketched(&ids).await?.into_iter();
+        let mut sketched = |hit: &Hit| hit.id.as_ref().and_then(|_| stored.next().flatten());
+        let sketched: Vec<Option<Sketched>> = hits.iter().map(&mut sketched).collect();
+        let texts = || {
+            let unknown = hits.iter().zip(&sketched).filter(|(_, sketched)| sketched.is_none());
+            unknown.filter_map(|(hit, _)| hit.text.as_ref())
+        };
+        charge(memory, texts().map(of_content).sum())?;
+        let bytes: usize = texts().map(Content::weight).sum();
+        let mut ranked = Ranked {
+            names: hits.iter().map(|hit| hit.name.clone()).collect(),
+            sketched,
+            earlier: Vec::with_capacity(hits.len()),
+            sets: HashMap::new(),
+            shingles: 0,
+            memory: memory.map(|memory| memory.another(0)).transpose()?,
+        };
+        let is_long = hits.len() > HITS_INLINE_MAX || bytes > CONTENT_INLINE_BYTES_MAX;
+        let (analyser, hits) = (self.analyser.clone(), Arc::clone(hits));
+        let max = self.settings.limits.collapse_shingles_max;
+        compute_if(is_long, move || {
+            ranked.analyse_texts(&analyser, &hits, max)?;
+            ranked.find_pairs(&analyser, threshold, first);
+            Ok(ranked)
+        })
+        .await?
     }
 
-    /// The sets of documents that may be near-duplicates, by fingerprint; `None` for documents
-    /// removed in the meantime. Pairs of equal fingerprints need no sets.
-    async fn candidate_sets(
+    /// Reads the sets of stored documents that may be near-duplicates. Pairs of equal fingerprints
+    /// need no sets.
+    async fn read_sets(
         &self,
-        ranked: &Ranked,
+        ranked: &mut Ranked,
         memory: Option<&Reservation>,
-    ) -> Result<HashMap<u64, Option<ShingleSet>>, EngineError> {
+    ) -> Result<(), EngineError> {
         let candidates = ranked.to_read();
         let found: usize = candidates.iter().map(|candidate| candidate.shingles as usize).sum();
-        let max = self.settings.limits.collapse_shingles_max;
-        if found > max {
-            return Err(EngineError::TooMuchToCollapse { found, max });
-        }
+        check_shingles(ranked.shingles + found, self.settings.limits.collapse_shingles_max)?;
         // The content from which a set is cut takes about as much.
         reserve(memory, found.saturating_mul(2 * size_of::<u64>()))?;
         charge(memory, candidates.len())?;
         let sets = self.backend.sets(&candidates).await?;
-        Ok(candidates.iter().map(|candidate| candidate.fingerprint).zip(sets).collect())
+        ranked.sets.extend(candidates.iter().map(|candidate| candidate.fingerprint).zip(sets));
+        Ok(())
     }
 }
 
+fn check_shingles(found: usize, max: usize) -> Result<(), EngineError> {
+    if found <= max { Ok(()) } else { Err(EngineError::TooMuchToCollapse { found, max }) }
+}
+
 impl Ranked {
-    fn new(
+    /// Makes sketches and sets of the texts of hits that are not stored. A text of which no shingle
+    /// can be made has nothing to compare.
+    fn analyse_texts(
+        &mut self,
         analyser: &Analyser,
-        ids: Vec<DocumentId>,
-        sketched: Vec<Option<Sketched>>,
-        threshold: Threshold,
-    ) -> Self {
-        let mut ranked = Self { ids: vec![], documents: vec![], earlier: vec![], unknown: vec![] };
+        hits: &[Hit],
+        max: usize,
+    ) -> Result<(), EngineError> {
+        for (hit, sketched) in hits.iter().zip(&mut self.sketched) {
+            let (Some(text), None) = (&hit.text, &sketched) else { continue };
+            let Analysis { set, fingerprint, sketch, .. } = match analyser.analyse(text) {
+                Ok(analysis) => analysis,
+                Err(ContentError::Empty) => continue,
+                Err(error) => {
+                    return Err(EngineError::TextOfHit { hit: hit.name.clone(), error });
+                }
+            };
+            let shingles = u32::try_from(set.count()).unwrap_or(u32::MAX);
+            let members = SmallVec::new();
+            let candidate =
+                Candidate { fingerprint, shingles, agreeing: 0, keys_shared: 0, members };
+            *sketched = Some(Sketched { candidate, sketch });
+            if let Entry::Vacant(entry) = self.sets.entry(fingerprint) {
+                reserve(self.memory.as_ref(), set.count().saturating_mul(size_of::<u64>()))?;
+                self.shingles += set.count();
+                check_shingles(self.shingles, max)?;
+                entry.insert(Some(set));
+            }
+        }
+        Ok(())
+    }
+
+    /// Finds the pairs of similar sketches, except for those of the first hits.
+    fn find_pairs(&mut self, analyser: &Analyser, threshold: Threshold, first: usize) {
         let agreeing_min = analyser.scheme.plan(threshold).agreeing_min;
-        for (id, document) in ids.into_iter().zip(sketched) {
-            let Some(document) = document else {
-                ranked.unknown.push((ranked.ids.len(), id));
+        for (rank, hit) in self.sketched.iter().enumerate() {
+            let Some(hit) = hit.as_ref().filter(|_| rank >= first) else {
+                self.earlier.push(Vec::new());
                 continue;
             };
-            let near = |other: &Sketched| {
-                let (a, b) = (document.sketch.as_bytes(), other.sketch.as_bytes());
+            let is_near = |other: &Sketched| {
+                let (a, b) = (hit.sketch.as_bytes(), other.sketch.as_bytes());
                 analyser.estimator.agreeing(a, b) >= agreeing_min
-                    && can_reach(&document.candidate, &other.candidate, threshold)
+                    && can_reach(&hit.candidate, &other.candidate, threshold)
             };
-            let others = ranked.documents.iter().enumerate();
-            let near = others.filter(|(_, other)| near(other)).map(|(rank, _)| rank).collect();
-            ranked.earlier.push(near);
-            ranked.ids.push(id);
-            ranked.documents.push(document);
+            let others = self.sketched[..rank].iter().enumerate();
+            let near = others.filter(|(_, other)| other.as_ref().is_some_and(is_near));
+            self.earlier.push(near.map(|(rank, _)| rank).collect());
         }
-        ranked
     }
 
-    fn fingerprint(&self, rank: usize) -> u64 {
-        self.documents[rank].candidate.fingerprint
+    /// The fingerprint of a hit that has something to compare.
+    fn fingerprint(&self, rank: usize) -> Option<u64> {
+        Some(self.sketched[rank].as_ref()?.candidate.fingerprint)
     }
 
-    /// The candidates to read sets of: members of pairs of different sets, each set once.
+    fn shingles(&self, rank: usize) -> usize {
+        self.sketched[rank].as_ref().map_or(0, |hit| hit.candidate.shingles as usize)
+    }
+
+    /// The candidates to read sets of: stored members of pairs of different sets, each set once.
     fn to_read(&self) -> Vec<Candidate> {
         let pairs = self.earlier.iter().enumerate();
         let pairs = pairs.flat_map(|(rank, near)| near.iter().map(move |other| (rank, *other)));
         let unequal = pairs.filter(|(a, b)| self.fingerprint(*a) != self.fingerprint(*b));
-        let mut taken = HashSet::new();
+        let mut taken: HashSet<u64> = self.sets.keys().copied().collect();
         unequal
             .flat_map(|(a, b)| [a, b])
-            .filter(|rank| taken.insert(self.fingerprint(*rank)))
-            .map(|rank| self.documents[rank].candidate.clone())
+            .filter_map(|rank| self.sketched[rank].as_ref())
+            .filter(|hit| taken.insert(hit.candidate.fingerprint))
+            .map(|hit| hit.candidate.clone())
             .collect()
+    }
+
+    /// The similarity of two hits, if it reaches the threshold.
+    fn resemblance(&self, a: usize, b: usize, threshold: Threshold) -> Option<f64> {
+        let (of_a, of_b) = (self.fingerprint(a)?, self.fingerprint(b)?);
+        if of_a == of_b {
+            return Some(1.0);
+        }
+        let set = |fingerprint| self.sets.get(&fingerprint)?.as_ref();
+        Some(Overlap::reaching(set(of_a)?, set(of_b)?, threshold.get())?.resemblance())
     }
 }
 
@@ -180,72 +293,49 @@ fn can_reach(a: &Candidate, b: &Candidate, threshold: Threshold) -> bool {
 
 async fn decide(
     ranked: Ranked,
-    sets: HashMap<u64, Option<ShingleSet>>,
-    threshold: Threshold,
+    (threshold, first): (Threshold, usize),
+    limit: Option<usize>,
     memory: Option<&Reservation>,
 ) -> Result<Collapsed, EngineError> {
-    let shingles = |near: &Vec<usize>| -> usize {
-        near.iter().map(|rank| ranked.documents[*rank].candidate.shingles as usize).sum()
-    };
+    let near = ranked.earlier.iter().flatten();
     // Both sets of a pair have about the same size.
-    let steps = 2 * ranked.earlier.iter().map(shingles).sum::<usize>();
+    let steps = 2 * near.map(|rank| ranked.shingles(*rank)).sum::<usize>();
     charge(memory, steps / cost::SHINGLES_COMPARED)?;
-    crate::engine::compute_if(steps > SHINGLES_INLINE_MAX, move || greedy(ranked, &sets, threshold))
-        .await
+    let limit = limit.unwrap_or(usize::MAX);
+    compute_if(steps > SHINGLES_INLINE_MAX, move || greedy(&ranked, threshold, first, limit)).await
 }
 
-fn greedy(
-    ranked: Ranked,
-    sets: &HashMap<u64, Option<ShingleSet>>,
-    threshold: Threshold,
-) -> Collapsed {
-    let set = |rank: usize| sets.get(&ranked.fingerprint(rank))?.as_ref();
-    let resemblance = |a: usize, b: usize| match ranked.fingerprint(a) == ranked.fingerprint(b) {
-        true => Some(1.0),
-        false => Some(Overlap::reaching(set(a)?, set(b)?, threshold.get())?.resemblance()),
-    };
-    // By rank: the members of a kept document, `None` for a collapsed one.
-    let mut members: Vec<Option<Vec<GroupMember>>> = Vec::with_capacity(ranked.ids.len());
+fn greedy(ranked: &Ranked, threshold: Threshold, first: usize, limit: usize) -> Collapsed {
+    // By rank: the members of a kept hit, `None` for a collapsed one.
+    let mut members: Vec<Option<Vec<GroupMember>>> = Vec::with_capacity(ranked.names.len());
     for (rank, earlier) in ranked.earlier.iter().enumerate() {
-        let kept = earlier.iter().filter(|other| members[**other].is_some());
-        let joined = kept.copied().find_map(|other| Some((other, resemblance(rank, other)?)));
+        let kept = earlier.iter().copied().filter(|other| members[*other].is_some());
+        let mut joined =
+            kept.filter_map(|other| Some((other, ranked.resemblance(rank, other, threshold)?)));
+        let joined = joined.next();
         members.push(joined.is_none().then(Vec::new));
         if let Some((other, resemblance)) = joined
             && let Some(group) = &mut members[other]
         {
-            group.push(GroupMember { id: ranked.ids[rank].clone(), resemblance });
+            group.push(GroupMember { hit: ranked.names[rank].clone(), resemblance });
         }
     }
-    let mut unknown = ranked.unknown.into_iter().peekable();
-    let mut collapsed = Collapsed {
-        kept: Vec::new(),
-        groups: Vec::new(),
-        unknown: unknown.clone().map(|(_, id)| id).collect(),
-        more: false,
-        threshold,
-    };
-    for (rank, (id, members)) in ranked.ids.into_iter().zip(members).enumerate() {
-        while let Some((_, unknown)) = unknown.next_if(|(before, _)| *before <= rank) {
-            collapsed.kept.push(unknown);
-        }
+    let has_nothing = ranked.names.iter().zip(&ranked.sketched).filter(|(_, hit)| hit.is_none());
+    let unknown = has_nothing.map(|(name, _)| name.clone()).collect();
+    let (kept, groups) = (Vec::new(), Vec::new());
+    let mut collapsed = Collapsed { kept, groups, unknown, more: false, threshold };
+    for (rank, (name, members)) in ranked.names.iter().zip(members).enumerate() {
         let Some(members) = members else { continue };
+        if rank >= first {
+            if collapsed.kept.len() == limit {
+                collapsed.more = true;
+                break;
+            }
+            collapsed.kept.push(name.clone());
+        }
         if !members.is_empty() {
-            collapsed.groups.push(Group { representative: id.clone(), members });
+            collapsed.groups.push(Group { representative: name.clone(), members });
         }
-        collapsed.kept.push(id);
     }
-    collapsed.kept.extend(unknown.map(|(_, id)| id));
     collapsed
-}
-
-impl Collapsed {
-    /// Cuts the kept ids to `limit`, and the groups to the kept ids.
-    fn cut(&mut self, limit: usize) {
-        self.more = self.kept.len() > limit;
-        self.kept.truncate(limit);
-        if self.more {
-            let kept: HashSet<&DocumentId> = self.kept.iter().collect();
-            self.groups.retain(|group| kept.contains(&group.representative));
-        }
-    }
 }
