@@ -1,10 +1,12 @@
 //! Starts: an empty database, databases that do not serve, and users with few rights.
 
+use std::path::Path;
+
 use akin::backend::BackendError;
 use akin_postgres::PostgresStore;
 use futures_util::future::join_all;
 
-use crate::postgres_server::Database;
+use crate::postgres_server::{Database, PostgresServer};
 use crate::{add, connections, engine, of_family};
 
 async fn refusal(database: &Database) -> String {
@@ -56,6 +58,24 @@ async fn advisory_locks_that_do_not_lock_are_refused() {
     );
     database.sql(&format!("ALTER DATABASE \"{name}\" SET search_path = fake, pg_catalog, public"));
     assert!(refusal(&database).await.contains("do not lock"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn certificates_of_the_database_are_verified() {
+    let certificates = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cli/tls");
+    let (own, other) = ("first.cert.pem", "second.cert.pem");
+    let key = certificates.join("first.key.pem");
+    let started = PostgresServer::start_with_tls(&certificates.join(own), &key);
+    let Some((_server, port)) = started else { return };
+    let open = async |parameters: &str| {
+        let url = format!("postgres://akin@127.0.0.1:{port}/postgres?{parameters}");
+        PostgresStore::open(&url, &connections()).await.map(drop)
+    };
+    let authority = |name| format!("sslrootcert={}", certificates.join(name).display());
+    open(&format!("sslmode=require&{}", authority(own))).await.unwrap();
+    let refused = open(&format!("sslmode=require&{}", authority(other))).await.unwrap_err();
+    assert!(refused.to_string().contains("certificate"), "{refused}");
+    open("sslmode=disable").await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -2,8 +2,9 @@
 
 #![allow(dead_code, reason = "each test crate uses a part of it")]
 
+use std::fs;
 use std::io::{BufRead, BufReader};
-use std::os::unix::fs::chown;
+use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -62,6 +63,20 @@ impl PostgresServer {
     /// `settings`: as in postgresql.conf, each `name=value`. `None`, noted, where PostgreSQL is not
     /// installed.
     pub fn start(settings: &[&str]) -> Option<Self> {
+        Self::start_with(settings, &[])
+    }
+
+    /// Also on loopback with TLS, at the port in its URL.
+    pub fn start_with_tls(certificate: &Path, key: &Path) -> Option<(Self, u16)> {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        drop(listener);
+        let settings = [&format!("port = {port}"), "listen_addresses = '127.0.0.1'", "ssl = on"];
+        let files = [("server.crt", certificate), ("server.key", key)];
+        Some((Self::start_with(&settings, &files)?, port))
+    }
+
+    fn start_with(settings: &[&str], files: &[(&str, &Path)]) -> Option<Self> {
         let Some(bin) = programs() else {
             crate::not_run::note("PostgreSQL is not installed");
             return None;
@@ -71,13 +86,20 @@ impl PostgresServer {
         let data = server.data();
         let options = ["-A", "trust", "-U", "akin", "--no-locale", "-E", "UTF8", "-N"];
         server.run(server.program("initdb").arg("-D").arg(&data).args(options));
-        let mut conf = std::fs::read_to_string(data.join("postgresql.conf")).unwrap();
+        let mut conf = fs::read_to_string(data.join("postgresql.conf")).unwrap();
         let socket = server.dir.path().display();
         conf.push_str(&format!(
             "\nlisten_addresses = ''\nunix_socket_directories = '{socket}'\nshared_buffers = 64MB\n"
         ));
         settings.iter().for_each(|setting| conf.push_str(&format!("{setting}\n")));
-        std::fs::write(data.join("postgresql.conf"), conf).unwrap();
+        fs::write(data.join("postgresql.conf"), conf).unwrap();
+        for (name, from) in files {
+            let path = data.join(name);
+            fs::copy(from, &path).unwrap();
+            fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
+            let owner = fs::metadata(&data).unwrap();
+            chown(&path, Some(owner.uid()), Some(owner.gid())).unwrap();
+        }
         server.resume();
         Some(server)
     }
@@ -91,9 +113,9 @@ impl PostgresServer {
         backup.arg("-d").arg(from).args(["-R", "-X", "stream", "-c", "fast", "-D"]);
         self.run(backup.arg(standby.data()));
         let path = standby.data().join("postgresql.conf");
-        let conf = std::fs::read_to_string(&path).unwrap();
+        let conf = fs::read_to_string(&path).unwrap();
         let (own, its) = (standby.dir.path().display(), self.dir.path().display());
-        std::fs::write(&path, conf.replace(&its.to_string(), &own.to_string())).unwrap();
+        fs::write(&path, conf.replace(&its.to_string(), &own.to_string())).unwrap();
         standby.resume();
         self.sql("postgres", "ALTER SYSTEM SET synchronous_standby_names = 'standby'");
         self.sql("postgres", "SELECT pg_reload_conf()");
@@ -106,7 +128,7 @@ impl PostgresServer {
 
     /// Starts it, again if it was ended, and waits until it is ready.
     pub fn resume(&mut self) {
-        let _ = std::fs::remove_file(self.data().join("postmaster.pid"));
+        let _ = fs::remove_file(self.data().join("postmaster.pid"));
         let mut command = self.program("postgres");
         command.arg("-D").arg(self.data()).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
@@ -193,7 +215,7 @@ impl PostgresServer {
 
     fn processes(&self, postmaster: u32) -> Vec<u32> {
         let path = format!("/proc/{postmaster}/task/{postmaster}/children");
-        let children = std::fs::read_to_string(path).unwrap_or_default();
+        let children = fs::read_to_string(path).unwrap_or_default();
         children.split_whitespace().filter_map(|pid| pid.parse().ok()).collect()
     }
 }
@@ -230,7 +252,7 @@ fn signal(name: &str, pids: &[u32]) {
 
 /// The newest installed version.
 fn programs() -> Option<PathBuf> {
-    let versions = PROGRAMS.iter().filter_map(|dir| std::fs::read_dir(dir).ok()).flatten();
+    let versions = PROGRAMS.iter().filter_map(|dir| fs::read_dir(dir).ok()).flatten();
     let mut bins: Vec<PathBuf> =
         versions.filter_map(|dir| Some(dir.ok()?.path().join("bin"))).collect();
     bins.retain(|bin| ["initdb", "postgres", "psql"].iter().all(|of| is_file(&bin.join(of))));

@@ -85,12 +85,18 @@ impl<A, B> Request<A, B> {
     }
 }
 
-/// The requests that wait longest.
-pub(crate) fn first<A, B>(queue: &mut VecDeque<Request<A, B>>) -> Vec<Request<A, B>> {
-    let mut taken = Vec::new();
+/// The requests that wait longest, until their weights reach a limit.
+pub(crate) fn first<A, B>(
+    queue: &mut VecDeque<Request<A, B>>,
+    weight: impl Fn(&A) -> usize,
+    weight_max: usize,
+) -> Vec<Request<A, B>> {
+    let (mut taken, mut weights) = (Vec::new(), 0);
     while taken.len() < TOGETHER_MAX
+        && weights < weight_max
         && let Some(request) = queue.pop_front()
     {
+        weights += weight(&request.asked);
         taken.extend(Some(request).filter(Request::is_wanted));
     }
     taken

@@ -23,10 +23,16 @@ use crate::rows::Material;
 const OF_KEY_FOR_EACH: usize = 5;
 
 /// Sets that are read in a lookup, at most: some megabytes of sketches.
-const READ_MAX: usize = 65_536;
+pub(crate) const READ_MAX: usize = 65_536;
 
 /// Sets whose elements are read together with their documents: as many as a lookup checks at once.
 const SETS_AT_ONCE: usize = 40;
+
+/// Members of a set in the weight of a reading: most sets have one or two.
+const MEMBERS_USUAL: usize = 4;
+
+/// Rows that weigh as much as the content of a document.
+const MATERIAL_WEIGHT: usize = 64;
 
 /// The keys of a lookup, and its own set.
 pub(crate) struct ProbeKeys {
@@ -86,6 +92,21 @@ pub(crate) struct SelectedSets {
     /// Not all sets of a key were read.
     pub in_crowd: bool,
     pub left_out: u32,
+}
+
+impl ProbeKeys {
+    /// Rows that it may read.
+    pub fn weight(&self) -> usize {
+        self.keys.len() * self.of_key
+    }
+}
+
+impl Wanted {
+    /// Rows that are usually read; contents count as many.
+    pub fn weight(&self) -> usize {
+        self.entries.len() * self.members_max.min(MEMBERS_USUAL)
+            + self.materials.len() * MATERIAL_WEIGHT
+    }
 }
 
 impl NearSet {

@@ -1,10 +1,12 @@
 //! What all collections of a process share: connections, the calls that take waiting requests
 //! together, and periodic work.
 
+use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use akin_engine::backend::BackendError;
+use futures_util::FutureExt;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
@@ -14,7 +16,7 @@ use crate::checks;
 use crate::coalescing::{Request, WaitingRequests, first};
 use crate::database::{Database, DatabaseConnection};
 use crate::error::late;
-use crate::lookup::{self, Probes, Readings};
+use crate::lookup::{self, ProbeKeys, Probes, READ_MAX, Readings, Wanted};
 use crate::maintenance::{FollowedChanges, follow, maintain};
 use crate::migration::migrate;
 use crate::pool::ConnectionPool;
@@ -154,9 +156,13 @@ async fn write(mut link: WorkerConnection, additions: Arc<Additions>, busy: Arc<
             let connection = link.take().await?;
             let added = adding::add(&connection, &requests, link.deadline).await?;
             link.connection = Some(connection);
-            Ok(added)
+            Ok::<Vec<_>, BackendError>(added)
         };
-        let added: Result<Vec<_>, BackendError> = added.await;
+        // A fault in the check of a document must not end the writing of others.
+        let added = AssertUnwindSafe(added).catch_unwind().await.unwrap_or_else(|_| {
+            let reason = "a check of documents panicked, see the log".to_owned();
+            Err(BackendError::Store { reason })
+        });
         busy.release(&requests);
         additions.wake();
         match added {
@@ -171,7 +177,7 @@ async fn write(mut link: WorkerConnection, additions: Arc<Additions>, busy: Arc<
 
 async fn look_up(mut link: WorkerConnection, probes: Arc<Probes>) {
     loop {
-        let requests = probes.next(first).await;
+        let requests = probes.next(|queue| first(queue, ProbeKeys::weight, READ_MAX)).await;
         let found = async {
             let connection = link.take().await?;
             let found = timeout(link.deadline, lookup::look_up(&connection, &requests)).await;
@@ -186,7 +192,7 @@ async fn look_up(mut link: WorkerConnection, probes: Arc<Probes>) {
 
 async fn read(mut link: WorkerConnection, readings: Arc<Readings>) {
     loop {
-        let requests = readings.next(first).await;
+        let requests = readings.next(|queue| first(queue, Wanted::weight, READ_MAX)).await;
         let read = async {
             let connection = link.take().await?;
             let read = timeout(link.deadline, lookup::read(&connection, &requests)).await;
