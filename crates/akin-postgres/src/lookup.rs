@@ -101,7 +101,7 @@ impl ProbeKeys {
     }
 }
 
-impl Wanted {
+impl WantedEntries {
     /// Rows that are usually read; contents count as many.
     pub fn weight(&self) -> usize {
         self.entries.len() * self.members_max.min(MEMBERS_USUAL)

@@ -30,14 +30,13 @@ const LOOK_EVERY: Duration = Duration::from_millis(5);
 pub(crate) const COLLECTION_LOCKS: i32 = 1_634_429_294;
 
 /// What a removal has to know of a document.
-const COLUMNS: &str = "d.id, d.ordinal, d.entry, e.sketch, d.expires_at";
+const COLUMNS: &str = "d.id, d.ordinal, d.entry, e.sketch";
 
 struct StoredVersion {
     id: String,
     ordinal: i64,
     entry: i64,
     sketch: Vec<u8>,
-    expires_at_ms: Option<i64>,
 }
 
 /// A transaction that keeps all writers of a collection waiting.
@@ -47,13 +46,7 @@ struct Pause {
 
 impl StoredVersion {
     fn of(row: &Row) -> Self {
-        Self {
-            id: row.get(0),
-            ordinal: row.get(1),
-            entry: row.get(2),
-            sketch: row.get(3),
-            expires_at_ms: row.get(4),
-        }
+        Self { id: row.get(0), ordinal: row.get(1), entry: row.get(2), sketch: row.get(3) }
     }
 }
 
@@ -61,17 +54,17 @@ impl PostgresCollection {
     pub(crate) async fn remove_by_id(&self, id: &DocumentId) -> Result<bool, BackendError> {
         let sql = format!(
             "SELECT {COLUMNS} FROM akin.documents d JOIN akin.entries e ON e.entry = d.entry
-             WHERE d.collection = $1 AND d.id = $2"
+             WHERE d.collection = $1 AND d.id = $2
+             AND (d.expires_at IS NULL OR d.expires_at > $3)"
         );
-        let parameters: Parameters<'_> = &[(&self.number, Type::INT4), (&id.as_str(), Type::TEXT)];
+        let parameters: Parameters<'_> =
+            &[(&self.number, Type::INT4), (&id.as_str(), Type::TEXT), (&self.now_ms(), Type::INT8)];
         for _ in 0..ATTEMPTS_MAX {
             let Some(row) = self.shared.reads.query_opt(&sql, parameters).await? else {
                 return Ok(false);
             };
-            let version = StoredVersion::of(&row);
-            let was_alive = version.expires_at_ms.is_none_or(|at| at > self.now_ms());
-            if self.remove_versions(&[version]).await? > 0 {
-                return Ok(was_alive);
+            if self.remove_versions(&[StoredVersion::of(&row)]).await? > 0 {
+                return Ok(true);
             }
         }
         Err(BackendError::Changed)
@@ -105,9 +98,9 @@ impl PostgresCollection {
         let found = &mut matching;
         let visit = move |row: Row| {
             let details = DocumentDetails {
-                stored_at_ms: row.get(5),
-                content_hash: row.get::<_, i64>(6).cast_unsigned(),
-                metadata: metadata_of(row.get(0), row.get(7))?,
+                stored_at_ms: row.get(4),
+                content_hash: row.get::<_, i64>(5).cast_unsigned(),
+                metadata: metadata_of(row.get(0), row.get(6))?,
             };
             found.extend(matches(&details).then(|| StoredVersion::of(&row)));
             Ok(true)

@@ -16,7 +16,7 @@ use crate::checks;
 use crate::coalescing::{Request, WaitingRequests, first};
 use crate::database::{Database, DatabaseConnection};
 use crate::error::late;
-use crate::lookup::{self, ProbeKeys, Probes, READ_MAX, Readings, Wanted};
+use crate::lookup::{self, ProbeKeys, Probes, READ_MAX, Readings, WantedEntries};
 use crate::maintenance::{FollowedChanges, follow, maintain};
 use crate::migration::migrate;
 use crate::pool::ConnectionPool;
@@ -192,7 +192,7 @@ async fn look_up(mut link: WorkerConnection, probes: Arc<Probes>) {
 
 async fn read(mut link: WorkerConnection, readings: Arc<Readings>) {
     loop {
-        let requests = readings.next(|queue| first(queue, Wanted::weight, READ_MAX)).await;
+        let requests = readings.next(|queue| first(queue, WantedEntries::weight, READ_MAX)).await;
         let read = async {
             let connection = link.take().await?;
             let read = timeout(link.deadline, lookup::read(&connection, &requests)).await;
