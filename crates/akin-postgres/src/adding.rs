@@ -129,7 +129,7 @@ pub(crate) async fn add(
     let mut batch = InsertBatch::new(requests).await?;
     batch.judge().await;
     let rows = in_time(deadline, batch.arguments().add(&connection.client)).await?;
-    if batch.is_written(&rows) {
+    if InsertBatch::is_written(&rows) {
         return Ok(batch.outcomes());
     }
     batch.learn(&rows).await?;

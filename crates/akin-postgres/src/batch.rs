@@ -9,7 +9,7 @@ use akin_engine::backend::{
 };
 use akin_engine::storage::{content, elements};
 use akin_engine::stored::Times;
-use akin_model::document::DocumentId;
+use akin_model::document::{DocumentId, Metadata};
 use tokio_postgres::Row;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
@@ -53,11 +53,13 @@ struct PlannedInsert<'a> {
     had_rivals: bool,
 }
 
+/// The frame of a content, and a packed set where no contents are kept.
+type EncodedDocument = (Option<Vec<u8>>, Option<Vec<u8>>);
+
 pub(crate) struct InsertBatch<'a> {
     collection: &'a Arc<PostgresCollection>,
     planned: Vec<PlannedInsert<'a>>,
-    /// The frames of contents, and packed sets where no contents are kept.
-    encoded: Vec<(Option<Vec<u8>>, Option<Vec<u8>>)>,
+    encoded: Vec<EncodedDocument>,
     found: FoundSets,
     read: Arc<Read>,
     /// The highest ordinal of what was found: sets that share a locked key get their documents in
@@ -157,7 +159,7 @@ impl<'a> InsertBatch<'a> {
     /// `replaced`: earlier documents of the batch, which are rivals in place of their old versions.
     fn candidates(&self, n: usize, replaced: &HashSet<DocumentId>) -> Option<Candidates> {
         let PlannedInsert { queued, probe, .. } = &self.planned[n];
-        let search = self.search(queued)?;
+        let search = Self::search(queued)?;
         let selection = self.collection.select(&search, probe.as_ref()?, &self.found);
         let members_max = search.limits.members_max;
         let mut candidates = self.collection.candidates_of(selection, &self.read, members_max);
@@ -168,7 +170,7 @@ impl<'a> InsertBatch<'a> {
         Some(candidates)
     }
 
-    fn search<'b>(&self, queued: &'b Queued) -> Option<Search<'b>> {
+    fn search(queued: &Queued) -> Option<Search<'_>> {
         let RivalSearch { keys, agreeing_min, threshold, candidates, .. } =
             queued.addition.search.as_ref()?;
         let (document, limits) = (&queued.addition.document, (*candidates)?);
@@ -211,7 +213,7 @@ impl<'a> InsertBatch<'a> {
         let (mut selected, mut members_max) = (Vec::<(usize, SelectedSet)>::new(), 0);
         let mut stale = Vec::new();
         for (n, PlannedInsert { queued, probe, .. }) in self.planned.iter().enumerate() {
-            let (Some(probe), Some(search)) = (probe, self.search(queued)) else {
+            let (Some(probe), Some(search)) = (probe, Self::search(queued)) else {
                 // The engine looks records up.
                 stale.extend(probe.as_ref().filter(|_| self.seen >= 0).map(|_| n));
                 continue;
@@ -221,7 +223,9 @@ impl<'a> InsertBatch<'a> {
             members_max = search.limits.members_max.max(members_max);
             selected.extend(sets.into_iter().enumerate());
         }
-        stale.into_iter().for_each(|n| self.planned[n].is_stale = true);
+        for n in stale {
+            self.planned[n].is_stale = true;
+        }
         // The best of each document first: their elements are read, too.
         selected.sort_by_key(|(rank, _)| *rank);
         let mut known = HashSet::new();
@@ -233,7 +237,7 @@ impl<'a> InsertBatch<'a> {
     }
 
     /// Whether a call has written the documents, as nothing was unknown.
-    pub fn is_written(&self, rows: &[Row]) -> bool {
+    pub fn is_written(rows: &[Row]) -> bool {
         rows.iter().any(|row| row.get::<_, i32>(0) == 2)
     }
 
@@ -280,7 +284,7 @@ impl<'a> InsertBatch<'a> {
                 stored_at_ms: times.stored_at_ms,
                 expires_at_ms: times.expires_at_ms,
                 form: form_of(&document.document.content, document.whole_document),
-                metadata: document.document.metadata.as_ref().map(|of| of.as_json()),
+                metadata: document.document.metadata.as_ref().map(Metadata::as_json),
                 frame: frame.as_deref(),
                 shingles: document.set.count() as i32,
                 sketch: document.sketch.as_bytes(),
@@ -330,7 +334,7 @@ impl<'a> PlannedInsert<'a> {
 async fn encoded(
     collection: &Arc<PostgresCollection>,
     planned: &[PlannedInsert<'_>],
-) -> Result<Vec<(Option<Vec<u8>>, Option<Vec<u8>>)>, BackendError> {
+) -> Result<Vec<EncodedDocument>, BackendError> {
     let documents: Vec<_> =
         planned.iter().map(|of| Arc::clone(&of.queued.addition.document)).collect();
     let weight: usize = documents.iter().map(|of| of.document.content.weight()).sum();

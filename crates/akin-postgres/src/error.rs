@@ -13,6 +13,7 @@ pub(crate) fn is_answer(error: &tokio_postgres::Error) -> bool {
 
 /// The error of a failed call. Nothing is known of a write whose connection failed: it is repeated
 /// by the client, and then stored once.
+#[expect(clippy::needless_pass_by_value, reason = "it maps errors")]
 pub(crate) fn failed(error: tokio_postgres::Error) -> BackendError {
     let of_database = |reason| BackendError::OutOfService { reason };
     let message = reason(&error);

@@ -309,7 +309,9 @@ pub(crate) async fn look_up(
         &[(&keys, Type::INT8_ARRAY), (&of_key, Type::INT4), (&equal, Type::INT8_ARRAY)];
     let rows = connection.client.query_typed(sql, parameters).await.map_err(failed)?;
     let mut found = FoundSets::default();
-    rows.iter().for_each(|row| found.add(NearSet::of(row, 0)));
+    for row in &rows {
+        found.add(NearSet::of(row, 0));
+    }
     Ok(Arc::new(found))
 }
 

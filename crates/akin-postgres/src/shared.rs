@@ -146,7 +146,9 @@ impl WorkerConnection {
 
 /// Answers each request alike, or with the error.
 fn answer_all<A, B: Clone>(requests: Vec<Request<A, B>>, answer: &Result<B, BackendError>) {
-    requests.into_iter().for_each(|request| request.answer(answer.clone()));
+    for request in requests {
+        request.answer(answer.clone());
+    }
 }
 
 async fn write(mut link: WorkerConnection, additions: Arc<Additions>, busy: Arc<BusyKeys>) {
