@@ -122,6 +122,8 @@ mod tests {
     use crate::input::{Item, Origin, Source};
 
     fn rank(keep: &str, document: &Json) -> u64 {
+        let mut document = document.clone();
+        document.as_object_mut().unwrap().entry("text").or_insert(json!("words"));
         let item = Item {
             source: Source::Line(document.to_string().into_bytes()),
             origin: Origin { file: "f".into(), line: None },
