@@ -26,8 +26,8 @@ use akin_files::output::write_json;
 /// Send documents from files or directories to a server, and count their near-duplicates
 ///
 /// The command detects a file's format from its name or first bytes: lines of JSON, arrays of JSON,
-/// CSV, TSV, Parquet, WARC, WET and HTML. A text file is one document with its path as id. All files
-/// may be compressed by gzip or zstd.
+/// CSV, TSV, Parquet, WARC, WET and HTML. A text file is one document with its path as id. All
+/// files may be compressed by gzip or zstd.
 #[derive(Args)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub struct Arguments {

@@ -1,5 +1,5 @@
-//! Finds the format of a file: by the extension of its name, or else by its first bytes. Whether the
-//! file is valid is for the reader of the format to say.
+//! Finds the format of a file: by the extension of its name, or else by its first bytes. Whether
+//! the file is valid is for the reader of the format to say.
 
 use std::borrow::Cow;
 

@@ -150,7 +150,7 @@ fn explained(error: io::Error) -> io::Error {
     if !error.to_string().contains("Frame requires too much memory") {
         return error;
     }
-    let reason = "its zstd window is longer than 128 MiB: unpack it by `zstd -d --long=31` first, or \
+    let reason = "its zstd window is longer than 128 MiB: unpack it by `zstd -d --long=31`, or \
                   compress it with at most --long=27";
     io::Error::new(io::ErrorKind::InvalidData, reason)
 }

@@ -103,8 +103,8 @@ fn json(field: &Field, of: Option<&Type>) -> Json {
     }
 }
 
-/// The type of the elements, as [`parquet::record::reader`] finds it, and whether the list is an old
-/// list without a group for each element.
+/// The type of the elements, as [`parquet::record::reader`] finds it, and whether the list is an
+/// old list without a group for each element.
 fn element(list: &Type) -> (&Type, bool) {
     let is_list_type = |of: &Type| of.get_basic_info().converted_type() == ConvertedType::LIST;
     let is_list = is_list_type(list);

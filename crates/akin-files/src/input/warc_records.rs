@@ -1,5 +1,5 @@
-//! The records of a WARC file. A record whose `Content-Length` is wrong is an error, and the records
-//! after it are read: a record begins with a line `WARC/1.`, as it does for warcio.
+//! The records of a WARC file. A record whose `Content-Length` is wrong is an error, and the
+//! records after it are read: a record begins with a line `WARC/1.`, as it does for warcio.
 
 use std::io::{self, BufRead, Cursor, Read};
 

@@ -128,7 +128,8 @@ fn logical_types_are_honoured() {
         ),
         ("REQUIRED INT64 x (INTEGER(64,false));", Long(-1), json!(u64::MAX)),
         (
-            "REQUIRED GROUP x (LIST) { REPEATED GROUP list { REQUIRED INT64 element (TIMESTAMP(NANOS,true)); } }",
+            "REQUIRED GROUP x (LIST) { REPEATED GROUP list {
+                REQUIRED INT64 element (TIMESTAMP(NANOS,true)); } }",
             Long(0),
             json!(["1970-01-01T00:00:00Z"]),
         ),
