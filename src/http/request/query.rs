@@ -54,20 +54,22 @@ pub fn read<T: DeserializeOwned>(query: &str) -> Result<T, Problem> {
 
 /// A name or a value without its escapes. Most have none, and are not copied.
 fn decoded(text: &str) -> Cow<'_, str> {
-    if !text.bytes().any(|byte| matches!(byte, b'%' | b'+')) {
+    if memchr::memchr2(b'%', b'+', text.as_bytes()).is_none() {
         return Cow::Borrowed(text);
     }
     let mut decoded = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
-    while let Some((byte, after)) = rest.split_first() {
-        let escaped = after.first_chunk::<2>().filter(|_| *byte == b'%');
+    while let Some(at) = memchr::memchr2(b'%', b'+', rest) {
+        decoded.extend_from_slice(&rest[..at]);
+        let escaped = rest[at + 1..].first_chunk::<2>().filter(|_| rest[at] == b'%');
         let escaped = escaped.and_then(|digits| {
             let [high, low] = digits.map(|digit| char::from(digit).to_digit(16));
             Some((high? * 16 + low?) as u8)
         });
-        decoded.push(escaped.unwrap_or(if *byte == b'+' { b' ' } else { *byte }));
-        rest = if escaped.is_some() { &after[2..] } else { after };
+        decoded.push(escaped.unwrap_or(if rest[at] == b'+' { b' ' } else { b'%' }));
+        rest = &rest[at + if escaped.is_some() { 3 } else { 1 }..];
     }
+    decoded.extend_from_slice(rest);
     let decoded = String::from_utf8(decoded);
     decoded.unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()).into()
 }

@@ -465,6 +465,18 @@ impl Write for Fields<'_> {
         Ok(bytes.len())
     }
 
+    #[inline]
+    fn write_all(&mut self, mut bytes: &[u8]) -> io::Result<()> {
+        while !bytes.is_empty() {
+            if matches!(self.place, Place::Within) {
+                return self.writer.write_all(bytes);
+            }
+            let written = self.write(bytes)?;
+            bytes = &bytes[written..];
+        }
+        Ok(())
+    }
+
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
     }
