@@ -255,3 +255,24 @@ fn texts_in_nested_members_and_tables_are_cut() {
     let cut = json!({"id": "x", "text": "Yes. ? No.", "metadata": {"lang": "en"}});
     assert_eq!(lines(&written), [cut]);
 }
+
+/// Two questions share a stem of 14 letters, which are eight or nine words of a reader.
+#[test]
+fn questions_in_chinese_that_share_a_stem_are_not_taken_for_each_other() {
+    let stem = "下列关于我国古代历史的说法中";
+    let asked = format!("{stem}，最能反映唐朝初年经济迅速恢复的一项是哪一个？");
+    let other = format!("{stem}，不符合明代海上贸易政策实际情况的有几条呢？");
+    let evaluation = format!("{}\n", json!({"id": "q1", "text": asked}));
+    let corpus = ComparedCorpus::new("decontaminate", "--against", evaluation);
+    let asked = format!("题库：{asked}");
+    let file = train(&corpus, &[("asked", &asked), ("other", &other)]);
+    assert_eq!(ids(&corpus.done(&[&file]).stdout), ["other"]);
+}
+
+#[test]
+fn short_evaluation_texts_are_compared_as_a_whole() {
+    let corpus = self::corpus();
+    let longer = "There were too few words in it";
+    let file = train(&corpus, &[("equal", "TOO few, words!"), ("longer", longer)]);
+    assert_eq!(ids(&corpus.done(&[&file]).stdout), ["longer"]);
+}

@@ -110,6 +110,26 @@ fn is_unspaced(character: char) -> bool {
     UNSPACED.contains(&class) && ![Script::Hangul, Script::Latin].contains(&script)
 }
 
+/// The letters that make a word of a reader, on average. 1 where a word here is a word of a reader,
+/// and where that is not known.
+///
+/// Measured with ICU4X's dictionaries over the UDHR and the summaries of tldr: Han 1.55 to 1.89
+/// letters a word, kana 1.64 to 2.59, Thai 2.6 to 3.1, Lao 3.0 to 3.3, Khmer 3.1. Letters have their
+/// marks with them.
+pub(super) fn letters_of_word(character: char) -> f64 {
+    if character.is_ascii() || LETTERS.class(character) != Class::Cut {
+        return 1.0;
+    }
+    match CodePointMapData::<Script>::new().get(character) {
+        Script::Han => 1.6,
+        // ー and 〆 are of several scripts.
+        Script::Hiragana | Script::Katakana | Script::Common => 2.0,
+        Script::Thai => 2.8,
+        Script::Lao | Script::Khmer => 3.1,
+        _ => 1.0,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use super::classes::letters_of_word;
 use super::hash::combine_whole;
 
 /// The hashes of a text's words in order, each with its range of bytes in the original text.
@@ -48,6 +49,16 @@ impl WordSequence {
     pub fn bytes(&self, words: Range<usize>) -> Range<usize> {
         assert!(!words.is_empty(), "an empty range of words has no place in a text");
         self.ranges[words.start][0] as usize..self.ranges[words.end - 1][1] as usize
+    }
+
+    /// How many words a reader counts in a range of words: of Han, kana, Thai, Lao and Khmer, where
+    /// each letter is a word here, as many letters as make a word there on average count as one.
+    /// `text`: the original text.
+    pub fn readers_words(&self, text: &str, words: Range<usize>) -> usize {
+        let first = |range: &[u32; 2]| text[range[0] as usize..].chars().next().unwrap_or(' ');
+        let each = self.ranges[words].iter().map(|range| 1.0 / letters_of_word(first(range)));
+        // Halves and tenths have no exact sums.
+        (each.sum::<f64>() + 1e-6) as usize
     }
 
     /// Whether the text can be cut before a word: no byte belongs to the words before it and to
@@ -138,6 +149,24 @@ mod tests {
                 let alone = |range: &Range<usize>| shingler.words(&text[range.clone()]).unwrap();
                 assert_eq!(alone(&ranges[0]).hashes()[0], words.hashes()[0]);
             }
+        }
+    }
+
+    #[test]
+    fn a_reader_counts_fewer_words_than_letters_in_scripts_without_spaces() {
+        let shingler = shingler(Normalize::Nfkc, true);
+        for (text, tokens, readers) in [
+            ("It’s 13 ordinary words", 4, 4),
+            ("我们的世界很大很美丽也很小啊好", 15, 9),
+            ("すごいスピード", 7, 3),
+            ("ประเทศไทย", 9, 3),
+            ("한글 단어", 2, 2),
+            ("twenty 二十個", 4, 2),
+        ] {
+            let words = shingler.words(text).unwrap();
+            assert_eq!(words.len(), tokens, "{text}");
+            assert_eq!(words.readers_words(text, 0..tokens), readers, "{text}");
+            assert_eq!(words.readers_words(text, 0..0), 0);
         }
     }
 

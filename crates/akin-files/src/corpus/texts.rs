@@ -71,7 +71,8 @@ impl TextCutter {
         let (id, text) = text_of(item).map_err(NoText::Invalid)?;
         let words = self.shingler.words(&text);
         let words = words.map_err(|error| NoText::Invalid(error.to_string()))?;
-        match (1..self.min_words).contains(&words.len()) {
+        let is_short = || (1..self.min_words).contains(&words.readers_words(&text, 0..words.len()));
+        match self.min_words > 0 && !words.is_empty() && is_short() {
             true => Err(NoText::Short),
             false => Ok(WordedText { id, text, words }),
         }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use indicatif::{HumanBytes, HumanCount};
 
 use super::options::DecontaminationPlan;
-use crate::corpus::{TextCutter, Uncompared, each_text};
+use crate::corpus::{TextCutter, Uncompared, WordedText, each_text};
 use crate::failure::Failure;
 use crate::input::Item;
 use crate::memory::available_memory;
@@ -45,14 +45,21 @@ impl Evaluation {
         let memory = available_memory() / 2;
         let mut bytes = 0;
         let cutter = TextCutter::new(plan.shingles.clone(), 0);
-        let cut = |item: &_| cutter.cut(item).map(|text| (text.id, text.words));
-        let add = |item: Item, (id, words): (DocumentId, WordSequence)| {
+        let cut = |item: &_| {
+            let WordedText { id, text, words } = cutter.cut(item)?;
+            let is_short = words.readers_words(&text, 0..words.len()) < plan.words;
+            Ok((id, words, is_short))
+        };
+        let add = |item: Item, (id, words, is_short): (DocumentId, WordSequence, bool)| {
             let grams = (words.len() + 1).saturating_sub(plan.words);
             bytes += grams * GRAM_BYTES + DOCUMENT_BYTES + id.as_str().len();
             if bytes > memory {
                 return Err(too_large(memory));
             }
-            builder.add(words.hashes());
+            match is_short {
+                true => builder.add_whole(words.hashes()),
+                false => builder.add(words.hashes()),
+            };
             documents.push(EvaluationDocument { id, file: item.origin.file });
             Ok(())
         };

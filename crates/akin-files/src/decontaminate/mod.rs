@@ -33,6 +33,7 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
         cutter: &cutter,
         set: &evaluation.set,
         counts: frequent.is_none().then_some(&counts),
+        words: plan.words,
         frequent: frequent.as_ref(),
         rule: Rule {
             share: plan.threshold,

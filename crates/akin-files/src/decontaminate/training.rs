@@ -38,6 +38,8 @@ pub struct Scanner<'s> {
     pub set: &'s EvaluationSet,
     /// Counts the grams of the documents; `None` if they were counted before.
     pub counts: Option<&'s DocumentCounts<'s>>,
+    /// The fewest words of a span, as a reader counts them.
+    pub words: usize,
     /// Grams that are ignored.
     pub frequent: Option<&'s FrequentGrams>,
     pub rule: Rule,
@@ -67,10 +69,7 @@ impl Scanner<'_> {
     pub fn scan(&self, item: &Item) -> Result<ScannedDocument, NoText> {
         let text = self.cutter.cut(item)?;
         let words = text.words.hashes();
-        let found = match self.frequent {
-            Some(frequent) => self.set.scan_ignoring(words, frequent),
-            None => self.set.scan(words),
-        };
+        let found = self.set.scan_whole(words).unwrap_or_else(|| self.found(&text));
         if let (Some(counts), 1..) = (self.counts, found.covered) {
             counts.add(words);
         }
@@ -79,6 +78,18 @@ impl Scanner<'_> {
         }
         let contaminated = self.contaminated(item, text, found).map_err(NoText::Invalid)?;
         Ok(ScannedDocument::Contaminated(Box::new(contaminated)))
+    }
+
+    fn found(&self, text: &WordedText) -> Contamination {
+        let words = text.words.hashes();
+        let mut found = match self.frequent {
+            Some(frequent) => self.set.scan_ignoring(words, frequent),
+            None => self.set.scan(words),
+        };
+        let readers_words =
+            |span: &Range<usize>| text.words.readers_words(&text.text, span.clone());
+        found.retain_spans(|span| readers_words(span) >= self.words);
+        found
     }
 
     fn contaminated(

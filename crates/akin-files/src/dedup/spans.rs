@@ -31,6 +31,7 @@ pub fn run(mut plan: DedupPlan, span_words: usize) -> Result<ExitCode, Failure> 
     let passes = SpanPasses {
         cutter: TextCutter::new(plan.settings.shingles.clone(), screening.min_words),
         memory_max: room.memory,
+        span_words,
         plan: &plan,
     };
     let grams = RepeatedGrams::new(span_words);
@@ -54,6 +55,8 @@ struct SpanPasses<'p> {
     plan: &'p DedupPlan,
     cutter: TextCutter,
     memory_max: usize,
+    /// The fewest words of a span, as a reader counts them.
+    span_words: usize,
 }
 
 impl SpanPasses<'_> {
@@ -160,15 +163,20 @@ impl Finder {
         item: &Item,
         text: &WordedText,
         is_old: bool,
+        span_words: usize,
     ) -> Result<Vec<Range<usize>>, Failure> {
         let words = text.words.hashes();
+        let is_long =
+            |span: &Range<usize>| text.words.readers_words(&text.text, span.clone()) >= span_words;
         match self {
             Self::Plain(repeats) => {
-                Ok(repeats.find((), words).into_iter().map(|repeat| repeat.words).collect())
+                let found = repeats.find((), words).into_iter().map(|repeat| repeat.words);
+                Ok(found.filter(is_long).collect())
             }
             Self::Reporting(repeats, report) => {
                 let spans_before = repeats.spans();
-                let found = repeats.find(report.next(), words);
+                let mut found = repeats.find(report.next(), words);
+                found.retain(|repeat| is_long(&repeat.words));
                 if repeats.spans() > spans_before {
                     report.add(&text.id, &item.origin);
                 }
@@ -231,7 +239,7 @@ impl SpanWriting<'_> {
         text: &WordedText,
         is_old: bool,
     ) -> Result<Vec<Range<usize>>, Failure> {
-        let found = self.finder.find(item, text, is_old)?;
+        let found = self.finder.find(item, text, is_old, self.passes.span_words)?;
         self.passes.check_memory(self.finder.bytes())?;
         Ok(found)
     }
@@ -241,10 +249,13 @@ impl SpanWriting<'_> {
         let screening = self.passes.plan.options.analysis.screening();
         let words_cut: usize = cuts.iter().map(Range::len).sum();
         let words_left = text.words.len() - words_cut;
+        let readers_words = |range| text.words.readers_words(&text.text, range);
+        let readers_cut: usize = cuts.iter().cloned().map(readers_words).sum();
+        let readers_left = readers_words(0..text.words.len()) - readers_cut;
         let is_cut = !cuts.is_empty();
         self.counts.add(text.words.len(), words_cut, cuts.len());
         let is_emptied = is_cut && words_left == 0;
-        let is_short = is_cut && (1..screening.min_words).contains(&words_left);
+        let is_short = is_cut && words_left > 0 && readers_left < screening.min_words;
         self.counts.emptied += u64::from(is_emptied);
         self.counts.short += u64::from(is_short);
         if is_emptied || is_short || text.words.is_empty() && screening.drop_empty {

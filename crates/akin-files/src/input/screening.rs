@@ -14,7 +14,7 @@ pub struct Screening {
     /// Leave out documents with nothing to compare: their text is null, empty or without a word
     #[arg(long)]
     pub drop_empty: bool,
-    /// Leave out texts with fewer words
+    /// Leave out texts with fewer words, as a reader counts them (1.6 letters of Han are a word)
     #[arg(long, value_name = "N", default_value = "0", hide_default_value = true)]
     pub min_words: usize,
 }
@@ -49,9 +49,8 @@ impl WordCounter {
         if self.min == 0 {
             return false;
         }
-        let mut words = 0;
-        let counted = self.shingler.spans(text, |_, _| words += 1);
-        counted.is_ok() && (1..self.min).contains(&words)
+        let words = self.shingler.words(text).unwrap_or_default();
+        !words.is_empty() && words.readers_words(text, 0..words.len()) < self.min
     }
 }
 
@@ -66,6 +65,10 @@ mod tests {
         assert!(is_short("two words", 3) && !is_short("two words", 2));
         assert!(!is_short("one", 0) && is_short("don't", 2));
         assert!(!is_short(" . ", 1), "it is empty, not short");
+        assert!(
+            is_short("我们的世界", 4) && !is_short("我们的世界", 3),
+            "3.1 words of 1.6 letters"
+        );
         assert!(is_short("a a a", 4) && !is_short("a a a", 3), "words may repeat");
     }
 }

@@ -1,9 +1,11 @@
 //! The grams of an evaluation set, with a bitmap in front.
 
+use std::collections::HashMap;
 use std::ops::Range;
 
 use super::super::grams::each_gram;
 use super::counts::FrequentGrams;
+use crate::text::sequence_fingerprint;
 
 /// The lengths of grams that are allowed.
 const GRAM_WORDS: std::ops::RangeInclusive<usize> = 1..=100;
@@ -24,6 +26,8 @@ pub struct EvaluationSetBuilder {
     gram_words: usize,
     /// Each gram of each text once.
     grams: Vec<(u64, u32)>,
+    /// The texts that are compared as a whole, by their fingerprints.
+    whole: HashMap<u64, Vec<u32>>,
     texts: u32,
     too_short: u32,
 }
@@ -52,7 +56,19 @@ impl EvaluationSetBuilder {
         if !GRAM_WORDS.contains(&gram_words) {
             return Err(GramWordsError { found: gram_words });
         }
-        Ok(Self { gram_words, grams: Vec::new(), texts: 0, too_short: 0 })
+        Ok(Self { gram_words, grams: Vec::new(), whole: HashMap::new(), texts: 0, too_short: 0 })
+    }
+
+    /// Adds a text that is too short for a gram: only a training text with these words and no others
+    /// is contaminated with it. Returns its number.
+    pub fn add_whole(&mut self, words: &[u64]) -> u32 {
+        let number = self.texts;
+        if !words.is_empty() {
+            self.whole.entry(sequence_fingerprint(words)).or_default().push(number);
+        }
+        self.too_short += 1;
+        self.texts += 1;
+        number
     }
 
     /// Adds a text, given as the hashes of its words, and returns its number: texts are numbered
@@ -97,6 +113,7 @@ impl EvaluationSetBuilder {
             grams,
             ends,
             texts_of_grams,
+            whole: self.whole,
             texts: self.texts,
             too_short: self.too_short,
         };
@@ -118,6 +135,7 @@ pub struct EvaluationSet {
     /// Where the texts of each gram end in `texts_of_grams`.
     ends: Vec<u32>,
     texts_of_grams: Vec<u32>,
+    whole: HashMap<u64, Vec<u32>>,
     texts: u32,
     too_short: u32,
 }
@@ -127,7 +145,8 @@ pub struct EvaluationSet {
 pub struct EvaluationSetSize {
     /// The number of texts.
     pub texts: usize,
-    /// The number of texts with fewer words than a gram: no training text is compared with them.
+    /// The number of texts that are too short for a gram. They are compared as a whole if they were
+    /// [added so](EvaluationSetBuilder::add_whole), else not at all.
     pub too_short: usize,
     /// The number of distinct grams.
     pub grams: usize,
@@ -156,6 +175,21 @@ pub struct Contamination {
 }
 
 impl Contamination {
+    /// Drops the spans that do not count.
+    pub fn retain_spans(&mut self, counts: impl FnMut(&Range<usize>) -> bool) {
+        self.spans.retain(counts);
+        self.count_covered();
+        if self.spans.is_empty() {
+            self.texts.clear();
+            self.has_more_texts = false;
+        }
+    }
+
+    fn count_covered(&mut self) {
+        self.covered = self.spans.iter().map(Range::len).sum();
+        self.longest = self.spans.iter().map(Range::len).max().unwrap_or(0);
+    }
+
     /// The share of the words that are covered.
     pub fn share(&self) -> f64 {
         self.covered as f64 / self.words.max(1) as f64
@@ -240,9 +274,21 @@ impl EvaluationSet {
                 last = texts;
             }
         });
-        found.covered = found.spans.iter().map(Range::len).sum();
-        found.longest = found.spans.iter().map(Range::len).max().unwrap_or(0);
+        found.count_covered();
         found
+    }
+
+    /// A training text that equals evaluation texts that are compared as a whole.
+    pub fn scan_whole(&self, words: &[u64]) -> Option<Contamination> {
+        if self.whole.is_empty() {
+            return None;
+        }
+        let texts = self.whole.get(&sequence_fingerprint(words))?;
+        let mut found = Contamination { words: words.len(), ..Contamination::default() };
+        found.cover(0..words.len());
+        found.add_texts(texts);
+        found.count_covered();
+        Some(found)
     }
 
     /// The number of texts.
@@ -256,7 +302,8 @@ impl EvaluationSet {
             + size_of_val(&self.table[..])
             + size_of_val(&self.grams[..])
             + size_of_val(&self.ends[..])
-            + size_of_val(&self.texts_of_grams[..]);
+            + size_of_val(&self.texts_of_grams[..])
+            + self.whole.len() * size_of::<(u64, Vec<u32>)>();
         EvaluationSetSize {
             texts: self.texts(),
             too_short: self.too_short as usize,

@@ -7,7 +7,7 @@
 //! # The promise
 //! Every word of a training text is reported that is in a run of 13 (or the chosen number of) words
 //! that an evaluation text has, too, word for word; and, up to collisions of 64-bit hashes, no
-//! other word. Evaluation texts of fewer words are not found: they are counted.
+//! other word. Evaluation texts of fewer words can be compared as a whole.
 //!
 //! Some grams are boilerplate that many training texts have. They are ignored only if the caller
 //! wants that: a first pass over the training texts counts them ([`DocumentCounts`]), and the
