@@ -100,7 +100,7 @@ fn text(words: impl Iterator<Item = usize>) -> String {
     words.map(|word| format!("w{word}")).collect::<Vec<_>>().join(" ")
 }
 
-fn lookup(mode: Mode) -> Lookup<'static> {
+fn lookup(mode: Mode) -> Lookup {
     Lookup { k: K.try_into().ok(), mode: Some(mode), ..Lookup::default() }
 }
 

@@ -185,7 +185,7 @@ async fn for_each<W: Future<Output = ()>>(
 
 async fn measure_recall(collection: Arc<Collection>) {
     let name = collection.name();
-    match collection.measure_recall(Sample::Exactly(RECALL_SAMPLE), None, None).await {
+    match collection.measure_recall(Sample::Exactly(RECALL_SAMPLE), None).await {
         Ok(recall) => tracing::info!(
             collection = %name,
             recall = recall.all.recall(),

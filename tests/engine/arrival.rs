@@ -216,7 +216,7 @@ async fn new_metadata_replaces_the_document() {
     let include = MatchDetails { metadata: true, content: false };
     let probe = Probe::Content(text("b", "one two three four").content);
     let mut found = engine.similar(probe, Lookup::default()).await.unwrap().matches;
-    engine.read_details(&mut found, include, None).await.unwrap();
+    engine.read_details(&mut found, include).await.unwrap();
     assert_eq!(found[0].metadata.as_ref().unwrap().as_json(), r#"{"v": 2}"#);
 }
 

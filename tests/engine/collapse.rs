@@ -70,7 +70,7 @@ async fn collapsing_agrees_with_brute_force() {
         };
         let mixed = (0..texts.len()).map(hit).collect();
         for hits in [by_id, mixed] {
-            let collapsed = engine.collapse(hits, collapsing, None).await.unwrap();
+            let collapsed = engine.collapse(hits, collapsing).await.unwrap();
             assert!(collapsed.unknown.is_empty());
             assert_eq!(flattened(&collapsed, &ids), expected, "at {threshold}");
         }

@@ -27,7 +27,7 @@ fn settings() -> CollectionSettings {
     settings
 }
 
-fn contained(of: ContainedOf, threshold: f64) -> Lookup<'static> {
+fn contained(of: ContainedOf, threshold: f64) -> Lookup {
     let threshold = Some(threshold.try_into().unwrap());
     Lookup { contained: Some(of), threshold, limit: 1_000, ..Lookup::default() }
 }

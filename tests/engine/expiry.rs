@@ -78,7 +78,7 @@ async fn assert_gone(engine: &Engine) {
     let (a, b) = (Probe::Stored(id("a")), Probe::Stored(id("b")));
     assert!(not_found(
         engine
-            .compare(b, a, CompareOptions { explain: true, ..CompareOptions::default() }, None)
+            .compare(b, a, CompareOptions { explain: true, ..CompareOptions::default() })
             .await
             .unwrap_err()
     ));

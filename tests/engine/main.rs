@@ -85,7 +85,7 @@ async fn add(engine: &Engine, document: Document) -> Added {
     engine.add(document, AddOptions::default()).await.unwrap()
 }
 
-fn lookup(threshold: f64, mode: Mode) -> Lookup<'static> {
+fn lookup(threshold: f64, mode: Mode) -> Lookup {
     let threshold = Some(threshold.try_into().unwrap());
     Lookup { threshold, points: None, limit: 10_000, mode: Some(mode), ..Lookup::default() }
 }

@@ -14,7 +14,7 @@ use crate::{add, id, open, similar, text};
 
 async fn measured(engine: &Engine, threshold: f64) -> Recall {
     engine
-        .measure_recall(Sample::Exactly(1_000), Some(threshold.try_into().unwrap()), None)
+        .measure_recall(Sample::Exactly(1_000), Some(threshold.try_into().unwrap()))
         .await
         .unwrap()
 }
@@ -85,12 +85,12 @@ async fn measurements_run_one_at_a_time_and_stop_when_dropped() {
     let dir = tempdir().unwrap();
     let engine = open(dir.path());
     add(&engine, text("a", "one two three four")).await;
-    let mut first = Box::pin(engine.measure_recall(Sample::Exactly(10), None, None));
+    let mut first = Box::pin(engine.measure_recall(Sample::Exactly(10), None));
     assert!(futures_util::poll!(&mut first).is_pending());
-    let second = engine.measure_recall(Sample::Exactly(10), None, None).await;
+    let second = engine.measure_recall(Sample::Exactly(10), None).await;
     assert!(matches!(second, Err(EngineError::MeasurementUnderWay)), "{second:?}");
     drop(first);
-    assert_eq!(engine.measure_recall(Sample::Exactly(10), None, None).await.unwrap().sampled, 1);
+    assert_eq!(engine.measure_recall(Sample::Exactly(10), None).await.unwrap().sampled, 1);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -99,7 +99,7 @@ async fn a_crowd_is_left_out_and_counted() {
     let engine = open(dir.path());
     let copies = (0..1_010).map(|n| add(&engine, text(&format!("{n}"), "one two three four")));
     join_all(copies).await;
-    let recall = engine.measure_recall(Sample::Exactly(3), None, None).await.unwrap();
+    let recall = engine.measure_recall(Sample::Exactly(3), None).await.unwrap();
     assert_eq!((recall.sampled, recall.left_out, recall.all.pairs), (3, 3, 0));
     assert_eq!((recall.all.recall(), recall.precision()), (None, None));
 }

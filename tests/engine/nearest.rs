@@ -24,7 +24,7 @@ use crate::{CACHE_BYTES, add, id, open, open_with, text, try_open};
 /// Makes so many families, from a seed.
 type Corpus = fn(usize, u64) -> Vec<Document>;
 
-fn most(k: usize) -> Lookup<'static> {
+fn most(k: usize) -> Lookup {
     Lookup { k: Some(k.try_into().unwrap()), ..Lookup::default() }
 }
 

@@ -48,7 +48,7 @@ fn ids(answer: &Answer) -> Vec<String> {
 async fn assert_pages(
     engine: &Engine,
     probe: &Probe,
-    lookup: Lookup<'_>,
+    lookup: Lookup,
     conditions: &Conditions,
 ) -> Answer {
     let lookup = Lookup { conditions: conditions.clone(), ..lookup };

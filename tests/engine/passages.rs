@@ -116,7 +116,7 @@ impl World {
     }
 }
 
-fn query() -> PassageQuery<'static> {
+fn query() -> PassageQuery {
     PassageQuery { limit: 10_000, ..PassageQuery::default() }
 }
 

@@ -45,7 +45,7 @@ fn record(name: &str, fields: &Fields<'_>) -> Document {
     Document { id: id(name), content: content(fields), metadata: None, expires_at_ms: None }
 }
 
-fn lookup(points: Option<u32>) -> Lookup<'static> {
+fn lookup(points: Option<u32>) -> Lookup {
     Lookup {
         threshold: None,
         points,
@@ -266,7 +266,6 @@ async fn a_comparison_has_the_points_of_each_field() {
             stored("bill"),
             near,
             CompareOptions { explain: true, ..CompareOptions::default() },
-            None,
         )
         .await
         .unwrap();

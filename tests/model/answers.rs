@@ -30,7 +30,7 @@ impl Finds {
     }
 }
 
-pub fn lookup(least: Least, mode: Mode) -> Lookup<'static> {
+pub fn lookup(least: Least, mode: Mode) -> Lookup {
     let (threshold, points) = match least {
         Least::Resemblance(least) => (Some(least.try_into().unwrap()), None),
         Least::Points(points) => (None, Some(points)),

@@ -5,6 +5,7 @@
 //! background's runtime as a whole. Long computations of a request run there, too, as many at a
 //! time as there are cores; clients take [turns] for them.
 
+pub mod request;
 pub mod turns;
 
 use std::sync::{Arc, OnceLock};
@@ -61,8 +62,9 @@ fn lower_priority() {
     }
 }
 
-/// Runs a task in the background, on behalf of the client of the current task.
+/// Runs a task in the background, on behalf of the client and the request of the current task.
 pub fn spawn<T: Send + 'static>(task: impl Future<Output = T> + Send + 'static) -> JoinHandle<T> {
+    let task = request::within(request::current(), task);
     background().runtime.spawn(turns::on_behalf_of(turns::current(), task))
 }
 
@@ -70,7 +72,7 @@ pub fn spawn<T: Send + 'static>(task: impl Future<Output = T> + Send + 'static) 
 pub fn spawn_blocking<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> JoinHandle<T> {
-    background().runtime.spawn_blocking(work)
+    background().runtime.spawn_blocking(request::handed_over(work))
 }
 
 /// Runs a task in the background, and stops it when the future is dropped.
@@ -95,6 +97,7 @@ pub async fn compute<T: Send + 'static>(
 ) -> Result<T, JoinError> {
     let background = background();
     let turn = background.computations.take().await;
+    let work = request::handed_over(work);
     let computed = background.runtime.spawn_blocking(move || {
         // Held until the work has ended, even if the caller has gone.
         let _turn = turn;

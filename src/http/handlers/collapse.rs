@@ -9,7 +9,6 @@ use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
-use crate::budget::Reservation;
 use crate::document::{Content, DocumentId};
 use crate::engine::{Collapsed, Collapsing, Hit, HitName};
 use crate::http::AppState;
@@ -164,7 +163,5 @@ pub async fn collapse(
     let offset = offset.map_or(0, |offset| hits.partition_point(|(at, _)| *at < offset));
     let collapsing = Collapsing { threshold, offset, limit: limit.map(NonZeroUsize::get) };
     let hits = hits.into_iter().map(|(_, hit)| hit).collect();
-    let collapse =
-        async |memory: &Reservation| engine.collapse(hits, collapsing, Some(memory)).await;
-    timed_within(memory, collapse).await
+    timed_within(memory, engine.collapse(hits, collapsing)).await
 }

@@ -1,5 +1,7 @@
 //! One document, named by the path: getting, putting, changing and removing it.
 
+use std::sync::Arc;
+
 use axum::extract::{FromRequest, FromRequestParts, Request, State};
 use axum::http::StatusCode;
 use axum::response::Response;
@@ -44,7 +46,7 @@ pub async fn get(
     let stored = engine.get(&id).await?;
     memory.grow(stored::bytes(&stored, parameters.include.as_ref()))?;
     let reply = StoredReply::of(&engine, stored, parameters.include).await?;
-    reply::json(&reply, Some(memory))
+    reply::json(&reply, Some(Arc::new(memory)))
 }
 
 /// Remove a document
@@ -175,5 +177,5 @@ pub async fn change(
 ) -> Result<Response, Problem> {
     let added = engine.update(&id, &change).await?;
     metrics::added(added.status);
-    reply::json(&added, Some(memory))
+    reply::json(&added, Some(Arc::new(memory)))
 }

@@ -12,6 +12,7 @@ use futures_util::{StreamExt, stream};
 use tower_http::request_id::RequestId;
 use utoipa::ToSchema;
 
+use crate::background::request;
 use crate::budget::Purpose;
 use crate::document::{Content, Document, DocumentId};
 use crate::engine::{AddOptions, AddStatus, Added, Engine, EngineError, ListedIds};
@@ -201,12 +202,15 @@ pub async fn list(
     let conditions = conditions.conditions()?;
     let write = |mut writer: Writer| async move {
         let memory = writer.another(0)?.with_allowance(SMALL_BYTES_MAX);
-        let within = Some(&memory);
-        let count = if page.count { Some(engine.count(&conditions, within).await?) } else { None };
-        let ListedIds { ids, next } =
-            engine.list_where(page.after, limit, &conditions, within).await?;
-        memory.grow(ids.iter().map(|id| size_of::<DocumentId>() + id.as_str().len()).sum())?;
         let memory = Arc::new(memory);
+        let listing = async {
+            let count = if page.count { Some(engine.count(&conditions).await?) } else { None };
+            let listed = engine.list_where(page.after, limit, &conditions).await?;
+            Ok::<_, EngineError>((count, listed))
+        };
+        let listed = request::within(Some(Arc::clone(&memory)), listing).await?;
+        let (count, ListedIds { ids, next }) = listed;
+        memory.grow(ids.iter().map(|id| size_of::<DocumentId>() + id.as_str().len()).sum())?;
         let mut list = writer.list("ids")?;
         for id in ids {
             list.element(&id, &memory).await?;

@@ -83,11 +83,8 @@ pub async fn posted(
 async fn find(
     engine: &Engine,
     probe: Probe,
-    query: PassageQuery<'static>,
+    query: PassageQuery,
     memory: Reservation,
 ) -> Result<Response, Problem> {
-    let find = async |memory: &Reservation| {
-        engine.passages(probe, &PassageQuery { memory: Some(memory), ..query }).await
-    };
-    timed_within(memory, find).await
+    timed_within(memory, engine.passages(probe, &query)).await
 }

@@ -1,9 +1,12 @@
 //! Measured recall.
 
+use std::sync::Arc;
+
 use axum::extract::State;
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use crate::background::request;
 use crate::engine::Recall;
 use crate::http::AppState;
 use crate::http::access::quotas::Client;
@@ -98,6 +101,7 @@ pub async fn recall(
 ) -> Result<Json<TimedRecall>, Problem> {
     let sample = parameters.sample()?;
     let _permit = state.discovery_permit(&client)?;
-    let recall = engine.measure_recall(sample, parameters.threshold, Some(memory));
+    let recall = engine.measure_recall(sample, parameters.threshold);
+    let recall = request::within(Some(Arc::new(memory)), recall);
     timed(async { Ok(RecallReply::from(recall.await?)) }).await
 }

@@ -67,9 +67,7 @@ async fn compare(
     options: CompareOptions,
     memory: Reservation,
 ) -> Result<Response, Problem> {
-    let compared =
-        timed_within(memory, async |memory| engine.compare(a, b, options, Some(memory)).await)
-            .await;
+    let compared = timed_within(memory, engine.compare(a, b, options)).await;
     // The error may be of either probe, so it points at none.
     compared.map_err(|problem| Problem { errors: Vec::new(), ..problem })
 }

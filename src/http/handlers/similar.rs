@@ -10,6 +10,7 @@ use axum::response::Response;
 use futures_util::{StreamExt, stream};
 use tower_http::request_id::RequestId;
 
+use crate::background::request;
 use crate::budget::Reservation;
 use crate::engine::{Collection, Engine, Lookup, MatchDetails, Probe};
 use crate::http::bulk::ndjson;
@@ -53,7 +54,8 @@ pub async fn stored(
     reply::stream(JSON, memory, |mut writer| async move {
         let probe = Probe::Stored(stored.id);
         let memory = writer.another(0)?.with_allowance(SMALL_BYTES_MAX);
-        look_up(&engine, probe, &options, memory).await?.write(&engine, &mut writer).await?;
+        let found = look_up(&engine, probe, &options, Arc::new(memory)).await?;
+        found.write(&engine, &mut writer).await?;
         Ok(writer)
     })
     .await
@@ -99,7 +101,7 @@ pub async fn posted(
     match probes {
         Probes::One(probe) => {
             reply::stream(JSON, memory, |mut writer| async move {
-                let found = call.find(&engine, probe, writer.another(0)?).await?;
+                let found = call.find(&engine, probe, Arc::new(writer.another(0)?)).await?;
                 found.write(&engine, &mut writer).await?;
                 Ok(writer)
             })
@@ -123,7 +125,7 @@ pub async fn posted(
 /// The options that a call has for all of its probes.
 struct Call {
     given: LookupOptions,
-    read: (Lookup<'static>, MatchDetails),
+    read: (Lookup, MatchDetails),
     state: AppState,
 }
 
@@ -136,7 +138,7 @@ impl Call {
         &self,
         engine: &Engine,
         probe: OwnProbe,
-        memory: Reservation,
+        memory: Arc<Reservation>,
     ) -> Result<Found, Problem> {
         let (probe, Some(own)) = probe else {
             return look_up(engine, probe.0, &self.read, memory).await;
@@ -168,7 +170,7 @@ impl Call {
         mut writer: Writer,
     ) -> Result<Writer, Broken> {
         let (call, engine, memory) = (&self, &engine, writer.another(0)?);
-        let find = async |probe| call.find(engine, probe?, memory.another(0)?).await;
+        let find = async |probe| call.find(engine, probe?, Arc::new(memory.another(0)?)).await;
         let at_once = self.probes_at_once(&probes);
         let mut answers = stream::iter(probes).map(find).buffered(at_once).enumerate();
         let mut separator = if form == Form::Array { "[" } else { "" };
@@ -204,12 +206,12 @@ impl Call {
 async fn look_up(
     engine: &Engine,
     probe: Probe,
-    (lookup, include): &(Lookup<'static>, MatchDetails),
-    memory: Reservation,
+    (lookup, include): &(Lookup, MatchDetails),
+    memory: Arc<Reservation>,
 ) -> Result<Found, Problem> {
     let started = Instant::now();
-    let lookup = Lookup { memory: Some(&memory), ..lookup.clone() };
-    let answer = engine.similar(probe, lookup).await?;
+    let looking_up = engine.similar(probe, lookup.clone());
+    let answer = request::within(Some(Arc::clone(&memory)), looking_up).await?;
     let took = started.elapsed();
     metrics::looked_up(&answer.searched, took);
     Ok(Found { answer, took, include: *include, memory })

@@ -180,7 +180,7 @@ impl LookupParameters {
         }
     }
 
-    fn lookup(&self, settings: &ServerSettings) -> Result<Lookup<'static>, WrongOption> {
+    fn lookup(&self, settings: &ServerSettings) -> Result<Lookup, WrongOption> {
         let limit = limit(self.limit, settings)?;
         Ok(Lookup {
             k: self.k(settings)?,
@@ -229,7 +229,7 @@ impl OptionStruct for ConditionParameters {}
 pub fn read(
     (given, conditions): &LookupOptions,
     settings: &ServerSettings,
-) -> Result<(Lookup<'static>, MatchDetails), WrongOption> {
+) -> Result<(Lookup, MatchDetails), WrongOption> {
     let lookup = given.lookup(settings)?;
     let conditions = conditions.conditions()?;
     let include = given.include.map_or_else(MatchDetails::default, |include| include.0);

@@ -85,7 +85,7 @@ pub type PassageBody = Body<PassageProbeBody, PassageOptions>;
 pub fn read(
     (given, conditions): &PassageOptions,
     settings: &ServerSettings,
-) -> Result<PassageQuery<'static>, WrongOption> {
+) -> Result<PassageQuery, WrongOption> {
     let words_min = given.words_min.map(NonZeroU32::get);
     if let Some(words) = words_min.filter(|words| !(WORDS_MIN..=WORDS_MAX).contains(words)) {
         let detail = format!("must be {WORDS_MIN}..={WORDS_MAX}, not {words}");
@@ -104,7 +104,6 @@ pub fn read(
         offset: offset(given.offset, limit, settings)?,
         conditions: conditions.conditions()?,
         metadata: given.include.is_some(),
-        memory: None,
     })
 }
 

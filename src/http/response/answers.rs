@@ -6,6 +6,7 @@ use std::time::Duration;
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use crate::background::request;
 use crate::budget::Reservation;
 use crate::engine::{Answer, Engine, MatchDetails};
 use crate::http::problem::ProblemReply;
@@ -49,7 +50,7 @@ pub struct Found {
     pub took: Duration,
     pub include: MatchDetails,
     /// The memory of the matches.
-    pub memory: Reservation,
+    pub memory: Arc<Reservation>,
 }
 
 impl Found {
@@ -60,11 +61,12 @@ impl Found {
     pub async fn write(self, engine: &Engine, writer: &mut Writer) -> Result<(), Broken> {
         let Answer { mut matches, searched } = self.answer;
         let at_once = engine.details_at_once(self.include).min(MATCHES_AT_ONCE_MAX);
-        let (own, is_one_block) = (Arc::new(self.memory), matches.len() <= at_once);
+        let (own, is_one_block) = (self.memory, matches.len() <= at_once);
         let mut list = writer.list("matches")?;
         for block in matches.chunks_mut(at_once) {
             let memory = if is_one_block { Arc::clone(&own) } else { Arc::new(own.another(0)?) };
-            engine.read_details(block, self.include, Some(&memory)).await?;
+            let reading = engine.read_details(block, self.include);
+            request::within(Some(Arc::clone(&memory)), reading).await?;
             for found in block {
                 list.element(&*found, &memory).await?;
                 (found.metadata, found.content) = (None, None);

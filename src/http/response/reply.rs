@@ -56,7 +56,7 @@ impl<T: Bounded> IntoResponse for Json<T> {
 ///
 /// # Errors
 /// There is no memory for the text.
-pub fn json(value: &impl Serialize, memory: Option<Reservation>) -> Result<Response, Problem> {
+pub fn json(value: &impl Serialize, memory: Option<Arc<Reservation>>) -> Result<Response, Problem> {
     let mut writer = Writer::new(memory);
     writer.value(value)?;
     Ok(response(JSON, writer.into_body()))
@@ -82,7 +82,7 @@ pub struct Writer {
     /// The piece that is being written.
     piece: Piece,
     /// The memory of the answer; `None` if the text is not counted.
-    memory: Option<Reservation>,
+    memory: Option<Arc<Reservation>>,
     /// Values have no line breaks.
     is_lines: bool,
     refused: Option<Exhausted>,
@@ -153,7 +153,7 @@ where
     W: Future<Output = Result<Writer, Broken>> + Send + 'static,
 {
     let sent = Arc::new(Mutex::new(None));
-    let writer = Writer { sent: Some(Arc::clone(&sent)), ..Writer::new(Some(memory)) };
+    let writer = Writer { sent: Some(Arc::clone(&sent)), ..Writer::new(Some(Arc::new(memory))) };
     let mut writing = Box::pin(write(writer));
     let take_sent = || sent.lock().unwrap_or_else(PoisonError::into_inner).take();
     let begun = future::poll_fn(|context| match writing.as_mut().poll(context) {
@@ -210,7 +210,7 @@ fn received(sent: mpsc::Receiver<SentPiece>) -> Body {
 }
 
 impl Writer {
-    fn new(memory: Option<Reservation>) -> Self {
+    fn new(memory: Option<Arc<Reservation>>) -> Self {
         let text = Vec::with_capacity(USUAL_BYTES);
         Self {
             full: Vec::new(),
@@ -346,7 +346,7 @@ impl Writer {
 
     /// The memory of the answer is given back with the last piece.
     fn last(mut self) -> Bytes {
-        let own = self.memory.take().map(Arc::new);
+        let own = self.memory.take();
         self.piece.held.extend(own);
         Bytes::from_owner(self.piece)
     }

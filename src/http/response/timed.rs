@@ -1,10 +1,12 @@
 //! Results with the time that they took.
 
+use std::sync::Arc;
 use std::time::Instant;
 
 use axum::response::Response;
 use serde::Serialize;
 
+use crate::background::request;
 use crate::budget::Reservation;
 use crate::engine::EngineError;
 use crate::http::problem::Problem;
@@ -22,12 +24,12 @@ pub async fn timed<T: Bounded>(
     Ok(Json(Timed::new(result, started.elapsed())))
 }
 
-/// [`timed`], with the memory of the answer reserved.
+/// [`timed`], with memory and work counted for the request.
 pub async fn timed_within<T: Serialize>(
     memory: Reservation,
-    work: impl AsyncFnOnce(&Reservation) -> Result<T, EngineError>,
+    work: impl Future<Output = Result<T, EngineError>>,
 ) -> Result<Response, Problem> {
-    let started = Instant::now();
-    let result = work(&memory).await?;
+    let (started, memory) = (Instant::now(), Arc::new(memory));
+    let result = request::within(Some(Arc::clone(&memory)), work).await?;
     reply::json(&Timed::new(result, started.elapsed()), Some(memory))
 }

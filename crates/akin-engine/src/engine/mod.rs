@@ -20,7 +20,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::backend::{Backend, Backups, PassageSearch, StoredCollection};
-use crate::background;
+use crate::background::{self, request};
 use tokio::sync::SetOnce;
 use tokio::task::JoinError;
 use tokio::time::timeout;
@@ -170,7 +170,7 @@ async fn off_runtime_if<R: Send + 'static>(
     if !long {
         return Ok(work());
     }
-    tokio::task::spawn_blocking(work).await.map_err(stopped)
+    tokio::task::spawn_blocking(request::handed_over(work)).await.map_err(stopped)
 }
 
 /// Passes a panic on.

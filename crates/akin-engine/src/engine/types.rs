@@ -63,7 +63,7 @@ pub enum OnDuplicate {
 
 /// The options of a lookup.
 #[derive(Clone, Debug)]
-pub struct Lookup<'a> {
+pub struct Lookup {
     /// The number of most similar documents that are reported, however unlike they are, instead of
     /// the documents that reach a threshold; `threshold`, `points`, `limit` and `offset` are then
     /// not considered.
@@ -82,11 +82,9 @@ pub struct Lookup<'a> {
     pub mode: Option<Mode>,
     /// Only documents that match the conditions are reported, and count for the limit.
     pub conditions: Conditions,
-    /// Where the memory and the work of the lookup are counted, if they are.
-    pub memory: Option<&'a Reservation>,
 }
 
-impl Default for Lookup<'_> {
+impl Default for Lookup {
     fn default() -> Self {
         Self {
             k: None,
@@ -97,7 +95,6 @@ impl Default for Lookup<'_> {
             offset: 0,
             mode: None,
             conditions: Conditions::default(),
-            memory: None,
         }
     }
 }

@@ -124,7 +124,7 @@ async fn unread_pieces_are_few_and_counted() {
 fn large(bytes: usize) -> (Arc<Budget>, Result<Response, Problem>) {
     let budget = Budget::new(8 * SHARE);
     let memory = budget.share(Purpose::Answers, 0, &budget.client_share(100, 0, 0));
-    (budget, json(&"x".repeat(bytes), Some(memory)))
+    (budget, json(&"x".repeat(bytes), Some(Arc::new(memory))))
 }
 
 #[tokio::test]

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 
 use crate::backend::{BackendError, Found, Member};
-use crate::budget::{Exhausted, Reservation};
+use crate::budget::Exhausted;
 use crate::document::{DocumentId, Ordinal};
 use crate::stored::DocumentDetails;
 use akin_core::passages::{PassageComparison, PassageLimits, Span, TextBlocks};
@@ -24,8 +24,6 @@ pub struct PassageRequest {
     pub by_share_of_match: bool,
     /// Selects the documents that are compared.
     pub filter: Option<PassageFilter>,
-    /// Where memory and work are counted; `None` if nothing but limits bounds them.
-    pub memory: Option<Arc<Reservation>>,
 }
 
 /// Documents that share passages with a probe: the documents that share the most words first, then
@@ -100,7 +98,6 @@ pub trait PassageSearch: Send + Sync {
     async fn locate_passages(
         &self,
         found: Vec<SharedPassages>,
-        memory: Option<Arc<Reservation>>,
     ) -> Result<Vec<LocatedPassages>, BackendError>;
 
     /// Notes a text that is about to be added, so that later searches wait for it. Takes as long as

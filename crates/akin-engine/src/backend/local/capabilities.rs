@@ -11,7 +11,6 @@ use crate::backend::{
     ArrivingText, BackendError, Backups, Found, FoundPassages, LocatedPassages, PassageRequest,
     PassageSearch, SharedPassages,
 };
-use crate::budget::Reservation;
 use crate::storage::CopyStop;
 use akin_core::passages::TextBlocks;
 
@@ -24,9 +23,8 @@ impl PassageSearch for Local {
     async fn locate_passages(
         &self,
         found: Vec<SharedPassages>,
-        memory: Option<Arc<Reservation>>,
     ) -> Result<Vec<LocatedPassages>, BackendError> {
-        self.locate_found(found, memory).await
+        self.locate_found(found).await
     }
 
     fn note_arriving(&self, blocks: &Arc<TextBlocks>) -> Option<ArrivingText> {

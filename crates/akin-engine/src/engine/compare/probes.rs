@@ -1,10 +1,11 @@
 //! Compares two probes, which are contents or stored documents.
 
-use crate::budget::{Reservation, cost};
+use crate::background::request::{charge, reserve};
+use crate::budget::cost;
 use crate::document::Content;
 use crate::engine::CONTENT_INLINE_BYTES_MAX;
 use crate::engine::compare::{Side, compare_sides};
-use crate::engine::lookup::charging::{charge, of_comparing, of_content, reserve};
+use crate::engine::lookup::charging::{of_comparing, of_content};
 use crate::engine::{Analysis, CompareOptions, Comparison, Engine, EngineError, Probe, compute_if};
 use crate::stored::{Detail, Record};
 
@@ -21,7 +22,7 @@ const EXPLAINED_BYTES: usize = 32;
 
 impl Engine {
     /// Compares two contents: estimated and exact resemblance, and the measures and explanation
-    /// that the options select. The memory and the work are counted in `memory`.
+    /// that the options select.
     ///
     /// # Errors
     /// The errors of [`Engine::similar`]; `TextNotKept` if the options require the content of a
@@ -31,12 +32,11 @@ impl Engine {
         a: Probe,
         b: Probe,
         options: CompareOptions,
-        memory: Option<&Reservation>,
     ) -> Result<Comparison, EngineError> {
         let (a, b) = (self.side(a, options).await?, self.side(b, options).await?);
         let bytes_per_byte = if options.explain { EXPLAINED_BYTES } else { COMPARED_BYTES };
-        reserve(memory, (a.work() + b.work()).saturating_mul(bytes_per_byte))?;
-        charge(memory, compared_cost(&a, &b, options))?;
+        reserve((a.work() + b.work()).saturating_mul(bytes_per_byte))?;
+        charge(compared_cost(&a, &b, options))?;
         let analyser = self.analyser.clone();
         let long = a.work() + b.work() > CONTENT_INLINE_BYTES_MAX
             || characters_product(&a, &b, options) > PRODUCT_INLINE_MAX;

@@ -7,6 +7,7 @@ use async_trait::async_trait;
 
 use super::add::Admitted;
 use crate::backend::{Check, Found, PreparedDocument, Rival, RivalSearch, Rivals, Verdict};
+use crate::background::request;
 use crate::engine::lookup::{PageRange, Query, SHINGLES_INLINE_MAX, put_in_order};
 use crate::engine::{
     AddOptions, AddStatus, Added, Engine, EngineError, Match, Mode, Note, OnDuplicate, compute_if,
@@ -48,7 +49,8 @@ impl Checks {
 impl Check for Checks {
     async fn check(&self, number: usize, found: Found<'_>) -> Verdict {
         let (document, options) = &self.documents[number];
-        let (verdict, checked) = match self.engine.check(document, options, found).await {
+        let check = self.engine.check(document, options, found);
+        let (verdict, checked) = match request::within(options.memory.clone(), check).await {
             Ok((Verdict::Again, _)) => return Verdict::Again,
             Ok((verdict, added)) => (verdict, Ok(added)),
             Err(error) => (Verdict::Withdraw, Err(error)),
@@ -112,8 +114,7 @@ impl Engine {
             Verdict::Withdraw | Verdict::Again => false,
         };
         if is_searched {
-            let memory = options.memory.clone();
-            let passages = self.passages_at_arrival(document, &found, check, memory).await?;
+            let passages = self.passages_at_arrival(document, &found, check).await?;
             if check.on_contained == OnDuplicate::Skip && !passages.matches.is_empty() {
                 verdict = Verdict::Replace;
             }
@@ -166,8 +167,7 @@ impl Engine {
             return Ok((Verdict::Again, added));
         }
         put_in_order(&mut scored);
-        (added.duplicates, added.more) =
-            Self::page(scored, PageRange::first(query.limit), query.memory)?;
+        (added.duplicates, added.more) = Self::page(scored, PageRange::first(query.limit))?;
         added.truncated = scoring.truncated || matches.truncated;
         let is_near = skips && !added.duplicates.is_empty();
         Ok((if is_near { Verdict::Replace } else { Verdict::Store }, added))
@@ -191,7 +191,6 @@ impl Engine {
             limit,
             conditions: None,
             record: self.record_query(&prepared.document.content, minimum)?,
-            memory: options.memory.as_deref(),
             members_max: self.members_of_added(),
         })
     }

@@ -1,20 +1,11 @@
 //! The cost of lookups and comparisons, charged to the request before the work is done.
 
 use crate::backend::Candidate;
-use crate::budget::{Reservation, cost};
+use crate::background::request::{self, charge};
+use crate::budget::cost;
 use crate::document::Content;
 use crate::engine::lookup::Query;
 use crate::engine::{Engine, EngineError};
-
-/// Charges work, if it is counted.
-pub(crate) fn charge(memory: Option<&Reservation>, units: usize) -> Result<(), EngineError> {
-    Ok(memory.map_or(Ok(()), |memory| memory.charge(units))?)
-}
-
-/// Reserves memory, if it is counted.
-pub(crate) fn reserve(memory: Option<&Reservation>, bytes: usize) -> Result<(), EngineError> {
-    Ok(memory.map_or(Ok(()), |memory| memory.grow(bytes))?)
-}
 
 /// The cost of cutting and sketching a content. In multisets each count of a token is an element,
 /// so counts are charged before the set is built.
@@ -43,18 +34,15 @@ impl Engine {
         if from.is_some_and(|from| query.threshold.get() >= from.get()) {
             return Ok(());
         }
-        self.charge_documents(query.memory).await
+        self.charge_documents().await
     }
 
     /// Charges a pass over all documents.
-    pub(crate) async fn charge_documents(
-        &self,
-        memory: Option<&Reservation>,
-    ) -> Result<(), EngineError> {
-        if memory.is_none() {
+    pub(crate) async fn charge_documents(&self) -> Result<(), EngineError> {
+        if request::current().is_none() {
             return Ok(());
         }
         let documents = self.backend.documents().await? as usize;
-        charge(memory, documents / cost::DOCUMENTS)
+        Ok(charge(documents / cost::DOCUMENTS)?)
     }
 }

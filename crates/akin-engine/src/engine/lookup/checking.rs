@@ -178,7 +178,7 @@ impl Engine {
                 checking.taken += part.len();
                 if let Some(conditions) = query.conditions {
                     checking.is_truncated |= cut_members(&mut part, &mut checking.to_filter);
-                    part = self.members_matching(conditions, part, query.memory).await?;
+                    part = self.members_matching(conditions, part).await?;
                 }
                 let shingles = |set: &Candidate| set.shingles as usize + query.set.count();
                 let scored = Part {

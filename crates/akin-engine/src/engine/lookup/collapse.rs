@@ -10,10 +10,11 @@ use smallvec::SmallVec;
 use utoipa::ToSchema;
 
 use crate::backend::{Candidate, Sketched};
+use crate::background::request::{another, charge, reserve};
 use crate::budget::{Reservation, cost};
 use crate::document::{Content, DocumentId};
 use crate::engine::lookup::SHINGLES_INLINE_MAX;
-use crate::engine::lookup::charging::{charge, of_content, reserve};
+use crate::engine::lookup::charging::of_content;
 use crate::engine::lookup::keyed::ATTEMPTS_MAX;
 use crate::engine::{Analyser, CONTENT_INLINE_BYTES_MAX, Engine, EngineError, compute_if};
 use akin_core::measure::Overlap;
@@ -124,20 +125,19 @@ impl Engine {
         &self,
         hits: Vec<Hit>,
         collapsing: Collapsing,
-        memory: Option<&Reservation>,
     ) -> Result<Collapsed, EngineError> {
         self.refuse_records()?;
         self.refuse_signatures()?;
         let threshold = collapsing.threshold.unwrap_or(self.settings.scheme.threshold);
         let first = collapsing.offset.min(hits.len());
         let pairs = (hits.len() * hits.len() - first * first) / 2;
-        charge(memory, 1 + pairs / cost::SKETCHES)?;
+        charge(1 + pairs / cost::SKETCHES)?;
         let hits: Arc<[Hit]> = hits.into();
         for attempt in 1.. {
-            let mut ranked = self.rank(&hits, (threshold, first), memory).await?;
-            self.read_sets(&mut ranked, memory).await?;
+            let mut ranked = self.rank(&hits, (threshold, first)).await?;
+            self.read_sets(&mut ranked).await?;
             if ranked.sets.values().all(Option::is_some) || attempt == ATTEMPTS_MAX {
-                return decide(ranked, (threshold, first), collapsing.limit, memory).await;
+                return decide(ranked, (threshold, first), collapsing.limit).await;
             }
         }
         unreachable!("the last attempt returns");
@@ -147,7 +147,6 @@ impl Engine {
         &self,
         hits: &Arc<[Hit]>,
         (threshold, first): (Threshold, usize),
-        memory: Option<&Reservation>,
     ) -> Result<Ranked, EngineError> {
         let ids: Vec<DocumentId> = hits.iter().filter_map(|hit| hit.id.clone()).collect();
         let mut stored = self.backend.sketched(&ids).await?.into_iter();
@@ -157,7 +156,7 @@ impl Engine {
             let unknown = hits.iter().zip(&sketched).filter(|(_, sketched)| sketched.is_none());
             unknown.filter_map(|(hit, _)| hit.text.as_ref())
         };
-        charge(memory, texts().map(of_content).sum())?;
+        charge(texts().map(of_content).sum())?;
         let bytes: usize = texts().map(Content::weight).sum();
         let mut ranked = Ranked {
             names: hits.iter().map(|hit| hit.name.clone()).collect(),
@@ -165,7 +164,7 @@ impl Engine {
             earlier: Vec::with_capacity(hits.len()),
             sets: HashMap::new(),
             shingles: 0,
-            memory: memory.map(|memory| memory.another(0)).transpose()?,
+            memory: another(0)?,
         };
         let is_long = hits.len() > HITS_INLINE_MAX || bytes > CONTENT_INLINE_BYTES_MAX;
         let (analyser, hits) = (self.analyser.clone(), Arc::clone(hits));
@@ -180,17 +179,13 @@ impl Engine {
 
     /// Reads the sets of stored documents that may be near-duplicates. Pairs of equal fingerprints
     /// need no sets.
-    async fn read_sets(
-        &self,
-        ranked: &mut Ranked,
-        memory: Option<&Reservation>,
-    ) -> Result<(), EngineError> {
+    async fn read_sets(&self, ranked: &mut Ranked) -> Result<(), EngineError> {
         let candidates = ranked.to_read();
         let found: usize = candidates.iter().map(|candidate| candidate.shingles as usize).sum();
         check_shingles(ranked.shingles + found, self.settings.limits.collapse_shingles_max)?;
         // The content from which a set is cut takes about as much.
-        reserve(memory, found.saturating_mul(2 * size_of::<u64>()))?;
-        charge(memory, candidates.len())?;
+        reserve(found.saturating_mul(2 * size_of::<u64>()))?;
+        charge(candidates.len())?;
         let sets = self.backend.sets(&candidates).await?;
         ranked.sets.extend(candidates.iter().map(|candidate| candidate.fingerprint).zip(sets));
         Ok(())
@@ -295,12 +290,11 @@ async fn decide(
     ranked: Ranked,
     (threshold, first): (Threshold, usize),
     limit: Option<usize>,
-    memory: Option<&Reservation>,
 ) -> Result<Collapsed, EngineError> {
     let near = ranked.earlier.iter().flatten();
     // Both sets of a pair have about the same size.
     let steps = 2 * near.map(|rank| ranked.shingles(*rank)).sum::<usize>();
-    charge(memory, steps / cost::SHINGLES_COMPARED)?;
+    charge(steps / cost::SHINGLES_COMPARED)?;
     let limit = limit.unwrap_or(usize::MAX);
     compute_if(steps > SHINGLES_INLINE_MAX, move || greedy(&ranked, threshold, first, limit)).await
 }

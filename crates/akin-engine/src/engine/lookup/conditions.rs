@@ -4,9 +4,9 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use crate::backend::{Candidate, Member, Sketched, Version};
+use crate::background::request::{another, charge};
 use crate::budget::{Exhausted, Reservation, cost, decoded_json_bytes, json_values};
 use crate::document::{DocumentId, Ordinal};
-use crate::engine::lookup::charging::charge;
 use crate::engine::lookup::details::version_of;
 use crate::engine::{Engine, EngineError, Filter, Match};
 use crate::stored::DocumentDetails;
@@ -46,14 +46,14 @@ impl Conditions {
     fn evaluate(
         &self,
         details: Vec<Option<DocumentDetails>>,
-        memory: Option<&Reservation>,
+        held: Option<&Reservation>,
     ) -> Result<Vec<bool>, Exhausted> {
         let mut reserved = 0;
         let mut meets = |details: Option<DocumentDetails>| {
             let Some(details) = details else { return Ok(false) };
-            if let (Some(memory), Some(metadata)) = (memory, &details.metadata) {
+            if let (Some(held), Some(metadata)) = (held, &details.metadata) {
                 let decoded = decoded_json_bytes(metadata.as_json().as_bytes());
-                memory.grow(decoded.saturating_sub(reserved))?;
+                held.grow(decoded.saturating_sub(reserved))?;
                 reserved = reserved.max(decoded);
             }
             Ok(self.hold(&details))
@@ -62,16 +62,11 @@ impl Conditions {
     }
 
     /// [`Self::hold`], with the work and the memory of reading and examining one document.
-    pub(crate) fn hold_within(
-        &self,
-        of: &DocumentDetails,
-        memory: Option<&Reservation>,
-    ) -> Result<bool, Exhausted> {
-        let Some(memory) = memory else { return Ok(self.hold(of)) };
+    pub(crate) fn hold_within(&self, of: &DocumentDetails) -> Result<bool, Exhausted> {
         let metadata = of.metadata.as_ref().filter(|_| self.filter.is_some());
         let metadata = metadata.map_or(&b""[..], |metadata| metadata.as_json().as_bytes());
-        memory.charge(1 + metadata.len() / cost::METADATA_BYTES)?;
-        let _held = memory.another(decoded_json_bytes(metadata))?;
+        charge(1 + metadata.len() / cost::METADATA_BYTES)?;
+        let _held = another(decoded_json_bytes(metadata))?;
         Ok(self.hold(of))
     }
 
@@ -88,14 +83,13 @@ impl Engine {
         &self,
         conditions: &Conditions,
         mut candidates: Vec<Candidate>,
-        memory: Option<&Reservation>,
     ) -> Result<Vec<Candidate>, EngineError> {
         let members = candidates.iter().flat_map(|candidate| &candidate.members);
         let versions: Vec<Version> = members
             .filter(|member| member.has_metadata || conditions.hold_without_metadata())
             .map(Member::version)
             .collect();
-        let matching = self.versions_matching(conditions, &versions, memory).await?;
+        let matching = self.versions_matching(conditions, &versions).await?;
         for candidate in &mut candidates {
             candidate.members.retain(|member| matching.contains(&member.ordinal));
         }
@@ -110,7 +104,6 @@ impl Engine {
         scored: Vec<Match>,
         limit: usize,
         conditions: &Conditions,
-        memory: Option<&Reservation>,
     ) -> Result<(Vec<Match>, bool), EngineError> {
         let filtered_max = self.settings.limits.filtered_max;
         let is_truncated = scored.len() > filtered_max;
@@ -122,7 +115,7 @@ impl Engine {
                 return Ok((matching, is_truncated));
             }
             let versions: Vec<Version> = next.iter().filter_map(version_of).collect();
-            let found = self.versions_matching(conditions, &versions, memory).await?;
+            let found = self.versions_matching(conditions, &versions).await?;
             let meets =
                 |scored: &Match| scored.stored.is_some_and(|it| found.contains(&it.ordinal));
             matching.extend(next.into_iter().filter(meets));
@@ -136,12 +129,11 @@ impl Engine {
         &self,
         conditions: &Conditions,
         ids: Vec<DocumentId>,
-        memory: Option<&Reservation>,
     ) -> Result<Vec<DocumentId>, EngineError> {
         let documents = self.backend.sketched(&ids).await?;
         let version = |document: Sketched| document.candidate.members[0].version();
         let stored: Vec<Version> = documents.into_iter().flatten().map(version).collect();
-        let matching = self.versions_matching(conditions, &stored, memory).await?;
+        let matching = self.versions_matching(conditions, &stored).await?;
         let meets = |version: &Version| matching.contains(&version.ordinal);
         Ok(stored.into_iter().filter(meets).map(|version| version.id).collect())
     }
@@ -152,24 +144,21 @@ impl Engine {
         &self,
         conditions: &Conditions,
         versions: &[Version],
-        memory: Option<&Reservation>,
     ) -> Result<HashSet<Ordinal>, EngineError> {
         let mut matching = HashSet::new();
         for versions in versions.chunks(self.metadata_at_once()) {
-            charge(memory, 1 + versions.len() / cost::DOCUMENTS)?;
+            charge(1 + versions.len() / cost::DOCUMENTS)?;
             let details = self.backend.details(versions).await?;
             let bytes: usize = details.iter().flatten().map(metadata_bytes).sum();
             let values = details.iter().flatten().map(metadata_values).sum();
             let visits = conditions.filter.as_ref().map(|filter| filter.visits(values));
             if let Some(visits) = visits {
-                charge(memory, bytes / cost::METADATA_BYTES + visits / cost::VALUES_VISITED)?;
+                charge(bytes / cost::METADATA_BYTES + visits / cost::VALUES_VISITED)?;
             }
             let is_long = bytes > METADATA_INLINE_BYTES_MAX
                 || visits.is_some_and(|visits| visits > VISITS_INLINE_MAX);
-            let held = match memory.filter(|_| is_long && conditions.filter.is_some()) {
-                Some(memory) => Some(memory.another(bytes)?),
-                None => None,
-            };
+            let is_counted = is_long && conditions.filter.is_some();
+            let held = if is_counted { another(bytes)? } else { None };
             let conditions = conditions.clone();
             let evaluate = move || conditions.evaluate(details, held.as_ref());
             let met = crate::engine::compute_if(is_long, evaluate).await??;

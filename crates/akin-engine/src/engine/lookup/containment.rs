@@ -12,6 +12,7 @@ use std::collections::hash_map::Entry;
 
 use super::{FoundMatches, PageRange, Query};
 use crate::backend::{Candidate, PassageRequest, PassageSearch, SharedPassages, Sketched};
+use crate::background::request;
 use crate::document::{Content, DocumentId};
 use crate::engine::lookup::keyed::ATTEMPTS_MAX;
 use crate::engine::{
@@ -33,7 +34,7 @@ impl Engine {
     pub(super) async fn similar_by_containment(
         &self,
         probe: Probe,
-        lookup: &Lookup<'_>,
+        lookup: &Lookup,
         of: ContainedOf,
     ) -> Result<Answer, EngineError> {
         let search = self.passage_search()?;
@@ -43,13 +44,12 @@ impl Engine {
             return Err(EngineError::UnsupportedMode { served });
         }
         let threshold = self.minimum_score(lookup.threshold, lookup.points)?.threshold;
-        let (page, memory) = (PageRange::from(lookup), lookup.memory);
-        let text = self.probe_text(probe, memory).await?;
+        let page = PageRange::from(lookup);
+        let text = self.probe_text(probe).await?;
         let analysis = self.analyse_content(&Content::Text(text.text.to_string())).await?;
         let query = Query {
             own_id: text.own_id.as_ref(),
             limit: page.end(),
-            memory,
             // Each candidate is compared, as a low resemblance may be a high containment.
             ..Query::of(&analysis, Mode::Verified, self.settings.limits.candidates_max)
         };
@@ -59,20 +59,20 @@ impl Engine {
             containment_min: threshold.get(),
             of,
             conditions,
-            memory,
             ..PassageQuery::default()
         };
         let request = self.passage_request(&text, &passages)?;
-        let mut found = self.find_contained(search, request, &query, threshold, of).await?;
+        let finding = self.find_contained(search, request, &query, threshold, of);
+        let mut found = request::apart(finding).await?;
         // A document may have been replaced since the search.
-        self.keep_meeting(&mut found, page, &lookup.conditions, memory).await?;
+        self.keep_meeting(&mut found, page, &lookup.conditions).await?;
         let chances = Chance::of(settings, text.words.len());
         let reach = Reach::Containment {
             threshold,
             guarantee: Guarantee::new(settings, settings.run_words()),
             chances: (of == ContainedOf::Probe).then_some(chances),
         };
-        Self::answer(found, page, (Mode::Verified, reach), memory)
+        Self::answer(found, page, (Mode::Verified, reach))
     }
 
     /// Searches and compares, and repeats both if documents are removed in between.

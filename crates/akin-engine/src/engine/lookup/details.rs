@@ -4,9 +4,9 @@
 //! time, and dropped before the next block is read.
 
 use crate::backend::{Member, Version};
-use crate::budget::{Reservation, cost};
+use crate::background::request::{charge, reserve};
+use crate::budget::cost;
 use crate::document::{Content, Metadata};
-use crate::engine::lookup::charging::charge;
 use crate::engine::lookup::conditions::metadata_bytes;
 use crate::engine::{Engine, EngineError, Match, MatchDetails};
 use akin_model::similarity::StoredVersion;
@@ -39,7 +39,7 @@ impl Engine {
     }
 
     /// Reads the details of a block of matches. The memory of the details and of their JSON is
-    /// reserved in `memory`. A document that was removed in the meantime has no details.
+    /// reserved. A document that was removed in the meantime has no details.
     ///
     /// # Errors
     /// `OverBudget`, `OutOfService`, `Store`.
@@ -47,22 +47,17 @@ impl Engine {
         &self,
         matches: &mut [Match],
         include: MatchDetails,
-        memory: Option<&Reservation>,
     ) -> Result<(), EngineError> {
         if include.metadata {
-            self.read_metadata(matches, memory).await?;
+            self.read_metadata(matches).await?;
         }
         if include.content {
-            self.read_contents(matches, memory).await?;
+            self.read_contents(matches).await?;
         }
         Ok(())
     }
 
-    async fn read_metadata(
-        &self,
-        matches: &mut [Match],
-        memory: Option<&Reservation>,
-    ) -> Result<(), EngineError> {
+    async fn read_metadata(&self, matches: &mut [Match]) -> Result<(), EngineError> {
         let has_metadata = |found: &Match| found.stored.is_some_and(|stored| stored.has_metadata);
         let having: Vec<&mut Match> =
             matches.iter_mut().filter(|found| has_metadata(found)).collect();
@@ -70,7 +65,7 @@ impl Engine {
         if versions.is_empty() {
             return Ok(());
         }
-        let read = self.metadata_of(&versions, memory).await?;
+        let read = self.metadata_of(&versions).await?;
         for (found, metadata) in having.into_iter().zip(read) {
             found.metadata = metadata;
         }
@@ -85,31 +80,26 @@ impl Engine {
     pub(crate) async fn metadata_of(
         &self,
         versions: &[Version],
-        memory: Option<&Reservation>,
     ) -> Result<Vec<Option<Metadata>>, EngineError> {
         let details = self.backend.details(versions).await?;
-        grow(memory, details.iter().flatten().map(metadata_bytes).sum())?;
+        grow(details.iter().flatten().map(metadata_bytes).sum())?;
         Ok(details.into_iter().map(|details| details?.metadata).collect())
     }
 
-    async fn read_contents(
-        &self,
-        matches: &mut [Match],
-        memory: Option<&Reservation>,
-    ) -> Result<(), EngineError> {
+    async fn read_contents(&self, matches: &mut [Match]) -> Result<(), EngineError> {
         for found in matches {
             let Some(version) = version_of(found) else { continue };
             found.content = self.backend.contents(&[vec![version]]).await?.pop().flatten();
-            grow(memory, found.content.as_ref().map_or(0, Content::weight))?;
+            grow(found.content.as_ref().map_or(0, Content::weight))?;
         }
         Ok(())
     }
 }
 
 /// The work is counted, but does not break off an answer that has begun.
-fn grow(memory: Option<&Reservation>, bytes: usize) -> Result<(), EngineError> {
-    let _ = charge(memory, bytes / cost::DETAIL_BYTES);
-    Ok(memory.map_or(Ok(()), |memory| memory.grow(bytes.saturating_mul(COPIES)))?)
+fn grow(bytes: usize) -> Result<(), EngineError> {
+    let _ = charge(bytes / cost::DETAIL_BYTES);
+    Ok(reserve(bytes.saturating_mul(COPIES))?)
 }
 
 pub(super) fn stored(member: &Member) -> StoredVersion {

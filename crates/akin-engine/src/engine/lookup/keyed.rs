@@ -18,10 +18,10 @@
 use std::borrow::Cow;
 use std::collections::HashSet;
 
-use super::charging::charge;
 use super::checking::{CHECKED_AT_ONCE, Checking};
 use super::{FoundMatches, Query};
 use crate::backend::Candidates;
+use crate::background::request::charge;
 use crate::budget::cost;
 use crate::engine::{Engine, EngineError, FoundBy, Mode};
 use akin_core::index::{Search, SearchLimits};
@@ -174,7 +174,7 @@ impl Engine {
             let Candidates { mut found, truncated, are_compared, left_out, in_crowd, .. } =
                 candidates;
             seen = candidates.seen;
-            charge(query.memory, 1 + seen / cost::SKETCHES)?;
+            charge(1 + seen / cost::SKETCHES)?;
             found.retain(|candidate| known.insert(candidate.fingerprint));
             self.check_blocks(query, found, left_out, &mut checking).await?;
             checking.is_truncated |= match query.record {

@@ -19,9 +19,8 @@ pub(crate) use scoring::{overlaps, put_in_order};
 use std::collections::HashSet;
 
 use crate::backend::Candidates;
-use crate::budget::Reservation;
+use crate::background::request::{charge, reserve};
 use crate::document::DocumentId;
-use crate::engine::lookup::charging::{charge, reserve};
 use crate::engine::lookup::records::RecordQuery;
 use crate::engine::{
     Analysis, Answer, Conditions, Engine, EngineError, FoundBy, Lookup, Match, Mode, Reach,
@@ -58,8 +57,6 @@ pub(crate) struct Query<'a> {
     pub conditions: Option<&'a Conditions>,
     /// Records are scored by this instead of set, sketch and threshold.
     pub record: Option<RecordQuery>,
-    /// Where the memory of the answer is counted; `None` if nothing but limits bounds it.
-    pub memory: Option<&'a Reservation>,
     /// Documents listed per distinct set, at most.
     pub members_max: usize,
 }
@@ -78,7 +75,6 @@ impl<'a> Query<'a> {
             limit: members_max,
             conditions: None,
             record: None,
-            memory: None,
             members_max,
         }
     }
@@ -102,8 +98,8 @@ impl PageRange {
     }
 }
 
-impl From<&Lookup<'_>> for PageRange {
-    fn from(lookup: &Lookup<'_>) -> Self {
+impl From<&Lookup> for PageRange {
+    fn from(lookup: &Lookup) -> Self {
         Self { offset: lookup.offset, limit: lookup.limit }
     }
 }
@@ -147,14 +143,12 @@ impl Engine {
         found: &mut FoundMatches,
         page: PageRange,
         conditions: &Conditions,
-        memory: Option<&Reservation>,
     ) -> Result<(), EngineError> {
         if conditions.is_empty() {
             return Ok(());
         }
         let scored = std::mem::take(&mut found.scored);
-        let (met, is_truncated) =
-            self.filter_matches(scored, page.end() + 1, conditions, memory).await?;
+        let (met, is_truncated) = self.filter_matches(scored, page.end() + 1, conditions).await?;
         found.scored = met;
         found.truncated |= is_truncated;
         Ok(())
@@ -165,10 +159,9 @@ impl Engine {
         found: FoundMatches,
         page: PageRange,
         (mode, reach): (Mode, Reach),
-        memory: Option<&Reservation>,
     ) -> Result<Answer, EngineError> {
         let FoundMatches { scored, candidates, truncated, by: found_by, .. } = found;
-        let (matches, more) = Self::page(scored, page, memory)?;
+        let (matches, more) = Self::page(scored, page)?;
         let searched = Searched { candidates, more, truncated, reach, mode, found_by };
         Ok(Answer { matches, searched })
     }
@@ -177,7 +170,6 @@ impl Engine {
     pub(crate) fn page(
         mut scored: Vec<Match>,
         page: PageRange,
-        memory: Option<&Reservation>,
     ) -> Result<(Vec<Match>, bool), EngineError> {
         // A document that is being replaced may be found in both versions, one of them in flight.
         if has_repeated_ids(&scored) {
@@ -188,8 +180,8 @@ impl Engine {
         let more = scored.len() > end;
         scored.truncate(end);
         scored.drain(..page.offset.min(scored.len()));
-        charge(memory, scored.len())?;
-        reserve(memory, scored.len().saturating_mul(MATCH_BYTES))?;
+        charge(scored.len())?;
+        reserve(scored.len().saturating_mul(MATCH_BYTES))?;
         Ok((scored, more))
     }
 }

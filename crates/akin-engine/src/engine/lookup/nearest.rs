@@ -16,7 +16,6 @@
 use std::cmp::Reverse;
 use std::collections::HashSet;
 
-use super::charging::charge;
 use super::checking::{CHECKED_AT_ONCE, cut_members};
 use super::conditions::READ_AT_ONCE;
 use super::keyed::ATTEMPTS_MAX;
@@ -24,6 +23,7 @@ use super::records::MinimumScore;
 use super::scoring::put_in_order;
 use super::{FoundMatches, PageRange, Query};
 use crate::backend::{Candidate, SketchScanning, SketchSearch};
+use crate::background::request::{another, charge};
 use crate::budget::{Reservation, cost};
 use crate::engine::{
     Answer, Engine, EngineError, FoundBy, Lookup, Match, Mode, Probe, Reach, unsupported,
@@ -66,7 +66,7 @@ impl Engine {
     pub(super) async fn most_similar(
         &self,
         probe: Probe,
-        lookup: &Lookup<'_>,
+        lookup: &Lookup,
         k: usize,
         plan: &NearestPlan,
     ) -> Result<Answer, EngineError> {
@@ -74,15 +74,14 @@ impl Engine {
         let scanning =
             scanning.ok_or(unsupported("lookups of the most similar documents ('k')"))?;
         let mode = self.mode_of_nearest(lookup.mode)?;
-        let (conditions, memory) = (&lookup.conditions, lookup.memory);
+        let conditions = &lookup.conditions;
         let none = MinimumScore { threshold: Threshold::LEAST, points: None };
-        let (analysis, _) = self.analyse_query(&probe, none, memory).await?;
+        let (analysis, _) = self.analyse_query(&probe, none).await?;
         let members_max = self.members_max(conditions).max(k + 1);
         let query = Query {
             own_id: probe.id(),
             limit: k,
             conditions: (!conditions.is_empty()).then_some(conditions),
-            memory,
             ..Query::of(&analysis, mode, members_max)
         };
         let (nearest, by, candidates) = self.find_nearest(scanning, query, k, plan).await?;
@@ -99,7 +98,7 @@ impl Engine {
             by,
         };
         let reach = Reach::Nearest { floor, expected_recall };
-        Self::answer(found, PageRange::first(k), (mode, reach), memory)
+        Self::answer(found, PageRange::first(k), (mode, reach))
     }
 
     /// Signatures have no sets, and no sketch promises that nothing is missed.
@@ -167,7 +166,7 @@ impl Engine {
             Search::new(&keys, query.sketch, query.fingerprint, from, agreeing_min, limits);
         let found = self.backend.candidates(std::slice::from_ref(&search)).await?.pop();
         let found = found.expect("a search has a result");
-        charge(query.memory, 1 + found.seen / cost::SKETCHES)?;
+        charge(1 + found.seen / cost::SKETCHES)?;
         // In a crowd the search looks at a part of the sets, for which there is no promise.
         if found.truncated || found.in_crowd {
             return Ok(None);
@@ -184,7 +183,7 @@ impl Engine {
         nearest: &mut Nearest<'_>,
     ) -> Result<usize, EngineError> {
         let sets = scanning.distinct_sets();
-        charge(nearest.query.memory, 1 + sets / cost::SKETCHES_SCANNED)?;
+        charge(1 + sets / cost::SKETCHES_SCANNED)?;
         let limits = nearest.scan_limits(self.settings.limits.filtered_max);
         let _held = nearest.room(limits.near_max.min(sets))?;
         let search = nearest.sketch_search(limits);
@@ -225,7 +224,7 @@ impl Engine {
             nearest.known.extend(block.iter().map(|candidate| candidate.fingerprint));
             if let Some(conditions) = nearest.query.conditions {
                 nearest.is_truncated |= cut_members(&mut block, &mut nearest.to_filter);
-                block = self.members_matching(conditions, block, nearest.query.memory).await?;
+                block = self.members_matching(conditions, block).await?;
             }
             nearest.retain_reaching(&mut block);
             let checked = self.score(&nearest.query, block).await?;
@@ -303,7 +302,7 @@ impl Nearest<'_> {
     /// Memory for the candidates of a scan.
     fn room(&self, candidates: usize) -> Result<Option<Reservation>, EngineError> {
         let bytes = candidates.saturating_mul(CANDIDATE_BYTES);
-        Ok(self.query.memory.map(|memory| memory.another(bytes)).transpose()?)
+        Ok(another(bytes)?)
     }
 
     /// Keeps and counts the sets whose sizes admit that they belong to the best.

@@ -2,10 +2,11 @@
 
 use std::cmp::Ordering;
 
-use super::charging::{self, charge};
+use super::charging;
 use super::details::stored;
 use super::{Query, SHINGLES_AT_ONCE_MAX, SHINGLES_INLINE_MAX};
 use crate::backend::Candidate;
+use crate::background::request::charge;
 use crate::engine::{Engine, EngineError, Match, Mode, compute_if};
 use akin_core::measure::Overlap;
 use akin_core::scheme::Threshold;
@@ -36,7 +37,7 @@ impl Engine {
     ) -> Result<ScoredCandidates, EngineError> {
         match (&query.record, query.mode) {
             (Some(record), _) => {
-                charge(query.memory, candidates.len())?;
+                charge(candidates.len())?;
                 self.score_records(query, record, &candidates).await
             }
             (None, Mode::Estimated) => Ok(self.estimate(query, &candidates)),
@@ -58,7 +59,7 @@ impl Engine {
         while !rest.is_empty() {
             let (now, later) = rest.split_at(fitting(rest));
             rest = later;
-            charge(query.memory, charging::of_verifying(shingles, now))?;
+            charge(charging::of_verifying(shingles, now))?;
             let sets = self.backend.sets(now).await?;
             checked.none_gone &= sets.iter().all(Option::is_some);
             let overlaps = overlaps(query.set, sets, query.threshold).await?;

@@ -1,10 +1,10 @@
 //! The operation `similar`: the near-duplicates of a probe.
 
 use crate::backend::Sketched;
-use crate::budget::Reservation;
+use crate::background::request::charge;
 use crate::document::{Content, DocumentId};
 use crate::engine::CONTENT_INLINE_BYTES_MAX;
-use crate::engine::lookup::charging::{self, charge};
+use crate::engine::lookup::charging;
 use crate::engine::lookup::records::{MinimumScore, RecordQuery};
 use crate::engine::lookup::{PageRange, Query};
 use crate::engine::{
@@ -22,7 +22,7 @@ impl Engine {
     /// `DocumentNotFound`, `UnsupportedMode`, `UnsupportedByBackend`, `PassagesOff`,
     /// `PointsWanted`, `NoPointsWanted`, `PointsOutOfRange`, `ThresholdTooLow`, `OverBudget`,
     /// `OutOfService`, `Store`, and the errors of [`Analyser::analyse`](crate::engine::Analyser::analyse).
-    pub async fn similar(&self, probe: Probe, lookup: Lookup<'_>) -> Result<Answer, EngineError> {
+    pub async fn similar(&self, probe: Probe, lookup: Lookup) -> Result<Answer, EngineError> {
         if let Some(of) = lookup.contained {
             return self.similar_by_containment(probe, &lookup, of).await;
         }
@@ -35,24 +35,22 @@ impl Engine {
             (None, _) => lookup,
         };
         let mode = self.mode_of(lookup.mode)?;
-        let (page, conditions, memory) =
-            (PageRange::from(&lookup), &lookup.conditions, lookup.memory);
+        let (page, conditions) = (PageRange::from(&lookup), &lookup.conditions);
         let minimum = self.minimum_score(lookup.threshold, lookup.points)?;
         self.refuse_unindexed(minimum.threshold, mode)?;
-        let (analysis, record) = self.analyse_query(&probe, minimum, memory).await?;
+        let (analysis, record) = self.analyse_query(&probe, minimum).await?;
         let query = Query {
             own_id: probe.id(),
             threshold: minimum.threshold,
             record,
             limit: page.end(),
             conditions: (!conditions.is_empty()).then_some(conditions),
-            memory,
             ..Query::of(&analysis, mode, self.members_max(conditions))
         };
         let mut found = self.find(&query, None).await?;
         // Keyed lookups filter their candidates before verifying them.
         if found.by != FoundBy::Keys {
-            self.keep_meeting(&mut found, page, conditions, memory).await?;
+            self.keep_meeting(&mut found, page, conditions).await?;
         }
         let (MinimumScore { threshold, points }, expected_recall) =
             (minimum, found.expected_recall);
@@ -60,7 +58,7 @@ impl Engine {
             Some(points) => Reach::Points { points, expected_recall },
             None => Reach::Threshold { threshold, expected_recall },
         };
-        Self::answer(found, page, (mode, reach), memory)
+        Self::answer(found, page, (mode, reach))
     }
 
     /// The mode of a request, by default the scheme's. Prefix schemes have no keys of sketches to
@@ -108,7 +106,6 @@ impl Engine {
         &self,
         probe: &Probe,
         minimum: MinimumScore,
-        memory: Option<&Reservation>,
     ) -> Result<(Analysis, Option<RecordQuery>), EngineError> {
         let analysis = match probe {
             Probe::Stored(id) if self.takes_records() => {
@@ -123,7 +120,7 @@ impl Engine {
                 self.stored(id).await?.ok_or_else(|| EngineError::not_found(id))?
             }
             Probe::Content(content) => {
-                charge(memory, charging::of_content(content))?;
+                charge(charging::of_content(content))?;
                 let analysis = self.analyse_content(content).await?;
                 return Ok((analysis, self.record_query(content, minimum)?));
             }

@@ -1,6 +1,5 @@
 //! Lists and counts the documents that meet conditions.
 
-use crate::budget::Reservation;
 use crate::document::DocumentId;
 use crate::engine::{Conditions, Engine, EngineError};
 
@@ -40,7 +39,6 @@ impl Engine {
         after: Option<DocumentId>,
         limit: usize,
         conditions: &Conditions,
-        memory: Option<&Reservation>,
     ) -> Result<ListedIds, EngineError> {
         if conditions.is_empty() {
             let mut ids = self.list(after, limit + 1).await?;
@@ -56,7 +54,7 @@ impl Engine {
             let is_last = ids.len() < IDS_AT_ONCE;
             examined += ids.len();
             page.next = if is_last { None } else { ids.last().cloned() };
-            for id in self.ids_matching(conditions, ids, memory).await? {
+            for id in self.ids_matching(conditions, ids).await? {
                 if page.ids.len() == limit {
                     page.next = page.ids.last().cloned();
                     return Ok(page);
@@ -82,21 +80,17 @@ impl Engine {
     ///
     /// # Errors
     /// `OverBudget`, `Store`.
-    pub async fn count(
-        &self,
-        conditions: &Conditions,
-        memory: Option<&Reservation>,
-    ) -> Result<u64, EngineError> {
+    pub async fn count(&self, conditions: &Conditions) -> Result<u64, EngineError> {
         if conditions.is_empty() {
             return Ok(self.backend.documents().await?);
         }
-        self.charge_documents(memory).await?;
+        self.charge_documents().await?;
         let (mut count, mut after) = (0, None);
         loop {
             let ids = self.backend.list(after, IDS_AT_ONCE).await?;
             let is_last = ids.len() < IDS_AT_ONCE;
             after = ids.last().cloned();
-            count += self.ids_matching(conditions, ids, memory).await?.len() as u64;
+            count += self.ids_matching(conditions, ids).await?.len() as u64;
             if is_last {
                 return Ok(count);
             }

@@ -6,9 +6,9 @@ use akin_core::passages::TextBlocks;
 
 use super::{PassageQuery, ProbeText, no_text};
 use crate::backend::{Found, PreparedDocument};
-use crate::budget::Reservation;
+use crate::background::request::{self, charge, reserve};
 use crate::document::Content;
-use crate::engine::lookup::charging::{charge, of_content, reserve};
+use crate::engine::lookup::charging::of_content;
 use crate::engine::{Engine, EngineError, OnDuplicate};
 use akin_model::passages::{AddedPassages, ContainedOf};
 
@@ -44,7 +44,7 @@ impl Engine {
     }
 
     /// The stored documents that share passages with a document, after every earlier document that
-    /// may be one of these was stored or withdrawn. `memory`: of the answer.
+    /// may be one of these was stored or withdrawn.
     ///
     /// # Errors
     /// `PassagesOff`, `OverBudget`, `OutOfService`, `Store`.
@@ -53,31 +53,33 @@ impl Engine {
         document: &PreparedDocument,
         found: &Found<'_>,
         check: ContainmentCheck,
-        memory: Option<Arc<Reservation>>,
     ) -> Result<AddedPassages, EngineError> {
         let search = self.passage_search()?;
         let settings = self.settings.passages.settings().ok_or(EngineError::PassagesOff)?;
-        // A bulk import may hold more than the search for one of its documents may.
-        let of_search = memory.as_deref().map(Reservation::of_one_request);
         let query = PassageQuery {
             containment_min: check.containment_min,
             of: check.of,
             limit: self.settings.limits.duplicates_max,
-            memory: of_search.as_ref(),
             ..PassageQuery::default()
         };
         let document = &document.document;
         let Content::Text(text) = &document.content else { return Err(no_text()) };
-        reserve(query.memory, text.len())?;
-        charge(query.memory, of_content(&document.content))?;
-        let (text, words) = self.cut_words(text.clone()).await?;
-        let words = Arc::new(words);
-        let probe = ProbeText { text, words, own_id: Some(document.id.clone()) };
-        let request = self.passage_request(&probe, &query)?;
-        let saw_all = search.wait_for_earlier_texts(found, &request).await?;
-        let page = self.search_passages(search, &probe, &query, request).await?;
-        reserve(memory.as_deref(), page.bytes())?;
-        let answer = page.answer(settings, query.words_min(settings), probe.words.len());
+        let searching = async {
+            reserve(text.len())?;
+            charge(of_content(&document.content))?;
+            let (text, words) = self.cut_words(text.clone()).await?;
+            let words = Arc::new(words);
+            let probe = ProbeText { text, words, own_id: Some(document.id.clone()) };
+            let request = self.passage_request(&probe, &query)?;
+            let saw_all = search.wait_for_earlier_texts(found, &request).await?;
+            let page = self.search_passages(search, &probe, &query, request).await?;
+            Ok::<_, EngineError>((page, saw_all, probe.words.len()))
+        };
+        // A bulk import may hold more than the search for one of its documents may.
+        let of_search = request::current().map(|memory| Arc::new(memory.of_one_request()));
+        let (page, saw_all, words) = request::within(of_search, searching).await?;
+        reserve(page.bytes())?;
+        let answer = page.answer(settings, query.words_min(settings), words);
         Ok(AddedPassages {
             matches: answer.matches,
             guarantee: answer.guarantee,

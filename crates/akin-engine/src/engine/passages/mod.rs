@@ -19,10 +19,10 @@ use akin_model::analysis::ContentError;
 use akin_model::passages::{ContainedOf, PassageAnswer};
 
 use crate::backend::{PassageFilter, PassageRequest, PassageSearch};
-use crate::budget::Reservation;
+use crate::background::request::{self, charge};
 use crate::document::{Content, DocumentId};
 use crate::engine::CONTENT_INLINE_BYTES_MAX;
-use crate::engine::lookup::charging::{charge, of_content};
+use crate::engine::lookup::charging::of_content;
 use crate::engine::{Engine, EngineError, Probe, compute_if};
 use crate::stored::Detail;
 use page::PassagePage;
@@ -52,11 +52,11 @@ impl Engine {
     pub async fn passages(
         &self,
         probe: Probe,
-        query: &PassageQuery<'_>,
+        query: &PassageQuery,
     ) -> Result<PassageAnswer, EngineError> {
         let search = self.passage_search()?;
         let settings = self.settings.passages.settings().ok_or(EngineError::PassagesOff)?;
-        let probe = self.probe_text(probe, query.memory).await?;
+        let probe = self.probe_text(probe).await?;
         let request = self.passage_request(&probe, query)?;
         let page = self.search_passages(search, &probe, query, request).await?;
         Ok(page.answer(settings, query.words_min(settings), probe.words.len()))
@@ -66,12 +66,11 @@ impl Engine {
         &self,
         search: &dyn PassageSearch,
         probe: &ProbeText,
-        query: &PassageQuery<'_>,
+        query: &PassageQuery,
         request: PassageRequest,
     ) -> Result<PassagePage, EngineError> {
         for attempt in 1.. {
-            let memory = another(query.memory)?;
-            let found = search.passages(PassageRequest { memory, ..request.clone() }).await?;
+            let found = request::apart(search.passages(request.clone())).await?;
             let is_last = attempt == ATTEMPTS_MAX;
             if let Some(page) = self.passage_page(search, probe, found, query, is_last).await? {
                 return Ok(page);
@@ -83,7 +82,7 @@ impl Engine {
     pub(super) fn passage_request(
         &self,
         probe: &ProbeText,
-        query: &PassageQuery<'_>,
+        query: &PassageQuery,
     ) -> Result<PassageRequest, EngineError> {
         let limits = &self.settings.limits;
         Ok(PassageRequest {
@@ -98,30 +97,22 @@ impl Engine {
             own_id: probe.own_id.clone(),
             by_share_of_match: query.of == ContainedOf::Match && query.containment_min > 0.0,
             filter: self.passage_filter(query)?,
-            memory: another(query.memory)?,
         })
     }
 
-    fn passage_filter(
-        &self,
-        query: &PassageQuery<'_>,
-    ) -> Result<Option<PassageFilter>, EngineError> {
+    fn passage_filter(&self, query: &PassageQuery) -> Result<Option<PassageFilter>, EngineError> {
         if query.conditions.is_empty() {
             return Ok(None);
         }
-        let (conditions, memory) = (query.conditions.clone(), another(query.memory)?);
+        let conditions = query.conditions.clone();
         Ok(Some(PassageFilter {
             documents_max: self.settings.limits.filtered_max,
             takes_no_metadata: conditions.hold_without_metadata(),
-            selects: Arc::new(move |details| conditions.hold_within(details, memory.as_deref())),
+            selects: Arc::new(move |details| conditions.hold_within(details)),
         }))
     }
 
-    pub(super) async fn probe_text(
-        &self,
-        probe: Probe,
-        memory: Option<&Reservation>,
-    ) -> Result<ProbeText, EngineError> {
+    pub(super) async fn probe_text(&self, probe: Probe) -> Result<ProbeText, EngineError> {
         let (content, own_id) = match probe {
             Probe::Content(content) => (content, None),
             Probe::Stored(id) => {
@@ -131,7 +122,7 @@ impl Engine {
                 (record.content.ok_or_else(not_kept)?, Some(id))
             }
         };
-        charge(memory, of_content(&content))?;
+        charge(of_content(&content))?;
         let Content::Text(text) = content else { return Err(no_text()) };
         let (text, words) = self.cut_words(text).await?;
         if words.is_empty() {
@@ -156,12 +147,7 @@ fn no_text() -> EngineError {
     ContentError::Wrong { wanted }.into()
 }
 
-/// A reservation of the same request, for a search.
-fn another(memory: Option<&Reservation>) -> Result<Option<Arc<Reservation>>, EngineError> {
-    Ok(memory.map(|memory| memory.another(0)).transpose()?.map(Arc::new))
-}
-
-impl PassageQuery<'_> {
+impl PassageQuery {
     /// The fewest equal words of a passage.
     fn words_min(&self, settings: PassageSettings) -> usize {
         self.words_min.unwrap_or(settings.run_words())

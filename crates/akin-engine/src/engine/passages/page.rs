@@ -12,8 +12,8 @@ use akin_model::passages::{
 use super::ProbeText;
 use super::query::{PassageQuery, share};
 use crate::backend::{FoundPassages, LocatedPassages, PassageSearch, SharedPassages, Version};
+use crate::background::request::{self, reserve};
 use crate::engine::lookup::PageRange;
-use crate::engine::lookup::charging::reserve;
 use crate::engine::{Engine, EngineError, compute_if};
 
 /// Bytes reserved for a match and for each of its passages, in memory and as JSON.
@@ -59,7 +59,7 @@ impl Engine {
         search: &dyn PassageSearch,
         probe: &ProbeText,
         found: FoundPassages,
-        query: &PassageQuery<'_>,
+        query: &PassageQuery,
         is_last: bool,
     ) -> Result<Option<PassagePage>, EngineError> {
         let range = PageRange { offset: query.offset, limit: query.limit };
@@ -71,9 +71,8 @@ impl Engine {
         selected.truncate(range.end());
         selected.drain(..range.offset.min(selected.len()));
         let passages: usize = selected.iter().map(|it| it.comparison.passages.len()).sum();
-        reserve(query.memory, selected.len() * MATCH_BYTES + passages * PASSAGE_BYTES)?;
-        let memory = query.memory.map(|memory| memory.another(0)).transpose()?.map(Arc::new);
-        let located = search.locate_passages(selected.clone(), memory).await?;
+        reserve(selected.len() * MATCH_BYTES + passages * PASSAGE_BYTES)?;
+        let located = request::apart(search.locate_passages(selected.clone())).await?;
         if located.iter().any(Option::is_none) {
             if !is_last {
                 return Ok(None);
@@ -82,7 +81,7 @@ impl Engine {
         }
         let mut matches = located_matches(probe, selected, located).await?;
         if query.metadata {
-            self.add_metadata(&mut matches, query).await?;
+            self.add_metadata(&mut matches).await?;
         }
         let matches = matches.into_iter().map(|(_, found)| found).collect();
         Ok(Some(PassagePage { matches, more, truncated }))
@@ -91,11 +90,10 @@ impl Engine {
     async fn add_metadata(
         &self,
         matches: &mut [(Version, PassageMatch)],
-        query: &PassageQuery<'_>,
     ) -> Result<(), EngineError> {
         for block in matches.chunks_mut(self.metadata_at_once()) {
             let versions: Vec<Version> = block.iter().map(|(version, _)| version.clone()).collect();
-            let read = self.metadata_of(&versions, query.memory).await?;
+            let read = self.metadata_of(&versions).await?;
             for ((_, found), metadata) in block.iter_mut().zip(read) {
                 found.metadata = metadata;
             }

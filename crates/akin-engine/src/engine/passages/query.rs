@@ -3,12 +3,11 @@
 use akin_core::passages::{PassageComparison, WordShare};
 use akin_model::passages::ContainedOf;
 
-use crate::budget::Reservation;
 use crate::engine::Conditions;
 
 /// Which matches a search for passages returns.
 #[derive(Clone, Debug)]
-pub struct PassageQuery<'a> {
+pub struct PassageQuery {
     /// The fewest equal words of a passage; by default the guaranteed length.
     pub words_min: Option<usize>,
     /// The least containment of a match.
@@ -21,11 +20,9 @@ pub struct PassageQuery<'a> {
     pub conditions: Conditions,
     /// Whether matches have their metadata.
     pub metadata: bool,
-    /// Where memory and work are counted, if they are.
-    pub memory: Option<&'a Reservation>,
 }
 
-impl Default for PassageQuery<'_> {
+impl Default for PassageQuery {
     fn default() -> Self {
         Self {
             words_min: None,
@@ -35,7 +32,6 @@ impl Default for PassageQuery<'_> {
             offset: 0,
             conditions: Conditions::default(),
             metadata: false,
-            memory: None,
         }
     }
 }

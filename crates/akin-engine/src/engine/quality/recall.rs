@@ -7,9 +7,9 @@ use futures_util::{StreamExt, TryStreamExt};
 
 use crate::backend::Records;
 use crate::background;
-use crate::budget::{Reservation, cost};
+use crate::background::request::{self, charge, reserve};
+use crate::budget::cost;
 use crate::document::{DocumentId, Ordinal};
-use crate::engine::lookup::charging::charge;
 use crate::engine::lookup::{Query, SHINGLES_AT_ONCE_MAX};
 use crate::engine::{Analysis, Engine, EngineError, Mode, stopped};
 use crate::stored::{Detail, Order, Record};
@@ -114,7 +114,6 @@ impl Engine {
     /// Looks up documents drawn at random at a threshold (the collection's if `None`), and compares
     /// them with every stored set of a consistent view. Documents written in the meantime are not
     /// counted. Takes as long as reading all sets, in the background; dropping the future stops it.
-    /// The work and the near-duplicates found are counted in `memory`.
     ///
     /// # Errors
     /// `ThresholdTooLow`, `SampleTooCostly`, `OverBudget`, `NotForRecords`, `NotForSignatures`, `MeasurementUnderWay`,
@@ -123,7 +122,6 @@ impl Engine {
         &self,
         sample: Sample,
         threshold: Option<Threshold>,
-        memory: Option<Reservation>,
     ) -> Result<Recall, EngineError> {
         self.refuse_records()?;
         self.refuse_signatures()?;
@@ -132,31 +130,27 @@ impl Engine {
         // Held here, so that a dropped measurement makes room at once.
         let alone = self.recall_meter.in_progress.try_lock();
         let _alone = alone.map_err(|_| EngineError::MeasurementUnderWay)?;
-        let sample = self.charge_sample(sample, memory.as_ref()).await?;
+        let sample = self.charge_sample(sample).await?;
         let engine = self.clone();
-        let measuring =
-            async move { engine.measure_recall_here(sample, threshold, memory.as_ref()).await };
+        let measuring = async move { engine.measure_recall_here(sample, threshold).await };
         background::run(measuring).await.map_err(stopped)?
     }
 
     /// Charges the comparison of a sample with all documents, and returns the size of the sample.
-    async fn charge_sample(
-        &self,
-        sample: Sample,
-        memory: Option<&Reservation>,
-    ) -> Result<usize, EngineError> {
+    async fn charge_sample(&self, sample: Sample) -> Result<usize, EngineError> {
         let (Sample::Exactly(wanted) | Sample::AtMost(wanted)) = sample;
         let documents = self.backend.documents().await? as usize;
         let cost = |sample: usize| {
             let pairs = documents.saturating_mul(sample.min(documents));
             documents / cost::DOCUMENTS + pairs / cost::SAMPLED_PAIRS
         };
-        let units_left = memory.and_then(Reservation::units_left).unwrap_or(u64::MAX);
+        let units_left = request::current().and_then(|memory| memory.units_left());
+        let units_left = units_left.unwrap_or(u64::MAX);
         let most = largest(wanted, |sample| cost(sample) as u64 <= units_left);
         if most == 0 || (most < wanted && matches!(sample, Sample::Exactly(_))) {
             return Err(EngineError::SampleTooCostly { documents, sample: wanted, most });
         }
-        charge(memory, cost(most))?;
+        charge(cost(most))?;
         Ok(most)
     }
 
@@ -164,13 +158,12 @@ impl Engine {
         &self,
         sample: usize,
         threshold: Option<Threshold>,
-        memory: Option<&Reservation>,
     ) -> Result<Recall, EngineError> {
         let own = self.settings.scheme.threshold;
         let threshold = threshold.unwrap_or(own);
         let sampled = self.draw(sample).await?;
         // Lookups follow the scan, so that the documents it read are indexed by then.
-        let (sampled, documents) = self.scan(sampled, threshold, memory).await?;
+        let (sampled, documents) = self.scan(sampled, threshold).await?;
         let mut recall = Recall {
             threshold,
             sampled: sampled.len(),
@@ -216,7 +209,6 @@ impl Engine {
         &self,
         mut sampled: Vec<Sampled>,
         threshold: Threshold,
-        memory: Option<&Reservation>,
     ) -> Result<(Vec<Sampled>, u64), EngineError> {
         let mut records = self.backend.export(Detail::Set, Order::Stored).await;
         let mut documents = 0;
@@ -232,7 +224,7 @@ impl Engine {
             };
             let bytes;
             (bytes, sampled) = crate::engine::compute_if(true, compare).await?;
-            memory.map_or(Ok(()), |memory| memory.grow(bytes))?;
+            reserve(bytes)?;
         }
     }
 
@@ -282,10 +274,10 @@ impl Engine {
             limit: self.settings.limits.candidates_max,
             conditions: None,
             record: None,
-            memory: None,
             members_max: self.settings.limits.candidates_max,
         };
-        let found = self.find(&query, None).await?;
+        // Its work is a part of the sample's, which is charged.
+        let found = request::within(None, self.find(&query, None)).await?;
         let ids = found.scored.iter().map(|scored| scored.id.clone()).collect();
         Ok((!found.truncated).then_some(ids))
     }

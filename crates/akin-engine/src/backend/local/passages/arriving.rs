@@ -16,6 +16,7 @@ use super::search::of_index;
 use crate::backend::in_flight::Outcome;
 use crate::backend::local::Local;
 use crate::backend::{ArrivingText, BackendError, Found, PassageRequest};
+use crate::background::request::charge;
 use crate::budget::cost;
 use crate::document::Ordinal;
 
@@ -117,9 +118,7 @@ impl Local {
             let _turn = turn;
             let _held = of_index(&request)?;
             let (tickets, is_complete, postings_read) = texts.sharing(&request.words);
-            if let Some(memory) = &request.memory {
-                memory.charge(postings_read / cost::SKETCHES)?;
-            }
+            charge(postings_read / cost::SKETCHES)?;
             Ok((tickets, is_complete))
         };
         let (tickets, is_complete) = blocking(search).await?;

@@ -13,6 +13,7 @@ use akin_core::text::Shingler;
 
 use super::Local;
 use crate::backend::BackendError;
+use crate::background::request;
 use crate::document::{Content, Ordinal};
 use crate::storage::StorageError;
 use crate::stored::Detail;
@@ -94,5 +95,6 @@ impl Local {
 async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, BackendError> + Send + 'static,
 ) -> Result<T, BackendError> {
+    let work = request::handed_over(work);
     tokio::task::spawn_blocking(work).await.unwrap_or(Err(BackendError::Closed))
 }

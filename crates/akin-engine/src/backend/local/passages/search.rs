@@ -23,6 +23,7 @@ use crate::backend::{
     BackendError, FoundPassages, LocatedPassages, Member, PassageFilter, PassageRequest,
     SharedPassages,
 };
+use crate::background::request::{another, charge, reserve};
 use crate::budget::{Reservation, cost};
 use crate::document::{Content, DocumentId, Ordinal};
 use crate::storage::{StorageError, Store};
@@ -136,15 +137,13 @@ impl Local {
     pub(in crate::backend::local) async fn locate_found(
         &self,
         found: Vec<SharedPassages>,
-        memory: Option<Arc<Reservation>>,
     ) -> Result<Vec<LocatedPassages>, BackendError> {
         let turn = self.passage_searches.take().await;
         let (state, store) = (Arc::clone(&self.memory), Arc::clone(&self.store));
         blocking(move || {
             let _turn = turn;
             let Some(passages) = &state.passages else { return Err(BackendError::PassagesOff) };
-            let memory = memory.as_deref();
-            let place = |shared: &SharedPassages| located(passages, &store, shared, memory);
+            let place = |shared: &SharedPassages| located(passages, &store, shared);
             found.iter().map(place).collect()
         })
         .await
@@ -185,13 +184,13 @@ impl Searching {
             }
         }
         let found = search.finish();
-        self.charge(found.postings_read / cost::SKETCHES)?;
+        charge(found.postings_read / cost::SKETCHES)?;
         self.found.truncated =
             found.truncated || self.filtered.is_truncated || !passages.is_complete();
         for SearchMatch { mut ordinals, comparison } in found.matches {
             self.found.truncated |= ordinals.len() > limits.documents_max;
             ordinals.truncate(limits.documents_max);
-            self.grow(ordinals.len() * MATCH_BYTES + comparison.passages.len() * PASSAGE_BYTES)?;
+            reserve(ordinals.len() * MATCH_BYTES + comparison.passages.len() * PASSAGE_BYTES)?;
             let comparison = Arc::new(comparison);
             for ordinal in ordinals {
                 self.push(ordinal, &comparison)?;
@@ -231,7 +230,7 @@ impl Searching {
                 PassageComparison::of_words(&words, &text_words, words_min, pairs_max);
             self.found.truncated |= !is_complete;
             if !comparison.passages.is_empty() {
-                self.grow(MATCH_BYTES + comparison.passages.len() * PASSAGE_BYTES)?;
+                reserve(MATCH_BYTES + comparison.passages.len() * PASSAGE_BYTES)?;
                 self.push(ordinal, &Arc::new(comparison))?;
             }
         }
@@ -274,32 +273,18 @@ impl Searching {
             return Ok(None);
         };
         let cut = block.map_or(text.len(), |block| block.bytes().len());
-        let _held = self.another(text.len() + cut * CUT_BYTES)?;
-        self.charge(of_reading(text.len(), cut))?;
+        let _held = another(text.len() + cut * CUT_BYTES)?;
+        charge(of_reading(text.len(), cut))?;
         let words = block_words(&passages.shingler, text, block).ok().flatten();
         Ok(words.map(|words| words.hashes().to_vec()))
-    }
-
-    fn another(&self, bytes: usize) -> Result<Option<Reservation>, BackendError> {
-        another(self.request.memory.as_deref(), bytes)
-    }
-
-    fn grow(&self, bytes: usize) -> Result<(), BackendError> {
-        Ok(self.request.memory.as_ref().map_or(Ok(()), |memory| memory.grow(bytes))?)
-    }
-
-    fn charge(&self, units: usize) -> Result<(), BackendError> {
-        Ok(self.request.memory.as_ref().map_or(Ok(()), |memory| memory.charge(units))?)
     }
 }
 
 /// The memory of reading the index, whose work is charged.
 pub(super) fn of_index(request: &PassageRequest) -> Result<Option<Reservation>, BackendError> {
-    let (words, memory) = (request.words.len(), request.memory.as_deref());
-    let held = another(memory, SEARCH_BYTES + words * PROBE_WORD_BYTES)?;
-    if let Some(memory) = memory {
-        memory.charge(1 + words / cost::WORDS_SEARCHED)?;
-    }
+    let words = request.words.len();
+    let held = another(SEARCH_BYTES + words * PROBE_WORD_BYTES)?;
+    charge(1 + words / cost::WORDS_SEARCHED)?;
     Ok(held)
 }
 
@@ -324,17 +309,14 @@ fn located(
     passages: &Passages,
     store: &Store,
     shared: &SharedPassages,
-    memory: Option<&Reservation>,
 ) -> Result<LocatedPassages, BackendError> {
     let ordinal = shared.member.ordinal;
     let blocks = passages.index.blocks_of(ordinal);
     let Some(text) = text(store, ordinal)? else { return Ok(None) };
     let found = &shared.comparison.passages;
     let ranges: Vec<Range<usize>> = found.iter().map(|passage| passage.matched.clone()).collect();
-    let _held = another(memory, text.len() * (1 + CUT_BYTES))?;
-    if let Some(memory) = memory {
-        memory.charge(of_reading(text.len(), text.len()))?;
-    }
+    let _held = another(text.len() * (1 + CUT_BYTES))?;
+    charge(of_reading(text.len(), text.len()))?;
     Ok(locate(&passages.shingler, &text, blocks.as_deref(), &ranges).ok().flatten())
 }
 
@@ -350,13 +332,6 @@ fn text(store: &Store, ordinal: Ordinal) -> Result<Option<String>, StorageError>
 /// The cost of reading a text, and of cutting a part of it.
 fn of_reading(text_bytes: usize, cut_bytes: usize) -> usize {
     1 + text_bytes / cost::DETAIL_BYTES + cut_bytes / cost::TEXT_BYTES
-}
-
-fn another(
-    memory: Option<&Reservation>,
-    bytes: usize,
-) -> Result<Option<Reservation>, BackendError> {
-    Ok(memory.map(|memory| memory.another(bytes)).transpose()?)
 }
 
 impl SharedPassages {
