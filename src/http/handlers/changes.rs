@@ -240,7 +240,7 @@ async fn write(
     clusters: bool,
     mut writer: Writer,
 ) -> Result<Writer, Broken> {
-    // Before the documents are read: so each document of these notes was told as stored before.
+    // Before the documents are read: so each document of these notes was reported as stored before.
     let noted_until = since.and_then(|_| clusters.then(|| engine.last_cluster_note())).flatten();
     let mut after = since.map(|since| since.documents);
     let mut left = limit;

@@ -167,7 +167,7 @@ pub(super) fn open_unchanged(path: &Path, page_cache_kib: i64) -> Result<Connect
     let log = Files::of(path.parent().unwrap_or(path)).wal;
     let has_log = log.metadata().is_ok_and(|log| log.len() > 0);
     // SQLite creates a log that is missing unless the file is said never to change. With a log it
-    // takes the locks of an only user, which a read-only file does not admit, so it has none.
+    // takes the locks of an only user, which a read-only file does not allow, so it has none.
     let how = if has_log { "vfs=unix-none" } else { "immutable=1" };
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY
         | OpenFlags::SQLITE_OPEN_NO_MUTEX

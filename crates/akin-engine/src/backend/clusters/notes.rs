@@ -1,10 +1,10 @@
 //! Notes of the documents whose cluster changed, for readers of the feed of changes.
 //!
 //! A document that joins or leaves a cluster is a note, and so is a cluster that gets another name,
-//! however many documents it has. A note only says which documents are concerned: a reader is told
+//! however many documents it has. A note only says which documents are concerned: a reader gets
 //! the names of their clusters as they are when the note is read. So the notes may be read late,
 //! and twice. Nothing is noted while the clusters are being built after a start: then, and if a
-//! reader missed notes, it is told the cluster of every document.
+//! reader missed notes, it gets the cluster of every document.
 
 use std::collections::{HashSet, VecDeque};
 use std::hash::{BuildHasher, RandomState};

@@ -60,7 +60,7 @@ impl Local {
     }
 }
 
-/// The overlap, if it reaches the threshold. Reads the set only if its size admits that.
+/// The overlap, if it reaches the threshold. Reads the set only if its size allows that.
 fn overlap(search: &ExactSearch, row: &SetRow<'_>) -> Result<Option<Overlap>, StorageError> {
     let (size, threshold) = (row.document.shingles as usize, search.threshold.get());
     if !Overlap::can_reach(search.set.count(), size, threshold) {

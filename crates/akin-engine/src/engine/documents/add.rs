@@ -15,7 +15,7 @@ use crate::engine::{Analysis, CONTENT_INLINE_BYTES_MAX};
 pub(super) type Outcomes = Vec<Result<Added, EngineError>>;
 
 /// A document, and how it is added.
-pub(super) type Admitted = (Arc<PreparedDocument>, AddOptions);
+pub(super) type DocumentToAdd = (Arc<PreparedDocument>, AddOptions);
 
 /// Documents that have arrived.
 struct Arrived {
@@ -130,16 +130,16 @@ impl Engine {
     }
 
     fn arrive(&self, documents: Vec<(PreparedDocument, AddOptions)>) -> Arrived {
-        let (mut refused, mut additions, mut admitted) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut refused, mut additions, mut accepted) = (Vec::new(), Vec::new(), Vec::new());
         for (document, options) in documents {
             let addition = self.addition(document, &options);
             refused.push(addition.as_ref().err().cloned());
             if let Ok(addition) = addition {
-                admitted.push((Arc::clone(&addition.document), options));
+                accepted.push((Arc::clone(&addition.document), options));
                 additions.push(addition);
             }
         }
-        let checks = Arc::new(Checks::new(self.clone(), admitted));
+        let checks = Arc::new(Checks::new(self.clone(), accepted));
         let check = Arc::clone(&checks);
         let adding = Arc::clone(&self.backend).add(additions, check);
         Arrived { engine: self.clone(), refused, checks, adding }

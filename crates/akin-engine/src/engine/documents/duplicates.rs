@@ -5,7 +5,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
 
-use super::add::Admitted;
+use super::add::DocumentToAdd;
 use crate::backend::{Check, Found, PreparedDocument, Rival, RivalSearch, Rivals, Verdict};
 use crate::background::request;
 use crate::engine::lookup::{PageRange, Query, SHINGLES_INLINE_MAX, put_in_order};
@@ -21,17 +21,17 @@ const SCORED_MIN: usize = 4;
 /// The documents of a call, and the findings for each.
 pub(super) struct Checks {
     engine: Engine,
-    documents: Vec<Admitted>,
+    documents: Vec<DocumentToAdd>,
     checked: Mutex<Vec<Option<Result<Added, EngineError>>>>,
 }
 
 impl Checks {
-    pub fn new(engine: Engine, documents: Vec<Admitted>) -> Self {
+    pub fn new(engine: Engine, documents: Vec<DocumentToAdd>) -> Self {
         let checked = Mutex::new(documents.iter().map(|_| None).collect());
         Self { engine, documents, checked }
     }
 
-    pub fn documents(&self) -> &[Admitted] {
+    pub fn documents(&self) -> &[DocumentToAdd] {
         &self.documents
     }
 

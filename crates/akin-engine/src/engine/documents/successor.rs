@@ -1,6 +1,6 @@
 //! Repeats writes in the new collection after a reindex replaced the old collection.
 
-use super::add::{Admitted, Outcomes};
+use super::add::{DocumentToAdd, Outcomes};
 use crate::backend::PreparedDocument;
 use crate::engine::{Engine, EngineError, compute_if};
 
@@ -8,14 +8,14 @@ impl Engine {
     /// Adds the documents to the successor that were refused because of it.
     pub(super) async fn repeat_superseded(
         &self,
-        documents: &[Admitted],
+        documents: &[DocumentToAdd],
         outcomes: Outcomes,
     ) -> Outcomes {
         let is_superseded =
             |outcome: &Result<_, _>| matches!(outcome, Err(EngineError::Superseded));
         let again = documents.iter().zip(&outcomes);
         let again = again.filter(|(_, outcome)| is_superseded(outcome));
-        let again: Vec<Admitted> = again.map(|(document, _)| document.clone()).collect();
+        let again: Vec<DocumentToAdd> = again.map(|(document, _)| document.clone()).collect();
         if again.is_empty() {
             return outcomes;
         }
@@ -28,13 +28,13 @@ impl Engine {
     }
 
     /// Adds in the given order, so the last document is kept if several have the same id.
-    pub(super) async fn add_to_successor(&self, documents: Vec<Admitted>) -> Outcomes {
+    pub(super) async fn add_to_successor(&self, documents: Vec<DocumentToAdd>) -> Outcomes {
         let next = match self.successor().await {
             Ok(next) => next,
             Err(error) => return documents.iter().map(|_| Err(error.clone())).collect(),
         };
         let (engine, count) = (next.clone(), documents.len());
-        let prepare = move |(prepared, options): Admitted| {
+        let prepare = move |(prepared, options): DocumentToAdd| {
             let again = engine.prepare(prepared.document.clone());
             let over = |new| PreparedDocument { only_over: prepared.only_over, ..new };
             (again.map(over), options)

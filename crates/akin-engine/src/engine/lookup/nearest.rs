@@ -305,7 +305,7 @@ impl Nearest<'_> {
         Ok(another(bytes)?)
     }
 
-    /// Keeps and counts the sets whose sizes admit that they belong to the best.
+    /// Keeps and counts the sets whose sizes allow that they belong to the best.
     fn retain_reaching(&mut self, block: &mut Vec<Candidate>) {
         let lowest = self.lowest().max(Threshold::LEAST.get());
         self.query.threshold = Threshold::new(lowest).unwrap_or(Threshold::LEAST);
