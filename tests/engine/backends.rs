@@ -38,13 +38,17 @@ const NOT_IN_MEMORY: &[&str] = &[
     "discovery::",
     "nearest::",
     // An index with its limits, whose keys are counted, and scans that take time.
+    "arrival::concurrent_posts_of_one_id_leave_one_document",
     "arrival::equal_sets_are_indexed_once",
+    "arrival::posting_an_id_again_replaces_the_document",
     "conditions::removing_without_conditions_is_refused",
     "crowd::",
     "exact::a_prefix_collection_reports_all_near_duplicates_of_additions",
     "exact::a_threshold_below_the_index_scans_all_documents",
     "exact::dropping_a_scan_stops_it",
     "exact::exact_lookups_equal_brute_force_across_a_restart",
+    "expiry::removing_expired_documents_leaves_no_trace",
+    "measured::measurements_run_one_at_a_time_and_stop_when_dropped",
     "records_crowd::",
     // The time to live of a collection.
     "expiry::the_time_to_live_of_a_collection_applies",
