@@ -91,7 +91,7 @@ async fn record(engine: &Engine, name: &DocumentId) -> Value {
     plain(record)
 }
 
-async fn similar(engine: &Engine, probe: Probe, lookup: Lookup<'_>) -> Value {
+async fn similar(engine: &Engine, probe: Probe, lookup: Lookup) -> Value {
     plain(engine.similar(probe, lookup).await.map(|answer| json!(answer.matches)))
 }
 

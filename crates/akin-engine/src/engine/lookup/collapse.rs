@@ -220,7 +220,8 @@ impl Ranked {
                 Candidate { fingerprint, shingles, agreeing: 0, keys_shared: 0, members };
             *sketched = Some(Sketched { candidate, sketch });
             if let Entry::Vacant(entry) = self.sets.entry(fingerprint) {
-                reserve(self.memory.as_ref(), set.count().saturating_mul(size_of::<u64>()))?;
+                let bytes = set.count().saturating_mul(size_of::<u64>());
+                self.memory.as_ref().map_or(Ok(()), |memory| memory.grow(bytes))?;
                 self.shingles += set.count();
                 check_shingles(self.shingles, max)?;
                 entry.insert(Some(set));
