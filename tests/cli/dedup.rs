@@ -233,8 +233,8 @@ fn rows_of_parquet_keep_all_their_columns() {
     for (arguments, why) in [
         (vec!["dedup", &lines, "--output", &path(&dir, "x.parquet")], "is not Parquet"),
         (
-            vec!["dedup", &file, "--annotate", "--output", &path(&dir, "y.parquet")],
-            "--annotate does not",
+            vec!["dedup", &file, "--annotate", "--output-dir", &path(&dir, "y")],
+            "--annotate with --output-dir does not",
         ),
     ] {
         let ended = akin(&arguments);

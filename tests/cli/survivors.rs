@@ -268,6 +268,40 @@ fn annotations_have_the_size_of_the_cluster_and_the_similarity() {
 }
 
 #[test]
+fn a_table_of_clusters_is_csv_or_parquet() {
+    let dir = tempfile::tempdir().unwrap();
+    let of = [("1", "a", SHIP), ("2", "b", TRAIN), ("3", "b", SHIP)];
+    let file = documents(dir.path(), "all.jsonl", &of);
+    let table = |name: &str| {
+        let path = dir.path().join(name);
+        let ended = akin(&["dedup", &file, "--annotate", "-o", path.to_str().unwrap()]);
+        assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+        path
+    };
+    let lines = std::fs::read_to_string(table("clusters.csv")).unwrap();
+    let rows: Vec<Vec<&str>> = lines.lines().map(|line| line.split(',').collect()).collect();
+    assert_eq!(rows[0], ["id", "cluster", "cluster_size", "representative", "similarity"]);
+    let without_cluster = |row: &[&str]| [row[0], row[2], row[3], row[4]].map(str::to_owned);
+    let expected = [["1", "2", "1", "1"], ["2", "1", "2", "1"], ["3", "2", "1", "1"]];
+    for (row, expected) in rows[1..].iter().zip(expected) {
+        assert_eq!(without_cluster(row), expected);
+    }
+    assert_eq!((rows.len(), rows[1][1] == rows[3][1]), (4, true));
+    let parquet = table("clusters.parquet");
+    let options = ["--text-column", "id", "--id-column", "id", "--annotate", "--keep", "first"];
+    let read = akin(&[&["dedup", parquet.to_str().unwrap()], &options[..]].concat());
+    let ids: Vec<Value> =
+        read.stdout.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()).collect();
+    let metadata = |at: usize, name: &str| ids[at]["metadata"][name].clone();
+    assert_eq!(ids.len(), 3, "{}", read.stderr);
+    assert_eq!(
+        (metadata(2, "representative"), metadata(2, "cluster_size")),
+        (json!("1"), json!(2))
+    );
+    assert_eq!(metadata(2, "similarity"), json!(1.0));
+}
+
+#[test]
 fn rules_that_cannot_be_kept_are_refused() {
     let dir = tempfile::tempdir().unwrap();
     let file = documents(dir.path(), "all.jsonl", &[("1", "a", SHIP)]);

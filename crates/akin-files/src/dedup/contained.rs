@@ -14,7 +14,7 @@ use crate::corpus::{Lengths, RecordOutcome, TextCutter, disk_failed, read, work_
 use crate::failure::Failure;
 use crate::input::{Item, Selection};
 use crate::meter::Meter;
-use crate::offline::{Containment, Found, OfflineCorpus, OfflineDocuments};
+use crate::offline::{Containment, OfflineCorpus, OfflineDocuments, Settlement};
 
 /// The survivors of documents, by their numbers; [`LEFT_OUT`] while there is none.
 struct Survivors<'l> {
@@ -76,17 +76,17 @@ impl Containment for Survivors<'_> {
         self.of[self.longest[outer as usize] as usize] == LEFT_OUT
     }
 
-    fn found(&mut self, documents: &OfflineDocuments, outer: u32, inner: u32) -> Found {
+    fn found(&mut self, documents: &OfflineDocuments, outer: u32, inner: u32) -> Settlement {
         let holder = self.longest[outer as usize];
-        let mut found = Found::Settled;
+        let mut found = Settlement::Settled;
         for number in documents.of(inner).iter().copied() {
             if !self.is_open(number) {
                 continue;
             }
             if self.words(number) > self.words(holder) {
-                found = Found::Open;
+                found = Settlement::Open;
             } else if self.lengths.run(number).is_some() {
-                found = Found::Open;
+                found = Settlement::Open;
                 let further = self.further.get(&outer).into_iter().flatten();
                 self.pending.extend(iter::once(&holder).chain(further).map(|it| (number, *it)));
             } else {

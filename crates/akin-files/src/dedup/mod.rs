@@ -27,7 +27,7 @@ use clap::Args;
 use self::alarm::{SourceCounts, refuse_removing};
 use self::clusters::{Representatives, Summary};
 use self::removed::{ReportPlaces, write_removed};
-use self::rule::{ByRule, Rule, refuse_rule};
+use self::rule::{ByRule, RemovalRule, refuse_rule};
 use self::state::{add_to_state, open_state, refuse_for_state};
 use super::corpus::{
     Configured, CorpusOptions, GatheredCorpus, Gathering, Keep, RecordOutcome, SourceOptions,
@@ -38,6 +38,7 @@ use super::input::{self, Cancelled, Event, Selection, read_inputs, refuse_stdin_
 use super::meter::{Meter, Quantity};
 use super::offline::STATE_FILES;
 use super::output::{Destination, Output, print_json};
+use crate::offline::Room;
 use akin_core::join::Linkage;
 use akin_core::scheme::Threshold;
 use akin_model::analysis::Mode;
@@ -70,7 +71,7 @@ pub struct Arguments {
     /// contained whole in a document that is kept
     #[arg(long, value_name = "RULE", default_value = "near",
           conflicts_with_all = ["threshold", "linkage", "mode", "state"])]
-    rule: Rule,
+    rule: RemovalRule,
     /// Which document of a cluster is kept: the `first` in the order of the input, that with the
     /// lowest `id`, the `longest`, the `newest` (by its date or timestamp), that with the highest
     /// number or date in this field, or `none`
@@ -94,7 +95,9 @@ pub struct Arguments {
     /// in its place and their similarity; with --spans for each document with cuts; - is stdout
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
-    /// Write every document, each with its "cluster" and the id of its "representative"
+    /// Write every document, each with its "cluster", the "cluster_size", the id of its
+    /// "representative" and their similarity; if the output is called .csv or .parquet, a table of
+    /// the ids and clusters without the documents
     #[arg(long)]
     annotate: bool,
     /// Jaccard similarity from which documents are near-duplicates [default: the configuration's];
@@ -129,6 +132,8 @@ pub fn run(arguments: Arguments, configured: Configured) -> Result<ExitCode, Fai
 /// the inputs: texts, sets and sketches together are some ten times as large as compressed texts.
 const UNPACKED_TIMES: u64 = 16;
 
+const DOCUMENTS: Quantity = Quantity::Things("documents");
+
 /// The checked options.
 struct DedupPlan {
     selection: Selection,
@@ -141,7 +146,7 @@ struct DedupPlan {
     annotate: bool,
     linkage: Linkage,
     mode: Mode,
-    rule: Rule,
+    rule: RemovalRule,
     sources: SourceOptions,
     json: bool,
     settings: CollectionSettings,
@@ -169,6 +174,7 @@ impl DedupPlan {
         }
         let mut inputs = options.analysis.inputs(old.iter().chain([&selection]));
         let force = destination.force;
+        let annotate = arguments.annotate;
         let settings = options.analysis.collection(configured, arguments.threshold)?;
         refuse_rule(&arguments.sources, arguments.rule, &keep, &settings)?;
         if let Some(state) = &arguments.state {
@@ -177,18 +183,17 @@ impl DedupPlan {
             inputs = inputs.with(state.clone());
             refuse_for_state(&settings, arguments.linkage)?;
         }
+        let report_path = report.as_deref();
+        let place =
+            OutputPlace::new(destination, output_dir, report_path, json, &selection, &inputs)?;
+        if annotate {
+            place.check_annotations(&selection)?;
+        }
         Ok(Self {
-            place: OutputPlace::new(
-                destination,
-                output_dir,
-                report.as_deref(),
-                json,
-                &selection,
-                &inputs,
-            )?,
+            place,
             settings,
             state: arguments.state,
-            annotate: arguments.annotate,
+            annotate,
             linkage: arguments.linkage,
             mode: arguments.mode,
             rule: arguments.rule,
@@ -210,11 +215,7 @@ fn leave_out_near_duplicates(plan: DedupPlan) -> Result<ExitCode, Failure> {
     let (threshold, quiet) = (settings.scheme.threshold, options.analysis.quiet);
     let output = place.path();
     let room = options.room(output.as_deref());
-    selection.copy_pipes(|| room.file())?;
-    let free = room.disk_free().map_err(|error| disk_failed(&error))?;
-    if selection.bytes(|| true).is_some_and(|bytes| free / UNPACKED_TIMES >= bytes) {
-        selection.keep_unpacked(room.file().map_err(|error| disk_failed(&error))?);
-    }
+    keep_copies(&mut selection, &room)?;
     let mut state =
         plan.state.as_ref().map(|path| open_state(path, settings, mode, keep)).transpose()?;
     let shingle_words = settings.shingles.size as usize;
@@ -226,7 +227,7 @@ fn leave_out_near_duplicates(plan: DedupPlan) -> Result<ExitCode, Failure> {
         state: state.as_ref(),
         listing: None,
         sources: &plan.sources,
-        shingle_words: (plan.rule == Rule::Contained).then_some(shingle_words),
+        shingle_words: (plan.rule == RemovalRule::Contained).then_some(shingle_words),
     };
     let mut gathered = gathering.gather(old.as_ref(), &selection)?;
     let (of, left_out) = plan.representatives(&mut gathered, &selection)?;
@@ -244,16 +245,9 @@ fn leave_out_near_duplicates(plan: DedupPlan) -> Result<ExitCode, Failure> {
     if let Some(refused) = refuse_removing(plan.sources.max_removed, counts.as_deref()) {
         return Ok(refused);
     }
-    let mut report = None;
-    if let Some(path) = &plan.report {
-        let (documents, total) = (Quantity::Things("documents"), clusters.new_documents().len());
-        let meter = Meter::new(quiet, "reporting", documents, total as u64);
-        let output = report.insert(Output::create(path, plan.force)?);
-        let places = ReportPlaces { files: &files, repeated: &repeated, state: state.as_ref() };
-        write_removed(output, &mut clusters, &places, &meter)?;
-    }
-    let total = outcomes.len() as u64;
-    let meter = Meter::new(quiet, "writing", Quantity::Things("documents"), total);
+    let places = ReportPlaces { files: &files, repeated: &repeated, state: state.as_ref() };
+    let report = plan.report(&mut clusters, &places)?;
+    let meter = Meter::new(quiet, "writing", DOCUMENTS, outcomes.len() as u64);
     let mut writer = KeptWriter::new(place.clone(), &selection, plan.annotate)?;
     let outcomes = numbered(&outcomes, clusters.new_documents().start);
     rewrite(&selection, outcomes, &mut clusters, &meter, &mut writer)?;
@@ -263,7 +257,7 @@ fn leave_out_near_duplicates(plan: DedupPlan) -> Result<ExitCode, Failure> {
     writer.finish()?;
     report.map_or(Ok(()), Output::finish)?;
     let summary = clusters.summary();
-    let is_near = plan.rule == Rule::Near;
+    let is_near = plan.rule == RemovalRule::Near;
     let recall = || corpus.expected_recall(mode, threshold);
     let summary = Summary {
         expected_recall: is_near.then(recall).filter(|_| corpus.points_max().is_none()),
@@ -283,6 +277,32 @@ fn leave_out_near_duplicates(plan: DedupPlan) -> Result<ExitCode, Failure> {
         }
     }
     Ok(ExitCode::SUCCESS)
+}
+
+impl DedupPlan {
+    /// Writes the report, if there is one, but for its name.
+    fn report(
+        &self,
+        clusters: &mut Representatives<'_>,
+        places: &ReportPlaces<'_>,
+    ) -> Result<Option<Output>, Failure> {
+        let Some(path) = &self.report else { return Ok(None) };
+        let (quiet, total) = (self.options.analysis.quiet, clusters.new_documents().len());
+        let meter = Meter::new(quiet, "reporting", DOCUMENTS, total as u64);
+        let mut output = Output::create(path, self.force)?;
+        write_removed(&mut output, clusters, places, &meter)?;
+        Ok(Some(output))
+    }
+}
+
+/// Copies what cannot be read twice, or not cheaply.
+fn keep_copies(selection: &mut Selection, room: &Room) -> Result<(), Failure> {
+    selection.copy_pipes(|| room.file())?;
+    let free = room.disk_free().map_err(|error| disk_failed(&error))?;
+    if selection.bytes(|| true).is_some_and(|bytes| free / UNPACKED_TIMES >= bytes) {
+        selection.keep_unpacked(room.file().map_err(|error| disk_failed(&error))?);
+    }
+    Ok(())
 }
 
 /// The outcome of each record of the input, and its number if it is a document of the corpus.

@@ -2,10 +2,12 @@
 
 use std::path::Path;
 
+use super::annotation::Annotation;
 use super::write::Cuts;
 use crate::failure::Failure;
 use crate::feature::PARQUET;
 use crate::output::Output;
+use akin_model::document::DocumentId;
 
 /// No value of this type exists.
 pub enum RowsWriter {}
@@ -18,6 +20,25 @@ impl RowsWriter {
     }
 
     pub fn copy(&mut self, _path: &Path, _rows: &[u64], _cuts: &Cuts) -> Result<(), Failure> {
+        match *self {}
+    }
+
+    pub fn finish(self) -> Result<(), Failure> {
+        match self {}
+    }
+}
+
+/// No value of this type exists.
+pub enum ClusterRows {}
+
+impl ClusterRows {
+    /// # Errors
+    /// Always: how to get the feature.
+    pub fn new(_output: Output) -> Result<Self, Failure> {
+        Err(Failure::new(PARQUET.absent()))
+    }
+
+    pub fn push(&mut self, _id: &DocumentId, _annotation: &Annotation) -> Result<(), Failure> {
         match *self {}
     }
 

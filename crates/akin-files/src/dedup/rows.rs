@@ -1,4 +1,5 @@
-//! Copies rows of Parquet files, column by column, with their types and nested values.
+//! Copies rows of Parquet files, column by column, with their types and nested values; and writes
+//! rows of clusters.
 
 use std::fs::File;
 use std::ops::Range;
@@ -8,17 +9,20 @@ use std::sync::Arc;
 use parquet::basic::{Compression, ZstdLevel};
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
 use parquet::column::writer::ColumnWriterImpl;
-use parquet::data_type::{ByteArray, DataType};
+use parquet::data_type::{ByteArray, ByteArrayType, DataType, DoubleType, Int32Type};
 use parquet::errors::ParquetError;
 use parquet::file::properties::WriterProperties;
 use parquet::file::reader::{FileReader, RowGroupReader, SerializedFileReader};
-use parquet::file::writer::SerializedFileWriter;
+use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
+use parquet::schema::parser::parse_message_type;
 use parquet::schema::types::ColumnDescriptor;
 
+use super::annotation::Annotation;
 use super::write::{Cuts, without};
 use crate::failure::Failure;
 use crate::input::{guarded, open_parquet};
 use crate::output::Output;
+use akin_model::document::DocumentId;
 
 /// The number of rows that are copied at a time.
 const ROWS: usize = 256;
@@ -120,7 +124,7 @@ impl RowsWriter {
 
     pub fn finish(self) -> Result<(), Failure> {
         let out = self.writer.into_inner();
-        out.map_err(|error| Failure::new(format!("cannot write the output: {error}")))?.finish()
+        out.map_err(|error| unwritten(&error))?.finish()
     }
 }
 
@@ -178,6 +182,90 @@ fn cut(text: ByteArray, parts: &[Range<usize>]) -> Result<ByteArray, ParquetErro
     let left = text.as_utf8().ok().and_then(|text| without(text, parts));
     let left = left.ok_or_else(|| ParquetError::General("it changed while it was read".into()))?;
     Ok(left.into_bytes().into())
+}
+
+/// The rows of a group.
+const GROUP_ROWS: usize = 122_880;
+
+const CLUSTER_SCHEMA: &str = "message clusters {
+    required binary id (STRING);
+    required binary cluster (STRING);
+    required int32 cluster_size (INTEGER(32, false));
+    required binary representative (STRING);
+    required double similarity;
+}";
+
+/// Writes a row for each document, with its cluster.
+pub struct ClusterRows {
+    writer: SerializedFileWriter<Output>,
+    ids: Vec<ByteArray>,
+    clusters: Vec<ByteArray>,
+    sizes: Vec<i32>,
+    representatives: Vec<ByteArray>,
+    similarities: Vec<f64>,
+}
+
+impl ClusterRows {
+    pub fn new(output: Output) -> Result<Self, Failure> {
+        let schema = parse_message_type(CLUSTER_SCHEMA).expect("the schema is well formed");
+        let properties = WriterProperties::builder()
+            .set_compression(Compression::ZSTD(ZstdLevel::default()))
+            .build();
+        let writer = SerializedFileWriter::new(output, Arc::new(schema), properties.into());
+        Ok(Self {
+            writer: writer.map_err(|error| unwritten(&error))?,
+            ids: Vec::new(),
+            clusters: Vec::new(),
+            sizes: Vec::new(),
+            representatives: Vec::new(),
+            similarities: Vec::new(),
+        })
+    }
+
+    pub fn push(&mut self, id: &DocumentId, annotation: &Annotation) -> Result<(), Failure> {
+        let text = |text: &str| ByteArray::from(text.as_bytes().to_vec());
+        self.ids.push(text(id.as_str()));
+        self.clusters.push(text(&annotation.cluster));
+        self.sizes.push(annotation.cluster_size as i32);
+        self.representatives.push(text(annotation.representative.as_str()));
+        self.similarities.push(annotation.similarity());
+        match self.ids.len() < GROUP_ROWS {
+            true => Ok(()),
+            false => self.write_group().map_err(|error| unwritten(&error)),
+        }
+    }
+
+    fn write_group(&mut self) -> Result<(), ParquetError> {
+        let mut group = self.writer.next_row_group()?;
+        write_column::<ByteArrayType>(&mut group, &mut self.ids)?;
+        write_column::<ByteArrayType>(&mut group, &mut self.clusters)?;
+        write_column::<Int32Type>(&mut group, &mut self.sizes)?;
+        write_column::<ByteArrayType>(&mut group, &mut self.representatives)?;
+        write_column::<DoubleType>(&mut group, &mut self.similarities)?;
+        group.close().map(drop)
+    }
+
+    pub fn finish(mut self) -> Result<(), Failure> {
+        if !self.ids.is_empty() {
+            self.write_group().map_err(|error| unwritten(&error))?;
+        }
+        self.writer.into_inner().map_err(|error| unwritten(&error))?.finish()
+    }
+}
+
+/// Writes the next column, and clears it.
+fn write_column<T: DataType>(
+    group: &mut SerializedRowGroupWriter<'_, Output>,
+    values: &mut Vec<T::T>,
+) -> Result<(), ParquetError> {
+    let mut column = group.next_column()?.expect("the schema has a column for each call");
+    column.typed::<T>().write_batch(values, None, None)?;
+    values.clear();
+    column.close()
+}
+
+fn unwritten(error: &ParquetError) -> Failure {
+    Failure::new(format!("cannot write the output: {error}"))
 }
 
 fn disagree() -> ParquetError {

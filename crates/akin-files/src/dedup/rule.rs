@@ -16,7 +16,7 @@ use akin_model::settings::CollectionSettings;
 
 /// When a document is removed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Rule {
+pub enum RemovalRule {
     /// Its Jaccard similarity with a document that is kept reaches the threshold
     Near,
     /// A document that is kept is not shorter and has every shingle of it; a text that is short or
@@ -42,7 +42,7 @@ impl DedupPlan {
             (&self.options.analysis, (self.mode, self.settings.scheme.threshold));
         let GatheredCorpus { corpus, outcomes, files, old_outcomes, sources, lengths, .. } =
             gathered;
-        if self.rule == Rule::Contained {
+        if self.rule == RemovalRule::Contained {
             let old = self.old.as_ref().map(|old| (old, old_outcomes.as_slice()));
             let selections: Vec<_> =
                 old.into_iter().chain([(selection, outcomes.as_slice())]).collect();
@@ -72,11 +72,11 @@ impl DedupPlan {
 /// The rule cannot be kept with these options.
 pub fn refuse_rule(
     sources: &SourceOptions,
-    rule: Rule,
+    rule: RemovalRule,
     keep: &Keep,
     settings: &CollectionSettings,
 ) -> Result<(), Failure> {
-    if rule == Rule::Near {
+    if rule == RemovalRule::Near {
         return Ok(());
     }
     if settings.shingles.unit != Unit::Word || settings.scheme.kind == Kind::Fields {

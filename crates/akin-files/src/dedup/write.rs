@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::annotation::annotate;
+use super::annotation::{ClusterTable, annotate};
 use super::clusters::Representatives;
 use super::rows::RowsWriter;
 use crate::failure::Failure;
@@ -48,6 +48,24 @@ impl OutputPlace {
         destination.check_beside(report, inputs)?;
         destination.check_summary(json)?;
         Ok(Self::One(destination))
+    }
+
+    /// # Errors
+    /// Rows of Parquet, which are copied, would be annotated.
+    pub fn check_annotations(&self, selection: &Selection) -> Result<(), Failure> {
+        let Self::Shards { .. } = self else { return Ok(()) };
+        for input in selection.inputs().flatten().filter_map(|input| input.path) {
+            if is_parquet_file(&input)? {
+                return Err(Failure::with_hint(
+                    format!(
+                        "--annotate with --output-dir does not write rows: {}",
+                        input.display()
+                    ),
+                    "-o clusters.parquet writes a table of all clusters",
+                ));
+            }
+        }
+        Ok(())
     }
 
     fn shards(
@@ -116,6 +134,8 @@ enum Out {
     None,
     Lines(Output),
     Rows(Option<RowsWriter>),
+    /// The clusters of documents, without the documents.
+    Table(ClusterTable),
 }
 
 struct Current {
@@ -172,14 +192,16 @@ impl KeptWriter {
     /// # Errors
     /// The output cannot be created, or cannot be Parquet.
     pub fn new(place: OutputPlace, selection: &Selection, annotate: bool) -> Result<Self, Failure> {
-        let out = match &place {
-            OutputPlace::Shards { .. } => Out::None,
-            OutputPlace::One(destination) if destination.is_parquet() => Out::Rows(None),
-            OutputPlace::One(destination) => Out::Lines(destination.create()?),
+        let table = match &place {
+            OutputPlace::One(destination) if annotate => ClusterTable::create(destination)?,
+            _ => None,
         };
-        if annotate && matches!(out, Out::Rows(_)) {
-            return Err(no_annotations());
-        }
+        let out = match (&place, table) {
+            (_, Some(table)) => Out::Table(table),
+            (OutputPlace::Shards { .. }, _) => Out::None,
+            (OutputPlace::One(destination), _) if destination.is_parquet() => Out::Rows(None),
+            (OutputPlace::One(destination), _) => Out::Lines(destination.create()?),
+        };
         let text = selection.reading.columns.text_name().to_owned();
         Ok(Self { place, annotate, roots: selection.paths.clone(), text, out, current: None })
     }
@@ -194,6 +216,7 @@ impl KeptWriter {
         self.begin(&item.origin.file)?;
         match &mut self.out {
             Out::Lines(out) if self.annotate => annotate(&item.line(), number, of, out),
+            Out::Table(table) => table.push(number, of),
             _ if of.is_kept(number) => self.copy(item),
             _ => Ok(()),
         }
@@ -204,6 +227,7 @@ impl KeptWriter {
         self.begin(&item.origin.file)?;
         match &mut self.out {
             Out::Lines(out) => write_line(out, &item.line()),
+            Out::Table(_) => Ok(()),
             Out::Rows(_) | Out::None => {
                 let current = self.current.as_mut().expect("a file has begun");
                 current.rows.extend(item.origin.line);
@@ -240,9 +264,6 @@ impl KeptWriter {
         self.current = Some(Current { file: Arc::clone(file), rows: Vec::new(), cuts });
         let OutputPlace::Shards { directory, force } = &self.place else { return Ok(()) };
         let is_parquet = is_parquet_file(Path::new(&**file))?;
-        if is_parquet && self.annotate {
-            return Err(no_annotations());
-        }
         let path = directory.join(shard_of(file, &self.roots)?);
         if let Some(parent) = path.parent() {
             std::fs::create_dir_all(parent)?;
@@ -274,6 +295,7 @@ impl KeptWriter {
         match std::mem::replace(&mut self.out, Out::None) {
             Out::Lines(out) => out.finish(),
             Out::Rows(Some(rows)) => rows.finish(),
+            Out::Table(table) => table.finish(),
             Out::Rows(None) | Out::None => Ok(()),
         }
     }
@@ -287,10 +309,6 @@ impl KeptWriter {
 fn write_line(out: &mut Output, line: &[u8]) -> Result<(), Failure> {
     out.write_all(line)?;
     Ok(out.write_all(b"\n")?)
-}
-
-fn no_annotations() -> Failure {
-    Failure::with_hint("--annotate does not write Parquet", "name an output that ends in .jsonl")
 }
 
 /// The name of the shard of an input. Of a pipe only lines are copied.

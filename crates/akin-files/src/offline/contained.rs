@@ -66,7 +66,7 @@ pub trait Containment {
     fn may_hold(&self, outer: u32) -> bool;
 
     /// The smaller set lies in the other whole.
-    fn found(&mut self, documents: &OfflineDocuments, outer: u32, inner: u32) -> Found;
+    fn found(&mut self, documents: &OfflineDocuments, outer: u32, inner: u32) -> Settlement;
 }
 
 impl OfflineCorpus {
@@ -91,7 +91,7 @@ impl OfflineCorpus {
                     }
                     if lies_in(sets.set(inner)?.as_slice(), elements.as_slice()) {
                         let found = decide.found(documents, outer, inner);
-                        settled[inner as usize] = found == Found::Settled;
+                        settled[inner as usize] = found == Settlement::Settled;
                     }
                 }
             }
@@ -102,7 +102,7 @@ impl OfflineCorpus {
 
 /// What is to be done about a set that lies in another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Found {
+pub enum Settlement {
     /// It need not be found again.
     Settled,
     Open,

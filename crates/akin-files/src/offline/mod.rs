@@ -14,7 +14,7 @@ mod sets;
 mod sorter;
 mod state;
 
-pub use contained::{Containment, Found};
+pub use contained::{Containment, Settlement};
 pub use documents::OfflineDocuments;
 pub use natural::natural_order;
 pub use room::Room;

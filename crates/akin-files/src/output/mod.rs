@@ -84,6 +84,13 @@ impl Destination {
         self.output.extension().is_some_and(|extension| extension == "parquet")
     }
 
+    /// Whether the file is named .csv, and perhaps compressed.
+    pub fn is_csv(&self) -> bool {
+        let name = self.output.to_string_lossy();
+        let plain = name.strip_suffix(".gz").or_else(|| name.strip_suffix(".zst"));
+        plain.unwrap_or(&name).ends_with(".csv")
+    }
+
     /// # Errors
     /// The bytes would go to a terminal.
     pub fn check_binary(&self) -> Result<(), Failure> {
