@@ -4,9 +4,9 @@
 /// of the value checks whether they match.
 #[derive(Debug, Default)]
 pub struct ValueEnd {
-    has_begun: bool,
-    /// A number or a literal, which ends where something else begins.
-    is_bare: bool,
+    /// Whether it is a number or a literal, which ends where something else begins; `None` before
+    /// the first byte.
+    is_bare: Option<bool>,
     depth: u64,
     in_string: bool,
     escaped: bool,
@@ -17,33 +17,30 @@ impl ValueEnd {
     /// bytes that are not white space between tokens.
     pub fn take(&mut self, bytes: &[u8], mut token: impl FnMut(u8)) -> (usize, bool) {
         for (at, &byte) in bytes.iter().enumerate() {
-            if !self.has_begun {
-                self.has_begun = true;
-                self.is_bare = !matches!(byte, b'{' | b'[' | b'"');
-            }
+            let is_bare = *self.is_bare.get_or_insert(!matches!(byte, b'{' | b'[' | b'"'));
             let is_blank = matches!(byte, b' ' | b'\t' | b'\n' | b'\r');
-            if self.is_bare && (is_blank || matches!(byte, b',' | b']' | b'}')) {
+            if is_bare && (is_blank || matches!(byte, b',' | b']' | b'}')) {
                 return (at, true);
             }
             if self.in_string || !is_blank {
                 token(byte);
             }
-            self.step(byte);
-            if !self.is_bare && self.depth == 0 && !self.in_string {
+            self.step(byte, is_bare);
+            if !is_bare && self.depth == 0 && !self.in_string {
                 return (at + 1, true);
             }
         }
         (bytes.len(), false)
     }
 
-    fn step(&mut self, byte: u8) {
+    fn step(&mut self, byte: u8, is_bare: bool) {
         if self.escaped {
             self.escaped = false;
             return;
         }
         match (self.in_string, byte) {
             (true, b'\\') => self.escaped = true,
-            (_, b'"') if !self.is_bare => self.in_string = !self.in_string,
+            (_, b'"') if !is_bare => self.in_string = !self.in_string,
             (false, b'{' | b'[') => self.depth += 1,
             (false, b'}' | b']') => self.depth = self.depth.saturating_sub(1),
             _ => {}

@@ -117,7 +117,11 @@ async fn object(
 #[derive(ToSchema)]
 #[serde(untagged)]
 #[schema(as = AddedAnswer)]
-#[expect(dead_code, reason = "arrays are streamed, so no value is ever made")]
+#[expect(
+    dead_code,
+    clippy::large_enum_variant,
+    reason = "arrays are streamed, so no value is ever made"
+)]
 pub enum AddedReply {
     One(Added),
     Many(Vec<ResultLine>),
@@ -179,7 +183,7 @@ pub async fn add_one(
     metrics::added(added.status);
     let created = added.status == AddStatus::Created;
     let status = if created { StatusCode::CREATED } else { StatusCode::OK };
-    Ok((status, reply::reserved_json(&added, memory)).into_response())
+    Ok((status, reply::reserved_json(&added, &memory)).into_response())
 }
 
 /// List ids

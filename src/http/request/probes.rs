@@ -65,7 +65,7 @@ pub enum Probes {
 #[derive(ToSchema)]
 #[serde(untagged)]
 #[schema(as = Probes)]
-#[expect(dead_code, clippy::large_enum_variant, reason = "it documents what a body may be")]
+#[expect(dead_code, reason = "it documents what a body may be")]
 pub enum ProbesBody {
     One(LookupBody),
     Many(Vec<LookupBody>),

@@ -64,9 +64,9 @@ pub fn json(value: &impl Serialize, memory: Option<Arc<Reservation>>) -> Result<
 
 /// Answers with one value whose memory was reserved before, with that of its text; the reservation
 /// ends once it was sent.
-pub fn reserved_json(value: &impl Serialize, memory: Arc<Reservation>) -> Response {
+pub fn reserved_json(value: &impl Serialize, memory: &Arc<Reservation>) -> Response {
     let mut writer = Writer::new(None);
-    writer.hold(&memory);
+    writer.hold(memory);
     let written = writer.value(value).map(|()| response(JSON, writer.into_body()));
     written.unwrap_or_else(IntoResponse::into_response)
 }

@@ -218,7 +218,7 @@ impl Engine {
             let lowest = reported.filter_map(|scored| scored.similarity.points()).min();
             return lowest.map_or(agreeing >= record.points_min, |lowest| agreeing > lowest);
         }
-        let lowest = reported.map(|scored| scored.resemblance()).min_by(f64::total_cmp);
+        let lowest = reported.map(Match::resemblance).min_by(f64::total_cmp);
         let lowest = lowest.unwrap_or(query.threshold.get());
         self.analyser.estimator.estimate(agreeing).interval.1 >= lowest
     }

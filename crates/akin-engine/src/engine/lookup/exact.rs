@@ -46,7 +46,7 @@ impl Engine {
         for found in scan.found {
             let agreeing = found.candidate.agreeing;
             let similarity = self.analyser.verified(found.overlap, agreeing);
-            score_members(query, &found.candidate, similarity, &mut scored);
+            score_members(query, &found.candidate, &similarity, &mut scored);
         }
         put_in_order(&mut scored);
         FoundMatches {

@@ -258,7 +258,7 @@ impl Nearest<'_> {
 
     /// The resemblance of the k-th best document; 0 while there are fewer.
     fn lowest(&self) -> f64 {
-        self.best.get(self.k - 1).map_or(0.0, |kth| kth.resemblance())
+        self.best.get(self.k - 1).map_or(0.0, Match::resemblance)
     }
 
     /// Sets with sketches that agree in fewer slots hardly belong to the best.

@@ -67,7 +67,7 @@ impl Engine {
                 let Some(overlap) = overlap else { continue };
                 let similarity = self.analyser.verified(overlap, candidate.agreeing);
                 checked.matching += 1;
-                score_members(query, candidate, similarity, &mut checked.scored);
+                score_members(query, candidate, &similarity, &mut checked.scored);
             }
         }
         Ok(checked)
@@ -79,7 +79,7 @@ impl Engine {
             let similarity = self.analyser.estimated_reaching(candidate.agreeing, query.threshold);
             if let Some(similarity) = similarity {
                 checked.matching += 1;
-                score_members(query, candidate, similarity, &mut checked.scored);
+                score_members(query, candidate, &similarity, &mut checked.scored);
             }
         }
         checked
@@ -90,7 +90,7 @@ impl Engine {
 pub(super) fn score_members(
     query: &Query<'_>,
     candidate: &Candidate,
-    similarity: Similarity<MatchContainment>,
+    similarity: &Similarity<MatchContainment>,
     scored: &mut Vec<Match>,
 ) {
     let others = candidate.members.iter().filter(|member| Some(&member.id) != query.own_id);
