@@ -1,7 +1,7 @@
 //! Results with the time that they took.
 
 use std::borrow::Cow;
-use std::time::Duration;
+use core::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use utoipa::openapi::schema::Schema;
