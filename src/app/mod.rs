@@ -31,9 +31,6 @@ use crate::config::Settings;
 use crate::engine::{Collection, Collections, EngineError, Progress, Sample};
 use crate::http::{self, ServerSettings};
 
-/// Expired documents are never returned, also before they are removed.
-const EXPIRED_REMOVED_EVERY: Duration = Duration::from_secs(60);
-
 /// Documents of a periodic measurement of recall.
 const RECALL_SAMPLE: usize = 200;
 
@@ -129,12 +126,13 @@ async fn work(settings: Settings, state: http::AppState) -> Result<Infallible, A
     let every = Duration::from_secs(settings.storage.snapshot_interval_s);
     let operations = settings.storage.snapshot_operations;
     let measured_every = Duration::from_secs(settings.storage.recall_interval_s);
+    let expiry_every = Duration::from_secs(settings.storage.expiry_interval_s);
     let collections = open(settings, &state).await?;
     let collections = state.collections.get_or_init(|| collections);
     tokio::select! {
         never = for_each(collections, every, snapshots::take) => match never {},
         never = snapshots::take_due(collections, operations) => match never {},
-        never = for_each(collections, EXPIRED_REMOVED_EVERY, expiry::remove_expired) => match never {},
+        never = for_each(collections, expiry_every, expiry::remove_expired) => match never {},
         never = for_each(collections, measured_every, measure_recall) => match never {},
         never = clusters::update(collections) => match never {},
         never = keep_metrics(metrics) => match never {},

@@ -44,6 +44,8 @@ pub struct StorageSection {
     /// A snapshot is taken after this many documents were stored or removed, or an eighth of all
     /// documents if that is more; 0: changes are not counted.
     pub snapshot_operations: u64,
+    /// Seconds between removals of expired documents.
+    pub expiry_interval_s: u64,
     /// Seconds between measurements of recall; 0: only on request.
     pub recall_interval_s: u64,
     /// Bytes of the cache of sets of all collections.
@@ -118,6 +120,10 @@ impl StorageSection {
         let mut faults = self.store.faults();
         if self.data_dir.as_os_str().is_empty() {
             faults.push("data_dir must not be empty".into());
+        }
+        if !(1..=86_400).contains(&self.expiry_interval_s) {
+            let found = self.expiry_interval_s;
+            faults.push(format!("expiry_interval_s must be 1..=86400, not {found}"));
         }
         if !(1..=1_000).contains(&self.collections_max) {
             faults.push(format!("collections_max must be 1..=1000, not {}", self.collections_max));

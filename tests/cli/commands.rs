@@ -8,9 +8,15 @@ use axum::http::{Response, StatusCode};
 use crate::server::{Server, problem};
 use crate::{akin, akin_with_stdin, command};
 
-const ANSWER: &str = r#"{"matches": [{"id": "https://example.org/a", "resemblance": 0.91},
-    {"id": "b", "resemblance": 0.8}], "candidates": 14, "more": false, "truncated": true,
-    "expected_recall": 0.997, "threshold": 0.8, "mode": "verified", "took_us": 85}"#;
+const ANSWER: &str = r#"{"matches": [
+    {"id": "https://example.org/a", "resemblance": 0.91, "estimated": 0.9, "exact": 0.91,
+     "containment": {"of_probe": 0.95, "of_match": 0.955}, "shared": 91, "union": 100,
+     "keys_shared": 9},
+    {"id": "b", "resemblance": 0.8, "estimated": 0.79, "exact": 0.8,
+     "containment": {"of_probe": 0.89, "of_match": 0.89}, "shared": 80, "union": 100,
+     "keys_shared": 3}],
+    "candidates": 14, "more": false, "truncated": true, "expected_recall": 0.997, "threshold": 0.8,
+    "mode": "verified", "found_by": "keys", "took_us": 85}"#;
 
 #[test]
 fn similar_shows_matches_as_a_table() {

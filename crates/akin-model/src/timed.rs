@@ -1,7 +1,7 @@
 //! Results with the time that they took.
 
-use std::borrow::Cow;
 use core::time::Duration;
+use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 use utoipa::openapi::schema::Schema;

@@ -28,10 +28,10 @@ pub struct StorageSettings {
     /// zstd level for contents of 1 KiB and more: -7..=19.
     pub compression_level: i32,
     /// Capacity of the committer's queue; a call of [`Store::write_all`](super::Store::write_all)
-    /// takes a single slot. Further calls wait. No key: only tests choose fewer.
-    #[serde(skip)]
+    /// takes a single slot. Further calls wait.
     pub queue_writes_max: u32,
-    /// Writes committed in a single transaction; the writes of a call are never split.
+    /// Writes committed in a single transaction; the writes of a call are never split. No key: only
+    /// tests choose fewer.
     #[serde(skip)]
     pub group_writes_max: u32,
     /// Bytes of records committed in a single transaction; a larger record is still accepted alone.
@@ -90,6 +90,7 @@ impl StorageSettings {
         within("readers", self.readers.into(), 1, 256);
         within("scans_max", self.scans_max.into(), 1, 256);
         within("compression_level", self.compression_level.into(), -7, 19);
+        within("queue_writes_max", self.queue_writes_max.into(), 1, 1 << 20);
         within("changes_kept", self.changes_kept.into(), 0, 1 << 40);
         within("disk_free_min_bytes", self.disk_free_min_bytes.into(), 0, 1 << 60);
         within("page_cache_bytes", self.page_cache_bytes.into(), 1 << 20, 1 << 40);
