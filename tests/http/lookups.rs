@@ -297,3 +297,26 @@ async fn settings_that_a_prefix_collection_cannot_have_are_named() {
         assert!(problem.to_string().contains(fault), "{problem}");
     }
 }
+
+#[tokio::test]
+async fn a_probe_with_an_id_and_a_text_is_looked_up_by_its_text_if_the_id_is_not_stored() {
+    let app = App::new().await;
+    app.add(&[json!({"id": "a", "text": text(0)}), json!({"id": "far", "text": "far away"})]).await;
+    let ids = |answer: &Value| -> Vec<Value> {
+        let matches = answer["matches"].as_array().unwrap().iter();
+        matches.map(|found| found["id"].clone()).collect()
+    };
+    let unknown = json!({"id": "not stored", "text": text(100)});
+    let stored = json!({"id": "a", "text": "far away"});
+    assert_eq!(ids(&app.post_json("/similar", &unknown).await.json()), ["a"]);
+    let by_set = app.post_json("/similar", &stored).await.json();
+    assert_eq!(ids(&by_set), [] as [Value; 0], "the stored text counts");
+    let answers = app.post_json("/similar?k=1", json!([unknown, stored])).await.json();
+    assert_eq!(ids(&answers[0]), ["a"]);
+    assert_eq!(ids(&answers[1]), [] as [Value; 0], "of a set that shares nothing");
+    app.post_json("/similar", json!({"id": "not stored"})).await.problem(404, "document_not_found");
+    let two = json!({"id": "a", "text": "a", "tokens": ["a"]});
+    app.post_json("/similar", two).await.problem(422, "invalid_request");
+    let pair = json!({"a": unknown, "b": {"id": "a"}});
+    app.post_json("/resemblance", pair).await.problem(422, "invalid_request");
+}

@@ -77,7 +77,7 @@ async fn an_invalid_probe_is_refused_with_a_pointer() {
     let app = App::new().await;
     let invalid = [
         ("/similar", "{}", ""),
-        ("/similar", r#"{"id": "a", "text": "b"}"#, ""),
+        ("/similar", r#"{"id": "a", "text": "b", "tokens": ["c"]}"#, ""),
         ("/similar", r#"{"id": ""}"#, "/id"),
         ("/similar", r#"{"tokens": [["b", 0]]}"#, "/tokens/0"),
         ("/resemblance", r#"{"a": {"id": "a"}}"#, ""),

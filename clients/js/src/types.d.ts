@@ -949,7 +949,8 @@ export type LookupMeasure = "resemblance" | "containment";
 
 /**
  * A document to compare: it has exactly one of `id` (of a stored document), `text`, `tokens`,
- * `fields` and `signature`.
+ * `fields` and `signature`. A document to look up may have an `id` and one of the others, which
+ * is looked up if the id is not stored.
  */
 export interface LookupProbe {
   id?: GivenId | null;
@@ -1391,7 +1392,8 @@ export interface Previous {
 
 /**
  * A document to compare: it has exactly one of `id` (of a stored document), `text`, `tokens`,
- * `fields` and `signature`.
+ * `fields` and `signature`. A document to look up may have an `id` and one of the others, which
+ * is looked up if the id is not stored.
  */
 export interface Probe {
   id?: GivenId | null;

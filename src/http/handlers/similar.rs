@@ -12,7 +12,8 @@ use tower_http::request_id::RequestId;
 
 use crate::background::request;
 use crate::budget::Reservation;
-use crate::engine::{Collection, Engine, Lookup, MatchDetails, Probe};
+use crate::document::Content;
+use crate::engine::{Collection, Engine, EngineError, Lookup, MatchDetails, Probe};
 use crate::http::bulk::ndjson;
 use crate::http::bulk::split::Form;
 use crate::http::problem::Problem;
@@ -54,7 +55,7 @@ pub async fn stored(
     reply::stream(JSON, memory, |mut writer| async move {
         let probe = Probe::Stored(stored.id);
         let memory = writer.another(0)?.with_allowance(SMALL_BYTES_MAX);
-        let found = look_up(&engine, probe, &options, Arc::new(memory)).await?;
+        let found = look_up(&engine, (probe, None), &options, Arc::new(memory)).await?;
         found.write(&engine, &mut writer).await?;
         Ok(writer)
     })
@@ -67,7 +68,8 @@ pub async fn stored(
 /// those of each of its probes. Nothing is stored.
 /// Options may stand in the query, for all probes, or in a probe. If a probe of an array cannot be
 /// looked up, or is not a probe at all, its answer is `{"error": problem}`, and the other probes
-/// are answered. To NDJSON with a probe on each line the answer is NDJSON, too.
+/// are answered. A probe with an `id` and a text is looked up by its text if the id is not stored.
+/// To NDJSON with a probe on each line the answer is NDJSON, too.
 #[utoipa::path(
     post, path = "/similar", operation_id = "similar_to_posted", tag = "Looking up",
     params(LookupParameters, ConditionParameters),
@@ -140,19 +142,20 @@ impl Call {
         probe: OwnProbe,
         memory: Arc<Reservation>,
     ) -> Result<Found, Problem> {
-        let (probe, Some(own)) = probe else {
-            return look_up(engine, probe.0, &self.read, memory).await;
+        let OwnProbe { probe, fallback, options } = probe;
+        let Some(own) = options else {
+            return look_up(engine, (probe, fallback), &self.read, memory).await;
         };
         let options = merged(Some(own), &self.given)
             .and_then(|options| lookup::read(&options, &self.state.settings));
         let options = options.map_err(|wrong| wrong.in_body(Code::InvalidRequest))?;
-        look_up(engine, probe, &options, memory).await
+        look_up(engine, (probe, fallback), &options, memory).await
     }
 
     /// How many probes are looked up at once: fewer where their answers are large.
     fn probes_at_once(&self, probes: &[Result<OwnProbe, Problem>]) -> usize {
         let limit =
-            |(_, own): &OwnProbe| own.as_ref().and_then(|(lookup, _)| lookup.k.or(lookup.limit));
+            |of: &OwnProbe| of.options.as_ref().and_then(|(lookup, _)| lookup.k.or(lookup.limit));
         let own = probes.iter().flatten().filter_map(limit).map(NonZeroUsize::get).max();
         let of_call = self.read.0.k.map_or(self.read.0.limit, NonZeroUsize::get);
         let most = own.unwrap_or(0).max(of_call);
@@ -205,12 +208,19 @@ impl Call {
 
 async fn look_up(
     engine: &Engine,
-    probe: Probe,
+    (probe, fallback): (Probe, Option<Content>),
     (lookup, include): &(Lookup, MatchDetails),
     memory: Arc<Reservation>,
 ) -> Result<Found, Problem> {
     let started = Instant::now();
-    let looking_up = engine.similar(probe, lookup.clone());
+    let looking_up = async {
+        match (engine.similar(probe, lookup.clone()).await, fallback) {
+            (Err(EngineError::DocumentNotFound { .. }), Some(content)) => {
+                engine.similar(Probe::Content(content), lookup.clone()).await
+            }
+            (answer, _) => answer,
+        }
+    };
     let answer = request::within(Some(Arc::clone(&memory)), looking_up).await?;
     let took = started.elapsed();
     metrics::looked_up(&answer.searched, took);

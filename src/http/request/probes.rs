@@ -23,7 +23,8 @@ use akin_model::content::{FieldsBody, Object, content};
 const CODE: Code = Code::InvalidRequest;
 
 /// A document to compare: it has exactly one of `id` (of a stored document), `text`, `tokens`,
-/// `fields` and `signature`.
+/// `fields` and `signature`. A document to look up may have an `id` and one of the others, which is
+/// looked up if the id is not stored.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = Probe)]
@@ -49,8 +50,13 @@ pub struct ProbeBody {
 /// must have the same value.
 pub type LookupBody = Body<ProbeBody, LookupOptions>;
 
-/// A probe with the options that it has itself.
-pub type OwnProbe = (Probe, Option<LookupOptions>);
+/// A probe to look up with the options that it has itself.
+pub struct OwnProbe {
+    pub probe: Probe,
+    /// Looked up if the probe is not stored.
+    pub fallback: Option<Content>,
+    pub options: Option<LookupOptions>,
+}
 
 /// The probes of a `POST /similar`. An element that is not a probe does not fail the other probes.
 pub enum Probes {
@@ -89,19 +95,32 @@ pub type PairBody = Body<PairMembers, CompareParameters>;
 pub struct ProbePair(pub Probe, pub Probe, pub Option<CompareParameters>);
 
 impl ProbeBody {
+    /// Either an id or a content.
     fn probe(self) -> Result<Probe, Problem> {
+        match self.with_fallback()? {
+            (probe, None) => Ok(probe),
+            (_, Some(_)) => Err(wrong_members()),
+        }
+    }
+
+    /// An id, a content, or an id with the content that is looked up if the id is not stored.
+    fn with_fallback(self) -> Result<(Probe, Option<Content>), Problem> {
         let Self { id, text, tokens, fields, signature, .. } = self;
         let has_content =
             text.is_some() || tokens.is_some() || fields.is_some() || signature.is_some();
         match (id, content(text, tokens, fields, signature)) {
-            (Some(id), None) if !has_content => Ok(Probe::Stored(id)),
-            (None, Some(content)) => Ok(Probe::Content(content)),
-            _ => {
-                let detail = "a probe has exactly one of id, text, tokens, fields and signature";
-                Err(Problem::of_field(CODE, "", detail))
-            }
+            (Some(id), None) if !has_content => Ok((Probe::Stored(id), None)),
+            (Some(id), Some(content)) => Ok((Probe::Stored(id), Some(content))),
+            (None, Some(content)) => Ok((Probe::Content(content), None)),
+            _ => Err(wrong_members()),
         }
     }
+}
+
+fn wrong_members() -> Problem {
+    let detail = "a probe has exactly one of id, text, tokens, fields and signature; one that is \
+                  looked up may have an id and one of the others";
+    Problem::of_field(CODE, "", detail)
 }
 
 impl FromRequest<AppState> for Probes {
@@ -115,7 +134,7 @@ impl FromRequest<AppState> for Probes {
             let bytes_max = state.settings.document_bytes_max;
             let body = reader.whole(bytes_max, Code::DocumentTooLarge).await?;
             let probe = Probe::Content(Content::Text(reading::text(body)?));
-            return Ok(Self::One((probe, None)));
+            return Ok(Self::One(OwnProbe { probe, fallback: None, options: None }));
         }
         let body = reader.whole_json(state.settings.body_bytes_max, Code::BodyTooLarge).await?;
         let probes_max = state.settings.probes_max;
@@ -131,8 +150,9 @@ impl FromRequest<AppState> for Probes {
 }
 
 pub fn probe(json: &[u8]) -> Result<OwnProbe, Problem> {
-    let (body, own) = json::read::<LookupBody>(json, CODE)?.read(CODE)?;
-    Ok((body.probe()?, own))
+    let (body, options) = json::read::<LookupBody>(json, CODE)?.read(CODE)?;
+    let (probe, fallback) = body.with_fallback()?;
+    Ok(OwnProbe { probe, fallback, options })
 }
 
 /// Reads an array of at most `probes_max` probes.
