@@ -3,7 +3,7 @@ import inspect
 import time
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Callable
+from typing import Any, Callable
 
 import pytest
 import urllib3
