@@ -33,6 +33,8 @@ use crate::storage::{StorageSettings, read_small};
 use akin_model::name::CollectionName;
 use akin_model::settings::CollectionSettings;
 
+pub(crate) use super::work_directory::{WorkDirectory, remove_directory};
+
 const HERE: &str = "collection.json";
 const NEW: &str = "collection.json.new";
 const BUILDING: &str = "collection.json.building";
@@ -369,38 +371,6 @@ fn make_free_directory(root: &Path, name: &CollectionName) -> io::Result<PathBuf
         }
     }
     Err(io::Error::other("no free directory name is left"))
-}
-
-/// A directory for unfinished work, deleted when this is dropped.
-pub(crate) struct WorkDirectory(PathBuf);
-
-impl WorkDirectory {
-    /// Creates the directory, in place of a directory that a crash left behind.
-    pub fn create(dir: PathBuf) -> Result<Self, BackendError> {
-        let created = remove_directory(&dir).and_then(|()| fs::create_dir(&dir));
-        created.map_err(failed(&dir)).map(|()| Self(dir))
-    }
-
-    pub fn path(&self) -> &Path {
-        &self.0
-    }
-}
-
-impl Drop for WorkDirectory {
-    fn drop(&mut self) {
-        if let Err(error) = remove_directory(&self.0) {
-            let dir = self.0.display();
-            tracing::warn!(%dir, %error, "cannot delete a directory; the next attempt retries");
-        }
-    }
-}
-
-/// Deletes a directory, if it exists.
-pub(crate) fn remove_directory(dir: &Path) -> io::Result<()> {
-    match fs::remove_dir_all(dir) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-        _ => Ok(()),
-    }
 }
 
 /// Makes creations and renames in a directory durable.

@@ -25,6 +25,7 @@ mod settings;
 mod snapshots;
 mod threads;
 mod view;
+mod work_directory;
 mod writing;
 
 use std::sync::{Arc, atomic::AtomicU64};
