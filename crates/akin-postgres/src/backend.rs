@@ -130,7 +130,7 @@ impl PostgresCollection {
     }
 
     /// Rows of documents with these ids, by their places in the list.
-    async fn by_ids(
+    pub(crate) async fn by_ids(
         &self,
         columns: &str,
         ids: &[&str],

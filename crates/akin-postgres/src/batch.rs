@@ -8,7 +8,7 @@ use akin_engine::backend::{
     BackendError, Candidates, Found, Rival, RivalSearch, Rivals, Stored, Verdict, content_hash,
 };
 use akin_engine::storage::{content, elements};
-use akin_engine::stored::Times;
+use akin_engine::stored::{Detail, Record, Times};
 use akin_model::document::{DocumentId, Metadata};
 use tokio_postgres::Row;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
@@ -17,7 +17,7 @@ use crate::adding::{AdditionRequest, Queued};
 use crate::arguments::{Arguments, NewDocument};
 use crate::backend::PostgresCollection;
 use crate::lookup::{FoundSets, NearSet, ProbeKeys, Read, SelectedSet};
-use crate::rows::form_of;
+use crate::rows::{COLUMNS, form_of};
 
 /// Contents of this weight together are encoded off the runtime's threads (about 1 ms).
 const INLINE_WEIGHT_MAX: usize = 256 << 10;
@@ -32,6 +32,8 @@ pub(crate) struct Old {
     pub keys: Vec<i64>,
     hash: u64,
     expires_at_ms: Option<i64>,
+    /// With its set; `None` if it is not replaced, or changed meanwhile.
+    record: Option<Box<Record>>,
 }
 
 /// What becomes of a document, as far as is known.
@@ -194,6 +196,7 @@ impl<'a> InsertBatch<'a> {
                 }
             }
         }
+        self.read_replaced().await?;
         self.read_found().await
     }
 
@@ -205,7 +208,38 @@ impl<'a> InsertBatch<'a> {
             keys: self.collection.keys(row.get(3)),
             hash: row.get::<_, i64>(7).cast_unsigned(),
             expires_at_ms: row.get(8),
+            record: None,
         })
+    }
+
+    /// Reads the versions that are replaced, which the answers compare with the new ones.
+    async fn read_replaced(&mut self) -> Result<(), BackendError> {
+        let is_replaced = |of: &PlannedInsert<'_>| {
+            let is_other = |old: &Old| {
+                let version = (old.hash, old.expires_at_ms);
+                old.record.is_none() && version != (of.hash, of.times.expires_at_ms)
+            };
+            of.old.as_ref().is_some_and(is_other) && of.queued.addition.times.is_none()
+        };
+        let replaced: Vec<usize> =
+            (0..self.planned.len()).filter(|n| is_replaced(&self.planned[*n])).collect();
+        if replaced.is_empty() {
+            return Ok(());
+        }
+        let id = |n: &usize| self.planned[*n].queued.addition.document.document.id.as_str();
+        let ids: Vec<&str> = replaced.iter().map(id).collect();
+        let mut rows = self.collection.by_ids(COLUMNS, &ids).await?;
+        for (place, n) in replaced.into_iter().enumerate() {
+            let Some(row) = rows.remove(&place) else { continue };
+            // The answer says less of a version that cannot be read; it is replaced all the same.
+            let Ok(record) = self.collection.record(&row, Detail::Set) else { continue };
+            let old = self.planned[n].old.as_mut();
+            let ordinal = record.ordinal.get().cast_signed();
+            if let Some(old) = old.filter(|old| old.ordinal == ordinal) {
+                old.record = Some(Box::new(record));
+            }
+        }
+        Ok(())
     }
 
     /// Reads for all documents in one call, which also fills the cache of sets.
@@ -251,8 +285,9 @@ impl<'a> InsertBatch<'a> {
             Decision::Leave(outcome) => outcome,
             Decision::Write | Decision::Undecided => {
                 let is_alive = |old: &Old| old.expires_at_ms.is_none_or(|at| at > now_ms);
-                let replaced = planned.old.as_ref().is_some_and(is_alive);
-                Ok(Some(if replaced { Stored::Replaced(None) } else { Stored::Created }))
+                let replaced = planned.old.filter(is_alive);
+                let stored = replaced.map(|old| Stored::Replaced(old.record));
+                Ok(Some(stored.unwrap_or(Stored::Created)))
             }
         };
         self.planned.into_iter().map(outcome).collect()
