@@ -133,9 +133,11 @@ impl CollectionStore for PostgresStore {
     }
 
     fn generation(&self) -> Result<Option<u64>, BackendError> {
+        // The last number, too: a name may come and go between two looks.
         let sql =
             "SELECT coalesce(sum(hashtextextended(name, collection)::numeric) % 4294967296, 0)
-            ::int8 FROM akin.collections WHERE name IS NOT NULL";
+            ::int8 + (SELECT last_value FROM akin.collections_collection_seq)
+            FROM akin.collections WHERE name IS NOT NULL";
         let rows = self.query(sql, &[])?;
         Ok(rows.first().map(|row| row.get::<_, i64>(0).cast_unsigned()))
     }
