@@ -121,10 +121,17 @@ impl Shared {
             return json!({"line": number, "status": "error", "problem": problem}).to_string();
         };
         let is_new = self.texts.lock().unwrap().insert(document["text"].to_string());
-        let twin = json!({"id": "an earlier one", "resemblance": 1.0});
+        let twin = json!({
+            "id": "an earlier one", "resemblance": 1.0, "estimated": 1.0, "interval": [1.0, 1.0],
+            "keys_shared": 1,
+        });
         let duplicates = if is_new { json!([]) } else { json!([twin]) };
         let id = document["id"].as_str().unwrap_or("one that the server made");
-        json!({"line": number, "id": id, "status": "created", "duplicates": duplicates}).to_string()
+        json!({
+            "line": number, "id": id, "status": "created", "duplicates": duplicates, "shingles": 1,
+            "notes": [],
+        })
+        .to_string()
     }
 }
 
