@@ -30,6 +30,20 @@ pub(super) struct SortKey<'i> {
     pub id: &'i str,
 }
 
+/// The place of a document among those of its cluster: the lowest is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Rank {
+    /// Of its source.
+    pub source: u16,
+    pub value: u64,
+}
+
+impl From<u64> for Rank {
+    fn from(value: u64) -> Self {
+        Self { source: 0, value }
+    }
+}
+
 /// Collects the documents that have sets.
 pub(super) struct SetNumbering {
     room: Room,

@@ -7,6 +7,7 @@
 mod contained;
 mod documents;
 mod natural;
+mod pair;
 mod records;
 mod room;
 mod rows;
@@ -15,8 +16,9 @@ mod sorter;
 mod state;
 
 pub use contained::{Containment, Settlement};
-pub use documents::OfflineDocuments;
+pub use documents::{OfflineDocuments, Rank};
 pub use natural::natural_order;
+pub use pair::SetPair;
 pub use room::Room;
 pub use sorter::Sorter;
 pub use state::{OfflineState, STATE_FILES, StateError};
@@ -31,7 +33,7 @@ use self::records::{Comparing, OfflineRecords};
 use self::rows::{IdReader, RowFiles, RowWriter};
 use self::sets::SetReader;
 use self::state::Saved;
-use akin_core::join::{JoinError, LeftOut, Linkage, Pair, Progress, Sets, Stopped};
+use akin_core::join::{JoinError, LeftOut, Linkage, Progress, Sets, Stopped};
 use akin_core::measure::Overlap;
 use akin_core::scheme::{Kind, Threshold};
 use akin_core::text::NormalisedFields;
@@ -42,20 +44,6 @@ use akin_model::settings::CollectionSettings;
 
 /// Bytes of memory for each document, at the peak of the work.
 pub const DOCUMENT_BYTES: usize = 32;
-
-/// The place of a document among those of its cluster: the lowest is kept.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Rank {
-    /// Of its source.
-    pub source: u16,
-    pub value: u64,
-}
-
-impl From<u64> for Rank {
-    fn from(value: u64) -> Self {
-        Self { source: 0, value }
-    }
-}
 
 /// Collects the documents of an [`OfflineCorpus`].
 pub struct OfflineGathering {
@@ -396,23 +384,6 @@ impl OfflineCorpus {
         let documents = u64::from(left_out.sets);
         let incomplete = Incomplete { documents, ids, example: example.transpose()?, shared: None };
         Ok((documents > 0).then_some(incomplete))
-    }
-}
-
-/// Two sets at or over the threshold, by their numbers.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct SetPair {
-    pub a: u32,
-    pub b: u32,
-    /// Exact if known, else the estimate; for records, the score divided by the maximum.
-    pub resemblance: f64,
-}
-
-impl SetPair {
-    fn of(pair: &Pair, analyser: &Analyser) -> Self {
-        let estimate = || analyser.estimator.estimate(pair.agreeing).value;
-        let resemblance = pair.overlap.map_or_else(estimate, |overlap| overlap.resemblance());
-        Self { a: pair.a, b: pair.b, resemblance }
     }
 }
 
