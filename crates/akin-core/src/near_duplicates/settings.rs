@@ -138,7 +138,7 @@ impl MatchSettings {
         match Threshold::new(self.threshold) {
             // Every query is at this threshold.
             Ok(threshold) => {
-                (scheme.threshold, scheme.threshold_min) = (threshold, Some(threshold))
+                (scheme.threshold, scheme.threshold_min) = (threshold, Some(threshold));
             }
             Err(error) => faults.push(error.to_string()),
         }

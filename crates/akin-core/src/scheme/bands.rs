@@ -39,7 +39,7 @@ pub struct Bands {
     pub bands: u32,
     /// The number of keys that a sketch has; more than `bands` with
     /// [`SchemeSettings::threshold_min`].
-    bands_max: u32,
+    keys_made: u32,
     /// The number of slots of a key.
     pub rows: u32,
     slot_bytes: usize,
@@ -77,7 +77,7 @@ impl Bands {
         };
         let all = Self {
             bands,
-            bands_max: bands,
+            keys_made: bands,
             rows,
             slot_bytes: sketch.slot_bytes(),
             sketch_bytes: sketch.sketch_bytes(),
@@ -93,11 +93,11 @@ impl Bands {
 
     /// The scheme with all keys that a sketch has, for work that needs no index.
     pub(super) fn unindexed(&self) -> Self {
-        let plans = match self.bands == self.bands_max {
+        let plans = match self.bands == self.keys_made {
             true => Arc::clone(&self.plans),
             false => Arc::new(Cache::new(PLANS_MAX)),
         };
-        Self { bands: self.bands_max, plans, ..self.clone() }
+        Self { bands: self.keys_made, plans, ..self.clone() }
     }
 
     /// The most rows with which the configured bands, or else all that fit the sketch, reach the

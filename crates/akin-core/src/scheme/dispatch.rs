@@ -28,6 +28,7 @@ impl Scheme {
 
     /// The scheme with all keys that sketches have, indexed or not: for joins, which make the keys
     /// they need.
+    #[must_use]
     pub fn unindexed(&self) -> Self {
         match self {
             Self::Bands(bands) => Self::Bands(bands.unindexed()),

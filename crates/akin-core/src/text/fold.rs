@@ -116,26 +116,23 @@ impl Folds {
     ) -> Option<Cow<'t, str>> {
         for (_, rule) in rules.iter().filter(|(fold, _)| self.0 & 1 << *fold as u8 != 0) {
             let mut of_pass = Edits::default();
-            if let Some(folded) = pass(&text, *rule, lowercase, bytes_max, &mut of_pass)? {
-                text = Cow::Owned(folded);
-                if let Some(edits) = &mut edits {
-                    edits.push(of_pass);
-                }
+            text = pass(text, *rule, lowercase, bytes_max, &mut of_pass)?;
+            if let Some(edits) = &mut edits {
+                edits.push(of_pass);
             }
         }
         Some(text)
     }
 }
 
-/// The text with all pieces replaced to which a rule applies; `Some(None)` if there are none, `None`
-/// beyond `bytes_max`.
-fn pass(
-    text: &str,
+/// The text with all pieces replaced to which a rule applies; `None` beyond `bytes_max`.
+fn pass<'t>(
+    text: Cow<'t, str>,
     rule: Rule,
     lowercase: bool,
     bytes_max: usize,
     edits: &mut Edits,
-) -> Option<Option<String>> {
+) -> Option<Cow<'t, str>> {
     let (mut output, mut piece) = (String::new(), String::new());
     let (mut at, mut flushed, mut before) = (0, 0, None);
     while let Some(character) = text[at..].chars().next() {
@@ -155,10 +152,10 @@ fn pass(
         at = end;
     }
     if flushed == 0 {
-        return Some(None);
+        return Some(text);
     }
     output.push_str(&text[flushed..]);
-    if output.len() > bytes_max { None } else { Some(Some(output)) }
+    (output.len() <= bytes_max).then_some(Cow::Owned(output))
 }
 
 /// Joins two parts of a word. A part in upper case begins a word of its own (Nord-Süd), unless the
