@@ -1,10 +1,10 @@
-//! Documents of files, and what is done with them without a server.
+//! Documents of files, and the work on them without a server.
 //!
 //! A library without async, HTTP and SQL: settings and analyses come from [`akin_model`], sketches
 //! and joins from [`akin_core`]. The modules in reading order; each uses only the modules before it
 //! (`tests/architecture.rs` checks that):
 //!
-//! - [`failure`], [`failures`], [`feature`]: why a command fails, and what to do.
+//! - [`failure`], [`failures`], [`feature`]: the failures of a command, and their remedies.
 //! - [`interrupt`], [`memory`], [`meter`]: the process: unfinished files, memory, progress.
 //! - [`input`]: from paths to documents, in every format.
 //! - [`output`]: where commands write.

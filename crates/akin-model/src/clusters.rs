@@ -1,4 +1,4 @@
-//! Clusters of near-duplicates, and what may be missing in them.
+//! Clusters of near-duplicates, and the documents that may be missing in them.
 
 use akin_core::join::LeftOut;
 use serde::{Deserialize, Serialize};

@@ -1,4 +1,5 @@
-//! Adds documents: those that wait at the same time are checked and written in one transaction.
+//! Adds documents: documents that wait at the same time are checked and written in a single
+//! transaction.
 //!
 //! A call of `akin.add` takes the locks of its documents, and writes them unless the database knows
 //! something that the documents were not checked against: near sets, or other versions. Then it
@@ -21,7 +22,7 @@ use crate::coalescing::{Request, TOGETHER_MAX, WaitingRequests};
 use crate::database::DatabaseConnection;
 use crate::error::{failed, late};
 
-/// Attempts before documents are refused that others write again and again.
+/// Attempts before documents are refused that other writers change again and again.
 const ATTEMPTS_MAX: usize = 8;
 
 /// Requests that are looked at for a batch: some are left as their ids are being written.
@@ -66,7 +67,7 @@ impl Queued {
         lock_of_id(self.collection.number, self.addition.document.document.id.as_str())
     }
 
-    /// What a later document may share.
+    /// The keys that a later document may share.
     fn locks(&self) -> impl Iterator<Item = i64> {
         let keys = self.addition.search.iter().flat_map(|search| &search.keys);
         keys.map(|key| self.collection.key(*key)).chain([self.lock_of_id()])
@@ -135,7 +136,7 @@ pub(crate) async fn add(
     batch.learn(&rows).await?;
     batch.judge().await;
     for _ in 1..ATTEMPTS_MAX {
-        // What the others were judged by is committed, and they write nothing.
+        // The data behind the other decisions is committed, and these documents write nothing.
         if !batch.writes() || write_locked(connection, &mut batch, deadline).await? {
             return Ok(batch.outcomes());
         }

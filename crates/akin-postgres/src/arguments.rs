@@ -120,7 +120,7 @@ impl<'a> Arguments<'a> {
         }
     }
 
-    /// Locks are taken in one order by all, so that nobody waits for somebody who waits for them.
+    /// All transactions take locks in the same order, so no two wait for each other.
     pub fn order(&mut self) {
         for numbers in [&mut self.locks, &mut self.probes, &mut self.equal] {
             numbers.sort_unstable();

@@ -1,4 +1,4 @@
-//! Documents that are added together, and what is known of what is stored.
+//! Documents that are added together, and the known part of the stored data.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -36,7 +36,7 @@ pub(crate) struct Old {
     record: Option<Box<Record>>,
 }
 
-/// What becomes of a document, as far as is known.
+/// The outcome of a document, as far as it is known.
 enum Decision {
     Undecided,
     Write,
@@ -64,8 +64,8 @@ pub(crate) struct InsertBatch<'a> {
     encoded: Vec<EncodedDocument>,
     found: FoundSets,
     read: Arc<Read>,
-    /// The highest ordinal of what was found: sets that share a locked key get their documents in
-    /// the order of the locks, so whatever is new has a higher one.
+    /// The highest ordinal of the found documents: sets that share a locked key get their documents
+    /// in the order of the locks, so every new document has a higher ordinal.
     seen: i64,
 }
 

@@ -6,7 +6,7 @@ use tokio_postgres::Client;
 use crate::coalescing::TOGETHER_MAX;
 use crate::error::failed;
 
-/// The oldest version whose functions and settings are used.
+/// The oldest version with the used functions and settings.
 const VERSION_MIN: i32 = 140_000;
 
 /// Advisory locks of a document in a call: lookup keys (up to 32 by default), its set and its id.
@@ -15,11 +15,11 @@ const LOCKS_OF_DOCUMENT: usize = 34;
 /// An unlikely number, as any user of the database may hold advisory locks.
 const LOCK: i64 = 0x616b_696e_0002;
 
-/// Checks a server, with two connections to it; logs what can be used but should be changed.
+/// Checks a server, with two connections to it; logs settings that work but should be changed.
 /// `writers`: connections of a server that write.
 ///
 /// # Errors
-/// `OtherSettings`: what the server lacks, and what to do; `OutOfService`.
+/// `OtherSettings`: the missing feature of the server, and the remedy; `OutOfService`.
 pub(crate) async fn check(
     client: &Client,
     other: &Client,

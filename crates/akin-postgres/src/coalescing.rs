@@ -46,7 +46,7 @@ impl<A, B> WaitingRequests<A, B> {
         answers
     }
 
-    /// Waits for requests, and takes those that `select` takes of the queue.
+    /// Waits for requests, and takes the requests that `select` takes of the queue.
     pub async fn next(
         &self,
         select: impl Fn(&mut VecDeque<Request<A, B>>) -> Vec<Request<A, B>>,

@@ -32,7 +32,7 @@ struct PostgresStored {
     number: i32,
     name: CollectionName,
     settings: CollectionSettings,
-    /// Which settings decided what is stored.
+    /// The settings that decided the stored data.
     identity: String,
     replaces: Option<i32>,
     has_name: AtomicBool,
@@ -52,7 +52,7 @@ impl PostgresStore {
         Ok(Self { shared, runtime: Handle::current() })
     }
 
-    /// What is wrong with a URL, if anything is.
+    /// The fault of a URL, if there is one.
     pub fn url_fault(url: &str) -> Option<String> {
         Database::parse(url).err()
     }
@@ -177,7 +177,7 @@ fn identity(seeded: &CollectionSettings) -> String {
 }
 
 /// # Errors
-/// `Unsupported`: what only local collections have.
+/// `Unsupported`: the settings of local collections alone.
 fn check_supported(settings: &CollectionSettings) -> Result<(), BackendError> {
     let unsupported = |what| Err(BackendError::Unsupported { what });
     if settings.passages.settings().is_some() {

@@ -42,7 +42,7 @@ struct TlsParameters {
 
 impl Database {
     /// A `postgres://` URL as of libpq, with several hosts if there are standbys: the connection
-    /// goes to the one that accepts writes. Certificates are verified in every `sslmode` but
+    /// goes to the server that accepts writes. Certificates are verified in every `sslmode` but
     /// `disable`, and this is the default only for sockets and loopback.
     ///
     /// # Errors

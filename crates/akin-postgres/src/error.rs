@@ -11,7 +11,7 @@ pub(crate) fn is_answer(error: &tokio_postgres::Error) -> bool {
     !error.is_closed() && severity.is_some_and(|severity| severity == "ERROR")
 }
 
-/// The error of a failed call. Nothing is known of a write whose connection failed: it is repeated
+/// The error of a failed call. Nothing is known of a write on a failed connection: it is repeated
 /// by the client, and then stored once.
 #[expect(clippy::needless_pass_by_value, reason = "it maps errors")]
 pub(crate) fn failed(error: tokio_postgres::Error) -> BackendError {

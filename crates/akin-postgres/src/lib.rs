@@ -5,9 +5,9 @@
 //!
 //! - `migrations/`: the tables, and the functions that change them.
 //! - `database`, `error`, `pool`: the URL, connections, their failures and deadlines.
-//! - `migration`, `checks`: what happens at a start.
+//! - `migration`, `checks`: the steps of a start.
 //! - `coalescing`: requests that wait at the same time share a call.
-//! - `shared`, `maintenance`: the connections of a process and what runs on them.
+//! - `shared`, `maintenance`: the connections of a process and the work on them.
 //! - `collections`: the collections of a database.
 //! - `backend`: a collection as the engine sees it; `lookup`, `rows`, `scan`, `view`, `removal` and
 //!   `changes` have its operations.

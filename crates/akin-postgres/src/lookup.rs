@@ -25,7 +25,8 @@ const OF_KEY_FOR_EACH: usize = 5;
 /// Sets that are read in a lookup, at most: some megabytes of sketches.
 pub(crate) const READ_MAX: usize = 65_536;
 
-/// Sets whose elements are read together with their documents: as many as a lookup checks at once.
+/// Sets with elements that are read together with their documents: as many as a lookup checks at
+/// once.
 const SETS_AT_ONCE: usize = 40;
 
 /// Members of a set in the weight of a reading: most sets have one or two.
@@ -60,7 +61,7 @@ pub(crate) struct FoundSets {
     by_entry: HashMap<i64, Arc<NearSet>>,
 }
 
-/// Sets whose documents are wanted, and those whose elements are wanted.
+/// Sets with wanted documents, and sets with wanted elements.
 pub(crate) struct WantedEntries {
     pub entries: Vec<i64>,
     pub members_max: usize,
@@ -68,7 +69,7 @@ pub(crate) struct WantedEntries {
     pub materials: Vec<i64>,
 }
 
-/// The documents of sets, and what their elements are made of.
+/// The documents of sets, and the rows of their elements.
 #[derive(Default)]
 pub(crate) struct Read {
     pub members: HashMap<i64, Vec<Member>>,
@@ -123,7 +124,7 @@ impl NearSet {
 }
 
 impl FoundSets {
-    /// In the place of what was known of the same set.
+    /// In the place of earlier data of the same set.
     pub fn add(&mut self, near: NearSet) {
         let near = Arc::new(near);
         for key in &near.keys {
@@ -199,7 +200,8 @@ impl PostgresCollection {
         Ok(self.candidates_of(selection, &read, search.limits.members_max))
     }
 
-    /// Reads the documents of sets, and keeps the elements of the first `sets_max` sets in the cache.
+    /// Reads the documents of sets, and keeps the elements of the first `sets_max` sets in the
+    /// cache.
     pub(crate) async fn read(
         &self,
         sets: &[&SelectedSet],
@@ -247,7 +249,7 @@ impl PostgresCollection {
         Ok(candidates.iter().map(|of| sets.get(&of.fingerprint).cloned()).collect())
     }
 
-    /// Makes sets of what was read, and keeps them in the cache.
+    /// Makes sets of the rows, and keeps them in the cache.
     async fn made(
         &self,
         entries: &[i64],

@@ -22,11 +22,11 @@ const MAINTAIN_EVERY: Duration = Duration::from_secs(10);
 /// Rows of removed collections that are deleted in a transaction.
 const CLEARED_AT_ONCE: i32 = 2_000;
 
-/// What is followed of the collections of this process.
+/// The followed figures of the collections of this process.
 #[derive(Default)]
 pub(crate) struct FollowedChanges {
     collections: Mutex<HashMap<i32, FollowedCollection>>,
-    /// Collections that this process builds: others leave them alone.
+    /// Collections that this process builds: other processes leave them alone.
     building: Mutex<HashSet<i32>>,
 }
 
@@ -82,7 +82,7 @@ pub(crate) async fn follow(shared: Weak<SharedDatabase>) {
     loop {
         ticks.tick().await;
         let Some(shared) = shared.upgrade() else { return };
-        // Until the database is back, what was known stays.
+        // Until the database is back, the known figures stay.
         for row in shared.reads.query(&sql, &[]).await.unwrap_or_default() {
             let last_change = row.get::<_, i64>(1).cast_unsigned();
             shared.followed.update(row.get(0), last_change, row.get(2));

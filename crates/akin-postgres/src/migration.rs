@@ -43,7 +43,7 @@ pub(crate) async fn migrate(client: &Client) -> Result<(), BackendError> {
     client.batch_execute("COMMIT").await.map_err(failed)
 }
 
-/// Functions find the schema whatever the session's path is.
+/// Functions find the schema with any path of the session.
 const PATHS: &str = "
 DO $$ DECLARE f regprocedure; BEGIN
     FOR f IN SELECT oid FROM pg_proc WHERE pronamespace = 'akin'::regnamespace LOOP

@@ -24,7 +24,7 @@ pub(crate) struct ConnectionPool {
     pub deadline: Duration,
 }
 
-/// A connection of a pool, which is closed unless it is given back: a query whose future is dropped
+/// A connection of a pool, which is closed unless it is given back: the query of a dropped future
 /// is neither cancelled nor waited for.
 pub(crate) struct Taken {
     connection: DatabaseConnection,

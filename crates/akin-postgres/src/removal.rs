@@ -29,10 +29,10 @@ const LOOK_EVERY: Duration = Duration::from_millis(5);
 /// The class of the advisory locks of collections, as in the functions of the schema.
 pub(crate) const COLLECTION_LOCKS: i32 = 1_634_429_294;
 
-/// What a removal has to know of a document.
+/// The data of a document that its removal needs.
 const COLUMNS: &str = "d.id, d.ordinal, d.entry, e.sketch";
 
-struct StoredVersion {
+struct VersionToRemove {
     id: String,
     ordinal: i64,
     entry: i64,
@@ -44,7 +44,7 @@ struct Pause {
     taken: Option<Taken>,
 }
 
-impl StoredVersion {
+impl VersionToRemove {
     fn of(row: &Row) -> Self {
         Self { id: row.get(0), ordinal: row.get(1), entry: row.get(2), sketch: row.get(3) }
     }
@@ -63,7 +63,7 @@ impl PostgresCollection {
             let Some(row) = self.shared.reads.query_opt(&sql, parameters).await? else {
                 return Ok(false);
             };
-            if self.remove_versions(&[StoredVersion::of(&row)]).await? > 0 {
+            if self.remove_versions(&[VersionToRemove::of(&row)]).await? > 0 {
                 return Ok(true);
             }
         }
@@ -81,7 +81,7 @@ impl PostgresCollection {
             (&(max.min(REMOVED_AT_ONCE) as i64), Type::INT8),
         ];
         let due = self.shared.reads.query(&sql, parameters).await?;
-        let due: Vec<StoredVersion> = due.iter().map(StoredVersion::of).collect();
+        let due: Vec<VersionToRemove> = due.iter().map(VersionToRemove::of).collect();
         self.remove_versions(&due).await
     }
 
@@ -102,7 +102,7 @@ impl PostgresCollection {
                 content_hash: row.get::<_, i64>(5).cast_unsigned(),
                 metadata: metadata_of(row.get(0), row.get(6))?,
             };
-            found.extend(matches(&details).then(|| StoredVersion::of(&row)));
+            found.extend(matches(&details).then(|| VersionToRemove::of(&row)));
             Ok(true)
         };
         self.shared.scans.visit(&sql, parameters, visit).await?;
@@ -114,7 +114,7 @@ impl PostgresCollection {
     }
 
     /// Removes the documents that still have these versions, and returns their number.
-    async fn remove_versions(&self, versions: &[StoredVersion]) -> Result<u64, BackendError> {
+    async fn remove_versions(&self, versions: &[VersionToRemove]) -> Result<u64, BackendError> {
         if versions.is_empty() {
             return Ok(0);
         }

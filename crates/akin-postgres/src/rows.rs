@@ -1,4 +1,4 @@
-//! Rows of documents, and what sets are made of.
+//! Rows of documents and of sets.
 
 use akin_core::sketch::Sketch;
 use akin_core::text::ShingleSet;
@@ -24,7 +24,7 @@ const INLINE_BYTES_MAX: usize = 256 << 10;
 pub(crate) const COLUMNS: &str = "d.ordinal, d.id, d.entry, e.shingles, e.sketch, d.stored_at,
     d.expires_at, d.form, d.hash, d.metadata, d.content, e.elements";
 
-/// What a set is made of.
+/// The row of a set.
 #[derive(Clone)]
 pub(crate) struct Material {
     form: i16,
@@ -152,7 +152,7 @@ impl PostgresCollection {
         Ok(Sketched { candidate, sketch: sketch(row.get(4)) })
     }
 
-    /// Makes sets, on a blocking thread if that takes long. Those that cannot be read are left out.
+    /// Makes sets, on a blocking thread if that takes long. Unreadable rows are left out.
     pub(crate) async fn sets_made(
         &self,
         materials: Vec<(u64, Material)>,

@@ -64,10 +64,10 @@ impl PostgresCollection {
         futures_util::stream::unfold(receiver, next).fuse().boxed()
     }
 
-    /// Compares every set whose size admits the threshold.
+    /// Compares every set with a size that allows the threshold.
     pub(crate) async fn scan_sets(&self, search: &ExactSearch) -> Result<Scan, BackendError> {
         let (size, threshold) = (search.set.count(), search.threshold.get());
-        // Sizes are compared again below: the bounds may be one too wide.
+        // Sizes are compared again below: the bounds may be too wide by 1.
         let (least, most) = (size as f64 * threshold - 1.0, size as f64 / threshold + 1.0);
         let sql = format!("SELECT {COLUMNS} {DOCUMENTS} AND e.shingles BETWEEN $3 AND $4");
         let bounds = [least.max(0.0) as i32, most.min(f64::from(i32::MAX)) as i32];
@@ -164,7 +164,7 @@ impl BestSets {
         }
     }
 
-    /// Keeps the near sets, and others if they are few.
+    /// Keeps the near sets, and further sets if they are few.
     fn cut(&mut self) {
         let ScanLimits { near_min, near_max, kept_max } = self.limits;
         self.sets.sort_unstable_by_key(|of| (Reverse(of.agreeing), of.near.entry));

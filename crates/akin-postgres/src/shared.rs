@@ -1,5 +1,5 @@
-//! What all collections of a process share: connections, the calls that take waiting requests
-//! together, and periodic work.
+//! The parts that all collections of a process share: connections, the calls that take waiting
+//! requests together, and periodic work.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -128,7 +128,7 @@ impl WorkerConnection {
         Self { database: Arc::clone(database), deadline, connection: None }
     }
 
-    /// The connection, for a call; it is made anew unless the last call succeeded.
+    /// The connection, for a call; it is made again unless the last call succeeded.
     async fn take(&mut self) -> Result<DatabaseConnection, BackendError> {
         match self.connection.take().filter(|connection| !connection.client.is_closed()) {
             Some(connection) => Ok(connection),

@@ -169,21 +169,21 @@ impl<'de, T: Deserialize<'de>, O: Options> Visitor<'de> for BodyVisitor<T, O> {
 
     fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
         let mut given = Given::new();
-        let members = Members { map, own: &[], options: O::names(), given: &mut given };
+        let members = BodyMembers { map, own: &[], options: O::names(), given: &mut given };
         let own = T::deserialize(members)?;
         Ok(Body { own, given, options: PhantomData })
     }
 }
 
 /// The members of an object, from which the options are taken.
-struct Members<'a, A> {
+struct BodyMembers<'a, A> {
     map: A,
     own: &'static [&'static str],
     options: Names,
     given: &'a mut Given,
 }
 
-impl<'de, A: MapAccess<'de>> Deserializer<'de> for Members<'_, A> {
+impl<'de, A: MapAccess<'de>> Deserializer<'de> for BodyMembers<'_, A> {
     type Error = A::Error;
 
     fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, A::Error> {
@@ -206,7 +206,7 @@ impl<'de, A: MapAccess<'de>> Deserializer<'de> for Members<'_, A> {
     }
 }
 
-impl<'de, A: MapAccess<'de>> MapAccess<'de> for Members<'_, A> {
+impl<'de, A: MapAccess<'de>> MapAccess<'de> for BodyMembers<'_, A> {
     type Error = A::Error;
 
     fn next_key_seed<K: DeserializeSeed<'de>>(
@@ -217,11 +217,11 @@ impl<'de, A: MapAccess<'de>> MapAccess<'de> for Members<'_, A> {
             let name = MemberName { own: self.own, options: self.options };
             match self.map.next_key_seed(name)? {
                 None => return Ok(None),
-                Some(Member::Own(name)) => {
+                Some(BodyMember::Own(name)) => {
                     let name: StrDeserializer<'_, A::Error> = name.into_deserializer();
                     return seed.deserialize(name).map(Some);
                 }
-                Some(Member::Option(name)) => {
+                Some(BodyMember::Option(name)) => {
                     if self.given.insert(name, self.map.next_value()?).is_some() {
                         return Err(de::Error::duplicate_field(name));
                     }
@@ -235,7 +235,7 @@ impl<'de, A: MapAccess<'de>> MapAccess<'de> for Members<'_, A> {
     }
 }
 
-enum Member {
+enum BodyMember {
     Own(&'static str),
     Option(&'static str),
 }
@@ -247,27 +247,27 @@ struct MemberName {
 }
 
 impl<'de> DeserializeSeed<'de> for MemberName {
-    type Value = Member;
+    type Value = BodyMember;
 
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Member, D::Error> {
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<BodyMember, D::Error> {
         deserializer.deserialize_identifier(self)
     }
 }
 
 impl Visitor<'_> for MemberName {
-    type Value = Member;
+    type Value = BodyMember;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a name")
     }
 
-    fn visit_str<E: de::Error>(self, given: &str) -> Result<Member, E> {
+    fn visit_str<E: de::Error>(self, given: &str) -> Result<BodyMember, E> {
         let known = |names: &[&'static str]| names.iter().find(|name| **name == given).copied();
         if let Some(name) = known(self.own) {
-            return Ok(Member::Own(name));
+            return Ok(BodyMember::Own(name));
         }
         let [first, second] = self.options;
-        known(first).or_else(|| known(second)).map(Member::Option).ok_or_else(|| {
+        known(first).or_else(|| known(second)).map(BodyMember::Option).ok_or_else(|| {
             let names = self.own.iter().chain(first).chain(second);
             let names: Vec<String> = names.map(|name| format!("`{name}`")).collect();
             let names = names.join(", ");
@@ -281,19 +281,19 @@ struct FieldNames;
 
 #[derive(Debug, thiserror::Error)]
 #[error("the names of fields are read, not their values")]
-struct Found(&'static [&'static str]);
+struct ExpectedMembers(&'static [&'static str]);
 
-impl de::Error for Found {
+impl de::Error for ExpectedMembers {
     fn custom<T: fmt::Display>(_: T) -> Self {
         Self(&[])
     }
 }
 
 impl<'de> Deserializer<'de> for FieldNames {
-    type Error = Found;
+    type Error = ExpectedMembers;
 
-    fn deserialize_any<V: Visitor<'de>>(self, _: V) -> Result<V::Value, Found> {
-        Err(Found(&[]))
+    fn deserialize_any<V: Visitor<'de>>(self, _: V) -> Result<V::Value, ExpectedMembers> {
+        Err(ExpectedMembers(&[]))
     }
 
     fn deserialize_struct<V: Visitor<'de>>(
@@ -301,8 +301,8 @@ impl<'de> Deserializer<'de> for FieldNames {
         _: &'static str,
         fields: &'static [&'static str],
         _: V,
-    ) -> Result<V::Value, Found> {
-        Err(Found(fields))
+    ) -> Result<V::Value, ExpectedMembers> {
+        Err(ExpectedMembers(fields))
     }
 
     forward_to_deserialize_any! {

@@ -38,7 +38,7 @@ const PIECE_BYTES: usize = 64 << 10;
 /// Pieces that wait for the client.
 const PIECES_AHEAD: usize = 2;
 
-/// A reply whose size is bounded by settings and constants. Neither documents nor ids nor
+/// A reply with a size that settings and constants bound. Neither documents nor ids nor
 /// parameters of a request make it grow, so its memory is not counted.
 pub trait Bounded: Serialize {}
 
@@ -268,7 +268,7 @@ impl Writer {
         })
     }
 
-    /// Begins an object whose first field is a list.
+    /// Begins an object with a list as its first field.
     ///
     /// # Errors
     /// There is no memory for its text.

@@ -73,7 +73,7 @@ pub struct Found<'a> {
     pub(crate) has_text: bool,
 }
 
-/// What happens to a document.
+/// The outcome of a document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     Store,

@@ -103,7 +103,8 @@ impl TurnState {
         queued
     }
 
-    /// The first waiting request of the client whose turn it is. Without one the permit is free.
+    /// The first waiting request of the client that has its turn. Without a waiting request the
+    /// permit is free.
     fn next(&mut self) -> Option<oneshot::Sender<Turn>> {
         let Some(mut queue) = self.queues.pop_front() else {
             self.free += 1;

@@ -6,15 +6,15 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use super::Exhausted;
 
 /// A request may hold a tenth of the budget, so that an expensive request leaves room for others:
-/// the caches take half, and four expensive requests fit beside the caches.
+/// the caches take half, and four expensive requests fit into the other half.
 pub(super) const SHARE_DIVISOR: usize = 10;
 
 /// Where a tenth is less, a request may hold as much as comparing or returning one document of the
 /// usual `document_bytes_max` takes.
 const SHARE_BYTES_MIN: usize = 32 << 20;
 
-/// The work of a client's requests in flight may be that of so many of the most expensive requests: some
-/// seconds of a core, so that a request of another client that arrives now is not late.
+/// The work of a client's requests in flight may be that of so many of the most expensive requests:
+/// some seconds of a core, so that a request of another client that arrives now is not late.
 pub(super) const CLIENT_REQUEST_COSTS: u64 = 8;
 
 /// The memory and the work of the requests in flight of one client.

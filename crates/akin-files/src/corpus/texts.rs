@@ -27,7 +27,7 @@ pub enum NoText {
 }
 
 impl NoText {
-    /// The record for the count of those that are not compared.
+    /// The record for the count of records that are not compared.
     pub fn of(self, origin: Origin) -> Analysed {
         match self {
             Self::Short => Analysed::Short,

@@ -96,7 +96,7 @@ impl SpanPasses<'_> {
         Ok((grams, size, uncompared))
     }
 
-    /// Reads every text again, and writes what is left of the texts. `size`: of the first pass.
+    /// Reads every text again, and writes the rest of each text. `size`: of the first pass.
     fn second(&self, grams: RepeatedGrams, size: PassSize) -> Result<CutCounts, Failure> {
         let DedupPlan { selection, old, place, report, options, force, .. } = self.plan;
         let report = report.as_ref().map(|path| Output::create(path, *force)).transpose()?;

@@ -17,7 +17,7 @@ const BUFFER_BYTES: usize = 64 << 10;
 const CHUNK_LINE_BYTES_MAX: usize = 1 << 10;
 /// So many first bytes show whether a body is text.
 const SHOWN_BYTES: usize = 1 << 10;
-/// One of so many bytes of a text may be a control character; of compressed bytes one of ten is.
+/// One of so many bytes of a text may be a control character; of compressed bytes a tenth is.
 const CONTROLS_SHARE: usize = 20;
 
 /// Undoes `codings`, in the order in which they were applied.

@@ -57,7 +57,7 @@ impl TextColumns {
         self.takes_all() || paths.any(|path| path == name || below(path, name).is_some())
     }
 
-    /// Whether members mean what the options say, not what they mean in the API.
+    /// Whether the options, and not the API, decide the meaning of members.
     fn names_columns(&self) -> bool {
         self.id.is_some() || self.text.is_some()
     }
@@ -169,7 +169,7 @@ impl TextColumns {
         }
     }
 
-    /// What is compared of a record: its text; of JSON also its tokens or fields.
+    /// The compared part of a record: its text; of JSON also its tokens or fields.
     ///
     /// # Errors
     /// It has none of them, or several.

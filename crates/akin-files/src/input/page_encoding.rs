@@ -95,7 +95,7 @@ impl Prescan<'_> {
             let is_meta = rest.len() > 5 && rest[1..5].eq_ignore_ascii_case(b"meta");
             let is_end = rest.get(1) == Some(&b'/');
             if rest.starts_with(b"<!--") {
-                // The dashes may be those of the beginning.
+                // The dashes may be the dashes of the beginning.
                 self.at += 2 + memmem::find(&rest[2..], b"-->").ok_or(End)? + 3;
             } else if is_meta && (is_space(rest[5]) || rest[5] == b'/') {
                 self.at += 5;

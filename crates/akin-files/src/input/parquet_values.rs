@@ -1,5 +1,5 @@
-//! Values of Parquet as JSON, by their logical types. Numbers, texts, lists and groups are those of
-//! JSON; times are in RFC 3339, decimals have all of their digits, and bytes are never texts.
+//! Values of Parquet as JSON, by their logical types. Numbers, texts, lists and groups are values
+//! of JSON; times are in RFC 3339, decimals have all of their digits, and bytes are never texts.
 
 use std::borrow::Cow;
 
@@ -159,7 +159,7 @@ fn hexadecimal(bytes: &[u8]) -> String {
     ['0', 'x'].into_iter().chain(bytes.iter().flat_map(digits)).collect()
 }
 
-/// A string with all digits: the digits of a float would be others.
+/// A string with all digits: a float would have other digits.
 fn decimal(value: &Decimal) -> Json {
     if value.data().len() > DECIMAL_BYTES_MAX {
         return hexadecimal(value.data()).into();

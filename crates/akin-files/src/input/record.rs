@@ -18,7 +18,7 @@ pub struct Item {
     pub is_named_by_place: bool,
 }
 
-/// What a reader found.
+/// A finding of a reader.
 #[derive(Debug)]
 pub enum Source {
     /// JSON, on one line and without its end.

@@ -1,4 +1,4 @@
-//! What the readers find in files of every format.
+//! The findings of the readers in files of every format.
 
 use std::fs;
 use std::sync::atomic::AtomicU64;

@@ -69,7 +69,7 @@ pub(super) struct State {
     pub unvisited: Vec<u64>,
     /// Documents were copied from another collection, and not all of them are linked yet.
     pub has_copied: bool,
-    /// Of documents whose cluster changed.
+    /// Of documents with a changed cluster.
     pub notes: Notes,
 }
 
@@ -229,7 +229,7 @@ impl State {
     }
 
     /// Has the documents in `cut` looked up again once as many documents were added or removed as
-    /// there are in it: their lookups may now end before the limit. So each change costs one more
+    /// there are in it: their lookups may now end before the limit. So each change costs a further
     /// lookup at most.
     pub fn look_up_cut(&mut self) {
         if !self.cut.is_empty() && self.changes >= self.cut.len() {

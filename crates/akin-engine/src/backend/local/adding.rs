@@ -139,7 +139,7 @@ impl Local {
         outcomes
     }
 
-    /// What is written of a document; else whether it is stored already, or `None` if it may only
+    /// The written part of a document; else whether it is stored already, or `None` if it may only
     /// replace a document and there is none.
     async fn plan(
         &self,

@@ -1,5 +1,5 @@
-//! The index of passages of a collection, beside the index of sets. It is in memory only: a start
-//! makes it from the stored texts. Documents of tokens are not in it.
+//! The index of passages of a collection, in addition to the index of sets. It is in memory only: a
+//! start makes it from the stored texts. Documents of tokens are not in it.
 
 mod arriving;
 mod filtering;
