@@ -30,6 +30,7 @@ pub struct PostgresSettings {
 pub struct DatabaseUrl(String);
 
 impl DatabaseUrl {
+    #[cfg(feature = "postgres")]
     pub fn as_str(&self) -> &str {
         &self.0
     }

@@ -78,16 +78,16 @@ pub enum Exhausted {
     Process { wanted: usize },
     /// The request alone would take too much memory.
     #[error(
-        "the answer needs {wanted} more bytes of memory in addition to the {held} that the request holds, \
-         and a request may hold {max} (a tenth of server.memory_max): ask for less at a time, such \
-         as a smaller limit, fewer probes or shorter texts"
+        "the answer needs {wanted} more bytes of memory in addition to the {held} that the request \
+         holds, and a request may hold {max} (a tenth of server.memory_max): ask for less at a \
+         time, such as a smaller limit, fewer probes or shorter texts"
     )]
     Share { wanted: usize, held: usize, max: usize },
     /// The client's requests hold the memory that the requests of one client may hold.
     #[error(
-        "it needs {wanted} more bytes of memory in addition to the {held} that this client's requests \
-         hold, and they may hold {max} (client_share_percent of what caches and connections leave \
-         of server.memory_max)"
+        "it needs {wanted} more bytes of memory in addition to the {held} that this client's \
+         requests hold, and they may hold {max} (client_share_percent of what caches and \
+         connections leave of server.memory_max)"
     )]
     Client { wanted: usize, held: usize, max: usize },
     /// The request alone would cause too much work.
@@ -98,9 +98,9 @@ pub enum Exhausted {
     Work { cost: u64, max: u64 },
     /// The requests in flight of one client would cause too much work together.
     #[error(
-        "it costs {wanted} more units in addition to the {cost} of this client's requests in flight, and \
-         they may cost {max} together ({CLIENT_REQUEST_COSTS} times server.request_cost_max): send \
-         fewer requests at a time"
+        "it costs {wanted} more units in addition to the {cost} of this client's requests in \
+         flight, and they may cost {max} together ({CLIENT_REQUEST_COSTS} times \
+         server.request_cost_max): send fewer requests at a time"
     )]
     ClientWork { wanted: u64, cost: u64, max: u64 },
 }

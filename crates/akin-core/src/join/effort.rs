@@ -103,8 +103,8 @@ impl Effort {
         compared + verified * (VERIFIED - 1)
     }
 
-    /// Whether the cost `unsuccessful` of a set's unsuccessful comparisons has reached the bound. If so,
-    /// notes that `set` is not compared with `further`.
+    /// Whether the cost `unsuccessful` of a set's unsuccessful comparisons has reached the bound.
+    /// If so, notes that `set` is not compared with `further`.
     #[inline]
     pub fn ends(&self, unsuccessful: &mut u64, set: u32, further: u32) -> bool {
         if *unsuccessful < self.unsuccessful_max {

@@ -110,8 +110,9 @@ pub struct SchemeSettings {
     #[cfg_attr(feature = "schema", schema(exclusive_minimum = 0.0, exclusive_maximum = 1.0))]
     pub recall: f64,
     /// The lowest threshold of lookups by keys: documents are indexed under the fewest keys that
-    /// reach `recall` there, or all there are, and lookups below it are refused. By default documents
-    /// are indexed under all keys, and lookups at any threshold say which recall to expect.
+    /// reach `recall` there, or all there are, and lookups below it are refused. By default
+    /// documents are indexed under all keys, and lookups at any threshold say which recall to
+    /// expect.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub threshold_min: Option<Threshold>,
     /// Keys that a document is indexed under. By default those of `threshold_min`; without it as

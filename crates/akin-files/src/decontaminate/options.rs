@@ -20,8 +20,8 @@ use akin_core::text::ShingleSettings;
 /// words around them. It leaves out the contaminated documents, or cuts the found words out of
 /// their texts, or only reports them; all other documents are written unchanged, in the order of
 /// the input, as `akin dedup` writes them. The evaluation set is kept in memory, the training texts
-/// are not. Evaluation documents of fewer words are compared as a whole: with training documents that
-/// have these words and no others.
+/// are not. Evaluation documents of fewer words are compared as a whole: with training documents
+/// that have these words and no others.
 ///
 /// Words are counted as a reader counts them: 1.6 letters of Han, 2 of kana, 2.8 of Thai and 3.1 of
 /// Lao and Khmer are a word.

@@ -227,7 +227,8 @@ impl ContaminationSummary {
         if *too_short > 0 {
             let too_short = count(*too_short as u64);
             eprintln!(
-                "evaluation documents with fewer than {gram_words} words, compared as a whole: {too_short}"
+                "evaluation documents with fewer than {gram_words} words, compared as a whole: \
+                 {too_short}"
             );
         }
         if let (Some(ignored), Some(max)) =

@@ -184,7 +184,7 @@ impl Local {
     async fn replaced(&self, ordinal: Ordinal) -> Option<Box<Record>> {
         let read = self.fetch(vec![ordinal], Detail::Set).await;
         let read = read.inspect_err(
-            |error| tracing::warn!(%error, "could not compare a document with its replaced version"),
+            |error| tracing::warn!(%error, "a document was not compared with its replaced version"),
         );
         let record = read.ok()?.pop().flatten()?;
         if let Some(set) = &record.set {

@@ -60,7 +60,7 @@ impl Collections {
                 let opened = stored.map_err(EngineError::from);
                 let opened = opened.and_then(|it| self.open_stored(name.clone(), it, opening));
                 if let Err(error) = self.registry.get_or_create(name.clone(), || opened) {
-                    tracing::error!(%name, %error, "a collection is unavailable: run `akin verify`");
+                    tracing::error!(%name, %error, "a collection is unavailable: run akin verify");
                     self.registry.add_unavailable(name);
                 }
                 Ok::<_, EngineError>(())

@@ -116,8 +116,8 @@ impl Engine {
     /// counted. Takes as long as reading all sets, in the background; dropping the future stops it.
     ///
     /// # Errors
-    /// `ThresholdTooLow`, `SampleTooCostly`, `OverBudget`, `NotForRecords`, `NotForSignatures`, `MeasurementUnderWay`,
-    /// `OutOfService`, `Store`.
+    /// `ThresholdTooLow`, `SampleTooCostly`, `OverBudget`, `NotForRecords`, `NotForSignatures`,
+    /// `MeasurementUnderWay`, `OutOfService`, `Store`.
     pub async fn measure_recall(
         &self,
         sample: Sample,
