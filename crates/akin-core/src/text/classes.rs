@@ -114,8 +114,8 @@ fn is_unspaced(character: char) -> bool {
 /// and where that is not known.
 ///
 /// Measured with ICU4X's dictionaries over the UDHR and the summaries of tldr: Han 1.55 to 1.89
-/// letters a word, kana 1.64 to 2.59, Thai 2.6 to 3.1, Lao 3.0 to 3.3, Khmer 3.1. Letters have their
-/// marks with them.
+/// letters a word, kana 1.64 to 2.59, Thai 2.6 to 3.1, Lao 3.0 to 3.3, Khmer 3.1. Letters have
+/// their marks with them.
 pub(super) fn letters_of_word(character: char) -> f64 {
     if character.is_ascii() || LETTERS.class(character) != Class::Cut {
         return 1.0;

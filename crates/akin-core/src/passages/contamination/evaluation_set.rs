@@ -59,8 +59,8 @@ impl EvaluationSetBuilder {
         Ok(Self { gram_words, grams: Vec::new(), whole: HashMap::new(), texts: 0, too_short: 0 })
     }
 
-    /// Adds a text that is too short for a gram: only a training text with these words and no others
-    /// is contaminated with it. Returns its number.
+    /// Adds a text that is too short for a gram: only a training text with these words and no
+    /// others is contaminated with it. Returns its number.
     pub fn add_whole(&mut self, words: &[u64]) -> u32 {
         let number = self.texts;
         if !words.is_empty() {

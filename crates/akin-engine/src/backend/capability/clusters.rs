@@ -49,7 +49,8 @@ pub struct ClusterPosition {
     pub start: u64,
     /// The number of notes read.
     pub notes: u64,
-    /// The documents from this ordinal on are named before the next notes; `None` if all were named.
+    /// The documents from this ordinal on are named before the next notes; `None` if all were
+    /// named.
     pub documents_from: Option<u64>,
 }
 

@@ -21,7 +21,8 @@ impl Engine {
     /// # Errors
     /// `DocumentNotFound`, `UnsupportedMode`, `UnsupportedByBackend`, `PassagesOff`,
     /// `PointsWanted`, `NoPointsWanted`, `PointsOutOfRange`, `ThresholdTooLow`, `OverBudget`,
-    /// `OutOfService`, `Store`, and the errors of [`Analyser::analyse`](crate::engine::Analyser::analyse).
+    /// `OutOfService`, `Store`, and the errors of
+    /// [`Analyser::analyse`](crate::engine::Analyser::analyse).
     pub async fn similar(&self, probe: Probe, lookup: Lookup) -> Result<Answer, EngineError> {
         if let Some(of) = lookup.contained {
             return self.similar_by_containment(probe, &lookup, of).await;
