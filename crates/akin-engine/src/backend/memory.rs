@@ -204,15 +204,17 @@ impl Backend for Memory {
     async fn remove_expired(&self, max: usize) -> Called<u64> {
         let (_passed, now_ms) = (self.gate.pass().await?, self.clock.now_ms());
         let mut documents = self.call()?;
-        let is_due = |_: &DocumentId, record: &mut Record| !record.is_alive(now_ms);
-        Ok(documents.extract_if(.., is_due).take(max).count() as u64)
+        let due = documents.values().filter(|record| !record.is_alive(now_ms)).take(max);
+        let due: Vec<DocumentId> = due.map(|record| record.id.clone()).collect();
+        Ok(due.iter().filter_map(|id| documents.remove(id)).count() as u64)
     }
 
     async fn remove_where(&self, matches: Matches) -> Called<Removed> {
         let _passed = self.gate.pass().await?;
         let mut documents = self.call()?;
-        let removed =
-            documents.extract_if(.., |_, record| matches(&details(record))).count() as u64;
+        let before = documents.len();
+        documents.retain(|_, record| !matches(&details(record)));
+        let removed = (before - documents.len()) as u64;
         Ok(Removed { matched: removed, removed })
     }
 

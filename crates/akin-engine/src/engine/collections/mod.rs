@@ -148,7 +148,7 @@ impl Collections {
         }
         let stored = self.store.create(name, settings)?;
         let opening = self.settings.opening.later();
-        let collection = self.open_stored(name.clone(), stored, &opening)?;
+        let collection = Self::open_stored(name.clone(), stored, &opening)?;
         collection.stored.take_name()?;
         Ok(collection)
     }

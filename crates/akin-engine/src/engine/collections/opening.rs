@@ -40,7 +40,7 @@ impl Collections {
         let name = CollectionName::default();
         let opening = &collections.settings.opening;
         let stored = collections.store.default_collection(default)?;
-        let default = collections.open_stored(name.clone(), stored, opening)?;
+        let default = Self::open_stored(name.clone(), stored, opening)?;
         collections.registry.add(name, default);
         collections.open_new(collections.store.list()?, opening);
         Ok(collections)
@@ -58,7 +58,7 @@ impl Collections {
                 let next = new.lock().unwrap_or_else(PoisonError::into_inner).pop();
                 let ListedCollection { name, stored } = next.expect("there is one a number");
                 let opened = stored.map_err(EngineError::from);
-                let opened = opened.and_then(|it| self.open_stored(name.clone(), it, opening));
+                let opened = opened.and_then(|it| Self::open_stored(name.clone(), it, opening));
                 if let Err(error) = self.registry.get_or_create(name.clone(), || opened) {
                     tracing::error!(%name, %error, "a collection is unavailable: run akin verify");
                     self.registry.add_unavailable(name);
@@ -70,7 +70,6 @@ impl Collections {
 
     /// Opens a collection, which is not served until it is in the registry.
     pub(super) fn open_stored(
-        &self,
         name: CollectionName,
         stored: Arc<dyn StoredCollection>,
         opening: &Opening,
@@ -120,7 +119,7 @@ impl Collections {
         for open in self.list() {
             match listed.iter().find(|listed| listed.name == open.name) {
                 Some(ListedCollection { stored: Ok(stored), .. }) => {
-                    self.follow_name(&open, stored)?
+                    self.follow_name(&open, stored)?;
                 }
                 Some(_) => {}
                 None if open.name.is_default() => {}
@@ -148,7 +147,7 @@ impl Collections {
         }
         tracing::info!(name = %open.name, "the collection was replaced elsewhere");
         let opening = self.settings.opening.later();
-        let new = self.open_stored(open.name.clone(), Arc::clone(stored), &opening)?;
+        let new = Self::open_stored(open.name.clone(), Arc::clone(stored), &opening)?;
         match self.give_name(open, &Arc::new(new), || Ok(()), || ()) {
             // This process has replaced or removed it meanwhile.
             Err(EngineError::CollectionNotFound { .. }) => return Ok(()),

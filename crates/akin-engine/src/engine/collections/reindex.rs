@@ -192,7 +192,7 @@ impl Collections {
         settings: &CollectionSettings,
     ) -> Result<Collection, EngineError> {
         let stored = Arc::clone(&old.stored).replacement(settings)?;
-        self.open_stored(old.name.clone(), stored, &self.settings.opening.later())
+        Self::open_stored(old.name.clone(), stored, &self.settings.opening.later())
     }
 
     async fn fill_and_swap(

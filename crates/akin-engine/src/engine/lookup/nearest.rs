@@ -24,7 +24,7 @@ use super::scoring::put_in_order;
 use super::{FoundMatches, PageRange, Query};
 use crate::backend::{Candidate, SketchScanning, SketchSearch};
 use crate::background::request::{another, charge};
-use crate::budget::{Reservation, cost};
+use crate::budget::cost;
 use crate::engine::{
     Answer, Engine, EngineError, FoundBy, Lookup, Match, Mode, Probe, Reach, unsupported,
 };
@@ -185,7 +185,7 @@ impl Engine {
         let sets = scanning.distinct_sets();
         charge(1 + sets / cost::SKETCHES_SCANNED)?;
         let limits = nearest.scan_limits(self.settings.limits.filtered_max);
-        let _held = nearest.room(limits.near_max.min(sets))?;
+        let _held = another(limits.near_max.min(sets).saturating_mul(CANDIDATE_BYTES))?;
         let search = nearest.sketch_search(limits);
         let each_max = search.each_max;
         let candidates = scanning.scan_sketches(search).await?;
@@ -297,12 +297,6 @@ impl Nearest<'_> {
         let each_max = if self.is_filtered() { self.query.members_max } else { enough };
         let total_max = self.query.members_max.max(limits.near_max);
         SketchSearch { sketch: self.query.sketch.clone(), limits, each_max, total_max }
-    }
-
-    /// Memory for the candidates of a scan.
-    fn room(&self, candidates: usize) -> Result<Option<Reservation>, EngineError> {
-        let bytes = candidates.saturating_mul(CANDIDATE_BYTES);
-        Ok(another(bytes)?)
     }
 
     /// Keeps and counts the sets whose sizes allow that they belong to the best.

@@ -70,7 +70,7 @@ impl Engine {
             let (text, words) = self.cut_words(text.clone()).await?;
             let words = Arc::new(words);
             let probe = ProbeText { text, words, own_id: Some(document.id.clone()) };
-            let request = self.passage_request(&probe, &query)?;
+            let request = self.passage_request(&probe, &query);
             let saw_all = search.wait_for_earlier_texts(found, &request).await?;
             let page = self.search_passages(search, &probe, &query, request).await?;
             Ok::<_, EngineError>((page, saw_all, probe.words.len()))

@@ -57,7 +57,7 @@ impl Engine {
         let search = self.passage_search()?;
         let settings = self.settings.passages.settings().ok_or(EngineError::PassagesOff)?;
         let probe = self.probe_text(probe).await?;
-        let request = self.passage_request(&probe, query)?;
+        let request = self.passage_request(&probe, query);
         let page = self.search_passages(search, &probe, query, request).await?;
         Ok(page.answer(settings, query.words_min(settings), probe.words.len()))
     }
@@ -83,9 +83,9 @@ impl Engine {
         &self,
         probe: &ProbeText,
         query: &PassageQuery,
-    ) -> Result<PassageRequest, EngineError> {
+    ) -> PassageRequest {
         let limits = &self.settings.limits;
-        Ok(PassageRequest {
+        PassageRequest {
             words: probe.words.hashes().into(),
             limits: PassageLimits {
                 words_min: query.words_min,
@@ -96,20 +96,20 @@ impl Engine {
             },
             own_id: probe.own_id.clone(),
             by_share_of_match: query.of == ContainedOf::Match && query.containment_min > 0.0,
-            filter: self.passage_filter(query)?,
-        })
+            filter: self.passage_filter(query),
+        }
     }
 
-    fn passage_filter(&self, query: &PassageQuery) -> Result<Option<PassageFilter>, EngineError> {
+    fn passage_filter(&self, query: &PassageQuery) -> Option<PassageFilter> {
         if query.conditions.is_empty() {
-            return Ok(None);
+            return None;
         }
         let conditions = query.conditions.clone();
-        Ok(Some(PassageFilter {
+        Some(PassageFilter {
             documents_max: self.settings.limits.filtered_max,
             takes_no_metadata: conditions.hold_without_metadata(),
             selects: Arc::new(move |details| conditions.hold_within(details)),
-        }))
+        })
     }
 
     pub(super) async fn probe_text(&self, probe: Probe) -> Result<ProbeText, EngineError> {
