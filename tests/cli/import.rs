@@ -71,7 +71,8 @@ fn temporary_failures_are_retried() {
         0 | 1 => Some(problem(StatusCode::SERVICE_UNAVAILABLE, "too busy", Some(0))),
         // The first document is taken, the second one not yet.
         2 => Some(Response::new(Body::from(
-            "{\"line\":1,\"id\":\"a\",\"status\":\"created\",\"duplicates\":[]}\n\
+            "{\"line\":1,\"id\":\"a\",\"status\":\"created\",\"duplicates\":[],\"shingles\":1,\
+             \"notes\":[]}\n\
              {\"line\":2,\"status\":\"error\",\"problem\":{\"status\":503,\"detail\":\"full\"}}\n",
         ))),
         _ => None,
@@ -89,7 +90,8 @@ fn temporary_failures_are_retried() {
 fn an_incomplete_answer_is_retried() {
     let server = Server::scripted(|before, _| {
         (before == 0).then(|| {
-            let cut = "{\"line\":1,\"id\":\"a\",\"status\":\"created\",\"duplicates\":[]}\n{\"li";
+            let cut = "{\"line\":1,\"id\":\"a\",\"status\":\"created\",\"duplicates\":[],\"shingles\":1,\
+                       \"notes\":[]}\n{\"li";
             Response::new(Body::from(cut))
         })
     });
@@ -177,9 +179,12 @@ fn long_answer(connection: &TcpStream) -> bool {
         writer.write_all(ok).unwrap();
         return false;
     }
-    let duplicate = r#"{"id":"an earlier one","resemblance":0.9}"#;
+    let duplicate =
+        r#"{"id":"b","resemblance":0.9,"estimated":0.9,"interval":[0.8,1],"keys_shared":1}"#;
     let duplicates = vec![duplicate; 500_000].join(",");
-    let line = format!(r#"{{"id":"a","status":"created","duplicates":[{duplicates}]}}"#);
+    let line = format!(
+        r#"{{"id":"a","status":"created","shingles":1,"notes":[],"duplicates":[{duplicates}]}}"#
+    );
     writer.write_all(b"HTTP/1.1 200 OK\r\nconnection: close\r\n\r\n").unwrap();
     writer.write_all(line.as_bytes()).unwrap();
     reader.skip_until(b'\n').unwrap();
