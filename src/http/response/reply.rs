@@ -7,6 +7,9 @@
 //! response's body is read. It waits while the client does not read, and ends when the client has
 //! gone.
 
+mod broken;
+mod list;
+
 use std::future;
 use std::io::{self, Write};
 use std::mem;
@@ -24,8 +27,10 @@ use tracing::Instrument;
 
 use crate::background;
 use crate::budget::{Exhausted, Reservation};
-use crate::engine::EngineError;
 use crate::http::problem::{self, Problem};
+
+pub use broken::Broken;
+pub use list::List;
 
 pub const JSON: &str = "application/json";
 
@@ -112,31 +117,6 @@ enum SentPiece {
     Piece(Bytes),
     /// The answer is whole. Without it the response is aborted.
     Last(Bytes),
-}
-
-/// Why an answer is not whole.
-pub enum Broken {
-    /// The client has gone.
-    Gone,
-    Failed(Problem),
-}
-
-impl From<Problem> for Broken {
-    fn from(problem: Problem) -> Self {
-        Self::Failed(problem)
-    }
-}
-
-impl From<EngineError> for Broken {
-    fn from(error: EngineError) -> Self {
-        Self::Failed(error.into())
-    }
-}
-
-impl From<Exhausted> for Broken {
-    fn from(exhausted: Exhausted) -> Self {
-        Self::Failed(exhausted.into())
-    }
 }
 
 /// Answers with the output of `write`.
@@ -387,90 +367,6 @@ impl Write for Writer {
             return Ok(());
         }
         while !bytes.is_empty() {
-            let written = self.write(bytes)?;
-            bytes = &bytes[written..];
-        }
-        Ok(())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
-/// A list that is written element by element, in an object that goes on behind it.
-pub struct List<'a> {
-    writer: &'a mut Writer,
-    is_empty: bool,
-}
-
-impl List<'_> {
-    /// Writes one element, in this memory.
-    ///
-    /// # Errors
-    /// [`Broken`]
-    pub async fn element(
-        &mut self,
-        value: &impl Serialize,
-        memory: &Arc<Reservation>,
-    ) -> Result<(), Broken> {
-        if !mem::take(&mut self.is_empty) {
-            self.writer.text(",")?;
-        }
-        self.writer.value(value)?;
-        self.writer.hold(memory);
-        self.writer.send_if_full().await
-    }
-
-    /// Ends the list, and the object with the fields of `rest`.
-    ///
-    /// # Errors
-    /// There is no memory for its text.
-    pub fn end(self, rest: &impl Serialize) -> Result<(), Problem> {
-        self.writer.text("]")?;
-        let fields = Fields { writer: &mut *self.writer, place: Place::BeforeBrace };
-        let written = serde_json::to_writer(fields, rest);
-        self.writer.checked(written)
-    }
-}
-
-/// Writes the fields of an object behind other fields: a comma takes the place of the brace before
-/// them.
-struct Fields<'a> {
-    writer: &'a mut Writer,
-    place: Place,
-}
-
-#[derive(Clone, Copy)]
-enum Place {
-    BeforeBrace,
-    BehindBrace,
-    Within,
-}
-
-impl Write for Fields<'_> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let Some(first) = bytes.first() else { return Ok(0) };
-        match self.place {
-            Place::BeforeBrace => {
-                assert_eq!(*first, b'{', "the rest of an object is an object");
-                self.place = Place::BehindBrace;
-                return Ok(1);
-            }
-            Place::BehindBrace if *first != b'}' => self.writer.write_all(b",")?,
-            Place::BehindBrace | Place::Within => {}
-        }
-        self.place = Place::Within;
-        self.writer.write_all(bytes)?;
-        Ok(bytes.len())
-    }
-
-    #[inline]
-    fn write_all(&mut self, mut bytes: &[u8]) -> io::Result<()> {
-        while !bytes.is_empty() {
-            if matches!(self.place, Place::Within) {
-                return self.writer.write_all(bytes);
-            }
             let written = self.write(bytes)?;
             bytes = &bytes[written..];
         }
