@@ -114,7 +114,7 @@ fn an_import_with_other_settings_is_refused() {
 
 #[test]
 fn an_export_that_breaks_off_leaves_no_file() {
-    let described = r#"{"settings": {"store": {"text": true}}, "documents": 2}"#;
+    let described = r#"{"name": "default", "settings": {"store": {"text": true}}, "documents": 2}"#;
     let url = breaking_off(described);
     let dir = tempfile::tempdir().unwrap();
     let out = dir.path().join("out.jsonl");

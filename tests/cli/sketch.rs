@@ -151,7 +151,8 @@ fn failed_sketches_leave_no_file() {
     let out = out.to_str().unwrap();
     let settings = put(docs.path(), "settings", r#"{"scheme": {"kind": "prefix"}}"#);
     let docs = put(docs.path(), "docs", documents());
-    let url = breaking_off(r#"{"settings": {"store": {"text": true}}, "documents": 2}"#);
+    let described = r#"{"name": "default", "settings": {"store": {"text": true}}, "documents": 2}"#;
+    let url = breaking_off(described);
     for (arguments, reason) in [
         (vec!["sketch", docs.as_str(), "--settings", &settings], "there are no bands"),
         (vec!["export", "--url", &url], "the export"),

@@ -338,7 +338,7 @@ mod tests {
     fn other_units_are_folded_too_and_tokens_of_clients_are_not() {
         for unit in [Unit::Character, Unit::Token, Unit::Stopword] {
             let fold = BTreeSet::from([Fold::Digits]);
-            let settings = ShingleSettings { fold, unit, ..ShingleSettings::default() };
+            let settings = ShingleSettings { unit, fold, ..ShingleSettings::default() };
             let shingler = Shingler::new(settings, 0, usize::MAX);
             let [a, b] = ["the page x3 is of y17", "the page x40 is of y5"]
                 .map(|text| shingler.text(text).unwrap().set);

@@ -80,6 +80,9 @@ impl Analysed {
 
 /// Visits everything that `read` emits, in its order, until the first error of `visit`. `read`
 /// counts the bytes that it has read.
+///
+/// # Errors
+/// The error of the reader, of the analysis of an item or of its receiver.
 pub fn analyse<E>(
     read: impl FnOnce(&AtomicU64, &mut Emit<'_>) -> Result<(), Cancelled> + Send,
     how: How<'_>,
@@ -95,6 +98,9 @@ pub fn analyse<E>(
 
 /// Visits every event of `read`, in its order, until the first error of `visit`: a document with
 /// the result of `work`, which runs in several threads.
+///
+/// # Errors
+/// The error of the reader, or of the receiver of the results.
 pub fn work_in_order<T: Send, E>(
     read: impl FnOnce(&AtomicU64, &mut Emit<'_>) -> Result<(), Cancelled> + Send,
     threads: usize,

@@ -80,6 +80,9 @@ impl TextCutter {
 }
 
 /// The id and the text of a document. A document without an id is named by its place.
+///
+/// # Errors
+/// Why the item is no document with a text.
 pub fn text_of(item: &Item) -> Result<(DocumentId, String), String> {
     let record = item.record()?;
     match record.content {

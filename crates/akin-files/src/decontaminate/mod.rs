@@ -22,6 +22,8 @@ use super::meter::{Meter, Quantity};
 use super::output::print_json;
 use akin_core::passages::contamination::{DocumentCounts, FrequentGrams};
 
+/// # Errors
+/// An option is invalid, or a file cannot be read or written.
 pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     let mut plan = arguments.plan()?;
     let evaluation = Evaluation::read(&plan)?;

@@ -79,7 +79,7 @@ impl ClusterTable {
         match self {
             Self::Parquet(rows) => rows.finish(),
             Self::Csv(writer) => {
-                let output = writer.into_inner().map_err(|error| error.into_error())?;
+                let output = writer.into_inner().map_err(csv::IntoInnerError::into_error)?;
                 output.finish()
             }
         }

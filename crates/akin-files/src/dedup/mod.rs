@@ -119,6 +119,8 @@ pub struct Arguments {
     corpus: CorpusOptions,
 }
 
+/// # Errors
+/// An option is invalid, or a file cannot be read or written.
 pub fn run(arguments: Arguments, configured: Configured) -> Result<ExitCode, Failure> {
     let spans = arguments.spans;
     let plan = DedupPlan::new(arguments, configured)?;

@@ -207,6 +207,9 @@ impl KeptWriter {
     }
 
     /// Writes the line, or row, of the document with this number, if it is kept.
+    ///
+    /// # Errors
+    /// The output cannot be written.
     pub fn take(
         &mut self,
         item: &Item,
@@ -223,6 +226,9 @@ impl KeptWriter {
     }
 
     /// Writes a line, or row, unchanged.
+    ///
+    /// # Errors
+    /// The output cannot be written.
     pub fn copy(&mut self, item: &Item) -> Result<(), Failure> {
         self.begin(&item.origin.file)?;
         match &mut self.out {
@@ -238,6 +244,9 @@ impl KeptWriter {
 
     /// Writes a line without parts of its text, which were cut out of it, or a row without these
     /// parts, which are ranges of bytes of its text.
+    ///
+    /// # Errors
+    /// The output cannot be written.
     pub fn copy_cut(
         &mut self,
         item: &Item,
@@ -255,6 +264,9 @@ impl KeptWriter {
     }
 
     /// Makes `file` the current input: ends the previous input, if it is another file.
+    ///
+    /// # Errors
+    /// The output cannot be written.
     pub fn begin(&mut self, file: &Arc<str>) -> Result<(), Failure> {
         if self.current.as_ref().is_some_and(|current| current.file == *file) {
             return Ok(());
@@ -300,6 +312,8 @@ impl KeptWriter {
         }
     }
 
+    /// # Errors
+    /// The output cannot be written.
     pub fn finish(mut self) -> Result<(), Failure> {
         self.end()?;
         self.close()

@@ -76,6 +76,8 @@ struct EvaluatedPairs {
     uncompared: UncomparedCounts,
 }
 
+/// # Errors
+/// An option is invalid, or a file cannot be read or written.
 pub fn run(arguments: Arguments, configured: Configured) -> Result<ExitCode, Failure> {
     let lowest = arguments.at.unwrap_or(arguments.from);
     let options = &arguments.corpus;

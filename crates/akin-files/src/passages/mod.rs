@@ -100,6 +100,8 @@ fn share(text: &str) -> Result<f64, String> {
         .ok_or_else(|| format!("{text} is not from 0 to 1"))
 }
 
+/// # Errors
+/// An option is invalid, or a file cannot be read or written.
 pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     let plan = PassagesPlan::new(arguments)?;
     let corpus = PassageCorpus::read(&plan)?;

@@ -38,6 +38,8 @@ pub struct Arguments {
     analysis: AnalysisOptions,
 }
 
+/// # Errors
+/// An option is invalid, or a file cannot be read or written.
 pub fn run(arguments: Arguments, configured: Configured) -> Result<ExitCode, Failure> {
     let Arguments { paths, destination, sketches, json, analysis } = arguments;
     PARQUET.require()?;

@@ -9,6 +9,9 @@ const ROUNDING: f64 = 1e-9;
 
 impl Analyser {
     /// Joins sets by the keys of the scheme, or by their elements.
+    ///
+    /// # Errors
+    /// The first error of the sets, or the end of the work by `stop`.
     pub fn join<S: Sets>(
         &self,
         sets: &mut S,
