@@ -102,6 +102,7 @@ fn hint_for_tls(error: &TlsError) -> &'static str {
 }
 
 /// The failure of an operation on a data directory.
+#[expect(clippy::needless_pass_by_value, reason = "the callers map an error to it")]
 pub fn of_engine(error: EngineError) -> Failure {
     let what = error.to_string();
     match error {

@@ -64,7 +64,7 @@ async fn collapsing_agrees_with_brute_force() {
             name: HitName::Position(position),
             id: match position % 3 {
                 0 => Some(id("unheard of")),
-                _ => (position % 2 == 0).then(|| ids[position].clone()),
+                _ => position.is_multiple_of(2).then(|| ids[position].clone()),
             },
             text: Some(text("t", &texts[position].1).content),
         };

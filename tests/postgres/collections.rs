@@ -55,7 +55,9 @@ async fn a_collection_of_one_server_is_served_and_removed_by_another() {
     assert!(add(&default, "b", &of_family(1, 2)).await.duplicates.is_empty());
 
     other.remove(name("books")).await.unwrap();
-    let refused = created.add(crate::document("c", "some words here"), Default::default()).await;
+    let refused = created
+        .add(crate::document("c", "some words here"), akin::engine::AddOptions::default())
+        .await;
     assert!(matches!(refused, Err(EngineError::Closed)), "{refused:?}");
     await_until(|| one.get(&name("books")).is_err()).await;
     let (again, _) = one.create(name("books"), settings).await.unwrap();

@@ -88,7 +88,11 @@ async fn a_user_who_only_owns_the_schema_is_enough() {
          REVOKE ALL ON DATABASE \"{name}\" FROM PUBLIC; GRANT CONNECT ON DATABASE \"{name}\" TO {user}"
     ));
     let url = database.url().replace("akin@", "limited@");
-    let server = crate::open(&url, akin::engine::CollectionSettings::default(), Default::default());
+    let server = crate::open(
+        &url,
+        akin::engine::CollectionSettings::default(),
+        akin::engine::Opening::default(),
+    );
     add(&server.await, "a", &of_family(1, 1)).await;
     assert_eq!(database.sql("SELECT count(*) FROM akin.documents"), "1");
 }

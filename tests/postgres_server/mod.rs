@@ -12,6 +12,9 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use tempfile::TempDir;
 
+/// Databases that this process has made.
+static DATABASES_MADE: AtomicU32 = AtomicU32::new(0);
+
 /// Where Debian, and other systems, have the programs of a server.
 const PROGRAMS: [&str; 3] = ["/usr/lib/postgresql", "/usr/pgsql", "/usr/local/pgsql"];
 
@@ -43,8 +46,7 @@ impl Database {
         };
         *shared = Arc::downgrade(&server);
         drop(shared);
-        static MADE: AtomicU32 = AtomicU32::new(0);
-        let name = format!("test{}", MADE.fetch_add(1, Ordering::Relaxed));
+        let name = format!("test{}", DATABASES_MADE.fetch_add(1, Ordering::Relaxed));
         server.sql("postgres", &format!("CREATE DATABASE \"{name}\""));
         Some(Self { server, name })
     }
@@ -85,13 +87,17 @@ impl PostgresServer {
         let mut server = Self { dir, bin, postmaster };
         let data = server.data();
         let options = ["-A", "trust", "-U", "akin", "--no-locale", "-E", "UTF8", "-N"];
-        server.run(server.program("initdb").arg("-D").arg(&data).args(options));
+        Self::run(server.program("initdb").arg("-D").arg(&data).args(options));
         let mut conf = fs::read_to_string(data.join("postgresql.conf")).unwrap();
         let socket = server.dir.path().display();
-        conf.push_str(&format!(
+        let own = format!(
             "\nlisten_addresses = ''\nunix_socket_directories = '{socket}'\nshared_buffers = 64MB\n"
-        ));
-        settings.iter().for_each(|setting| conf.push_str(&format!("{setting}\n")));
+        );
+        conf.push_str(&own);
+        for setting in settings {
+            conf.push_str(setting);
+            conf.push('\n');
+        }
         fs::write(data.join("postgresql.conf"), conf).unwrap();
         for (name, from) in files {
             let path = data.join(name);
@@ -111,7 +117,7 @@ impl PostgresServer {
         let from = format!("host={} user=akin application_name=standby", self.dir.path().display());
         let mut backup = self.program("pg_basebackup");
         backup.arg("-d").arg(from).args(["-R", "-X", "stream", "-c", "fast", "-D"]);
-        self.run(backup.arg(standby.data()));
+        Self::run(backup.arg(standby.data()));
         let path = standby.data().join("postgresql.conf");
         let conf = fs::read_to_string(&path).unwrap();
         let (own, its) = (standby.dir.path().display(), self.dir.path().display());
@@ -153,7 +159,7 @@ impl PostgresServer {
     /// Ends it as a crash would: all of its processes at once.
     pub fn kill(&mut self) {
         let Some(mut child) = self.postmaster.take() else { return };
-        let pids = self.processes(child.id());
+        let pids = Self::processes(child.id());
         child.kill().unwrap();
         signal("KILL", &pids);
         child.wait().unwrap();
@@ -162,7 +168,7 @@ impl PostgresServer {
     /// Stops all of its processes, or lets them go on.
     pub fn pause(&self, is_paused: bool) {
         let Some(child) = &self.postmaster else { return };
-        let mut pids = self.processes(child.id());
+        let mut pids = Self::processes(child.id());
         pids.push(child.id());
         signal(if is_paused { "STOP" } else { "CONT" }, &pids);
     }
@@ -208,12 +214,12 @@ impl PostgresServer {
         command
     }
 
-    fn run(&self, command: &mut Command) {
+    fn run(command: &mut Command) {
         let output = command.stderr(Stdio::piped()).output().unwrap();
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     }
 
-    fn processes(&self, postmaster: u32) -> Vec<u32> {
+    fn processes(postmaster: u32) -> Vec<u32> {
         let path = format!("/proc/{postmaster}/task/{postmaster}/children");
         let children = fs::read_to_string(path).unwrap_or_default();
         children.split_whitespace().filter_map(|pid| pid.parse().ok()).collect()

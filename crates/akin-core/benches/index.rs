@@ -141,7 +141,9 @@ fn measure(sketches: &Sketches) {
     println!("{} documents", sketches.len());
     let bytes = one_thread(sketches);
     println!("  by the lowest threshold that documents are indexed for:");
-    LEAST_THRESHOLDS.iter().for_each(|least| indexed_from(sketches, *least));
+    for least in LEAST_THRESHOLDS {
+        indexed_from(sketches, least);
+    }
     let tables = SketchSettings::default().slots / 4;
     limits(bytes, tables as usize + 1, 10);
     longest_lock(sketches, bytes);

@@ -103,5 +103,5 @@ pub async fn recall(
     let _permit = state.discovery_permit(&client)?;
     let recall = engine.measure_recall(sample, parameters.threshold);
     let recall = request::within(Some(Arc::new(memory)), recall);
-    timed(async { Ok(RecallReply::from(recall.await?)) }).await
+    Box::pin(timed(async { Ok(RecallReply::from(recall.await?)) })).await
 }

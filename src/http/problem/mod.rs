@@ -243,11 +243,12 @@ impl From<&ContentError> for Problem {
 impl From<EngineError> for Problem {
     fn from(error: EngineError) -> Self {
         let code = match &error {
-            EngineError::Content(error) => return Self::from(error),
             EngineError::TextOfHit { hit: HitName::Position(at), error } => {
                 return Self::from(error).under(&format!("/hits/{at}/text"));
             }
-            EngineError::TextOfHit { error, .. } => return Self::from(error),
+            EngineError::Content(error) | EngineError::TextOfHit { error, .. } => {
+                return Self::from(error);
+            }
             EngineError::DocumentNotFound { .. } => Code::DocumentNotFound,
             EngineError::TooMuchToCollapse { .. } => Code::TooManyShingles,
             EngineError::MetadataTooLarge { .. } => Code::MetadataTooLarge,

@@ -29,7 +29,7 @@ pub fn annotate(
 /// The clusters of documents as a table of CSV or Parquet.
 pub enum ClusterTable {
     Csv(Box<csv::Writer<Output>>),
-    Parquet(ClusterRows),
+    Parquet(Box<ClusterRows>),
 }
 
 /// The columns of the table.
@@ -43,7 +43,7 @@ impl ClusterTable {
     pub fn create(destination: &Destination) -> Result<Option<Self>, Failure> {
         if destination.is_parquet() {
             let rows = ClusterRows::new(destination.create()?)?;
-            return Ok(Some(Self::Parquet(rows)));
+            return Ok(Some(Self::Parquet(Box::new(rows))));
         }
         if !destination.is_csv() {
             return Ok(None);

@@ -125,7 +125,7 @@ pub fn run(arguments: Arguments, configured: Configured) -> Result<ExitCode, Fai
     let spans = arguments.spans;
     let plan = DedupPlan::new(arguments, configured)?;
     match spans {
-        None => leave_out_near_duplicates(plan),
+        None => leave_out_near_duplicates(&plan),
         Some(words) => spans::run(plan, words.into()),
     }
 }
@@ -211,8 +211,8 @@ impl DedupPlan {
     }
 }
 
-fn leave_out_near_duplicates(plan: DedupPlan) -> Result<ExitCode, Failure> {
-    let DedupPlan { old, place, keep, mode, settings, options, .. } = &plan;
+fn leave_out_near_duplicates(plan: &DedupPlan) -> Result<ExitCode, Failure> {
+    let DedupPlan { old, place, keep, mode, settings, options, .. } = plan;
     let (mut selection, mode) = (plan.selection.clone(), *mode);
     let (threshold, quiet) = (settings.scheme.threshold, options.analysis.quiet);
     let output = place.path();

@@ -143,11 +143,11 @@ pub fn find_exact<'m>(members: &'m [Member<'_>], name: &str) -> Option<Value<'m>
 
 /// The value of the member of this name; or, by a name with dots, of a nested member.
 pub fn find<'m>(members: &'m [Member<'_>], name: &str) -> Option<Value<'m>> {
-    let within = |(outer, path)| find_within(find_exact(members, outer)?, path);
+    let within = |(outer, path)| find_within(&find_exact(members, outer)?, path);
     find_exact(members, name).or_else(|| partings(name).find_map(within))
 }
 
-fn find_within<'j>(object: Value<'j>, path: &str) -> Option<Value<'j>> {
+fn find_within<'j>(object: &Value<'j>, path: &str) -> Option<Value<'j>> {
     let Value::Json(Cow::Borrowed(object)) = object else { return None };
     let members = members(object.get().as_bytes()).ok()?;
     let exact = |name: &str| {
@@ -155,7 +155,7 @@ fn find_within<'j>(object: Value<'j>, path: &str) -> Option<Value<'j>> {
         Some(value.clone())
     };
     exact(path)
-        .or_else(|| partings(path).find_map(|(outer, path)| find_within(exact(outer)?, path)))
+        .or_else(|| partings(path).find_map(|(outer, path)| find_within(&exact(outer)?, path)))
 }
 
 /// An object without the member at a path; `None` if it does not have the member.

@@ -88,7 +88,7 @@ impl Destination {
     pub fn is_csv(&self) -> bool {
         let name = self.output.to_string_lossy();
         let plain = name.strip_suffix(".gz").or_else(|| name.strip_suffix(".zst"));
-        plain.unwrap_or(&name).ends_with(".csv")
+        Path::new(plain.unwrap_or(&name)).extension().is_some_and(|extension| extension == "csv")
     }
 
     /// # Errors
