@@ -65,21 +65,17 @@ impl PostgresSettings {
         if !(100..=600_000).contains(&self.timeout_ms) {
             faults.push(format!("timeout_ms must be 100..=600000, not {}", self.timeout_ms));
         }
+        #[cfg(feature = "postgres")]
+        if backend == StorageBackend::Postgres
+            && let Some(fault) = akin_postgres::PostgresStore::url_fault(self.url.as_str())
+        {
+            faults.push(format!("url {fault}"));
+        }
+        #[cfg(not(feature = "postgres"))]
         if backend == StorageBackend::Postgres {
-            faults.extend(self.url_fault());
+            faults.push("url is of no use to an akin without the feature postgres".to_owned());
         }
         faults
-    }
-
-    #[cfg(feature = "postgres")]
-    fn url_fault(&self) -> Option<String> {
-        let fault = akin_postgres::PostgresStore::url_fault(self.url.as_str())?;
-        Some(format!("url {fault}"))
-    }
-
-    #[cfg(not(feature = "postgres"))]
-    fn url_fault(&self) -> Option<String> {
-        Some("url is of no use to an akin that was built without the feature postgres".to_owned())
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! [`Json`] is for values whose size settings and constants bound. Every other answer is written
 //! by a [`Writer`], which counts its text in the memory of the request, until it was sent. A whole
-//! value is written by [`json`]. A list is written element by element within [`stream`]: once a
+//! value is written by [`json`]. A list is written element by element within [`stream()`]: once a
 //! piece is full, a task in the background goes on, through a bounded channel from which the
 //! response's body is read. It waits while the client does not read, and ends when the client has
 //! gone.

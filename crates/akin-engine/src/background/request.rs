@@ -2,7 +2,7 @@
 //! causes work counts it here, wherever it is called from; on behalf of no request nothing is
 //! counted.
 //!
-//! Threads of their own do not know the request of the task that waits for them: [`handed_over`].
+//! Threads of their own do not know the request of the task that waits for them: `handed_over`.
 
 use std::sync::Arc;
 

@@ -132,8 +132,8 @@ pub struct KeptWriter {
 enum Out {
     /// The next shard is not open yet.
     None,
-    Lines(Output),
-    Rows(Option<RowsWriter>),
+    Lines(Box<Output>),
+    Rows(Option<Box<RowsWriter>>),
     /// The clusters of documents, without the documents.
     Table(ClusterTable),
 }
@@ -200,7 +200,7 @@ impl KeptWriter {
             (_, Some(table)) => Out::Table(table),
             (OutputPlace::Shards { .. }, _) => Out::None,
             (OutputPlace::One(destination), _) if destination.is_parquet() => Out::Rows(None),
-            (OutputPlace::One(destination), _) => Out::Lines(destination.create()?),
+            (OutputPlace::One(destination), _) => Out::Lines(Box::new(destination.create()?)),
         };
         let text = selection.reading.columns.text_name().to_owned();
         Ok(Self { place, annotate, roots: selection.paths.clone(), text, out, current: None })
@@ -282,8 +282,8 @@ impl KeptWriter {
         }
         let output = Output::create(&path, *force)?;
         self.out = match is_parquet {
-            false => Out::Lines(output),
-            true => Out::Rows(Some(RowsWriter::new(output, Path::new(&**file))?)),
+            false => Out::Lines(Box::new(output)),
+            true => Out::Rows(Some(Box::new(RowsWriter::new(output, Path::new(&**file))?))),
         };
         Ok(())
     }
@@ -293,7 +293,7 @@ impl KeptWriter {
         if let Out::Rows(writer) = &mut self.out {
             let path = Path::new(&*file);
             if let (None, OutputPlace::One(destination)) = (&writer, &self.place) {
-                *writer = Some(RowsWriter::new(destination.create()?, path)?);
+                *writer = Some(Box::new(RowsWriter::new(destination.create()?, path)?));
             }
             writer.as_mut().expect("it was just made").copy(path, &rows, &cuts)?;
         }
