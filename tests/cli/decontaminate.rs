@@ -15,7 +15,7 @@ use crate::{akin, akin_with_stdin};
 const QUESTION: &str = "A farmer sells 12 eggs a day at the market of Ulm, and keeps three for \
                         her breakfast: how many remain?";
 
-/// ComparedCorpus an evaluation set of the question and of a short text.
+/// Compares an evaluation set of the question and of a short text.
 fn corpus() -> ComparedCorpus {
     let short = json!({"id": "short", "text": "Too few words"});
     let lines = format!("{}\n{short}\n", json!({"id": "q1", "text": QUESTION}));

@@ -24,7 +24,7 @@ const IDLE: Duration = Duration::from_millis(200);
 /// The pause after a step without room in the log, which a long read keeps.
 const RETRY: Duration = Duration::from_secs(10);
 
-/// DatabasePages given back in a step.
+/// Pages given back in a step.
 const STEP_PAGES: u32 = 64;
 
 /// One unused page in so many is kept for later records, and at least as many pages as given.

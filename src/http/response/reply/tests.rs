@@ -94,9 +94,14 @@ async fn early_failures_are_answers_and_late_failures_abort() {
 async fn unread_pieces_are_few_and_counted() {
     let budget = Budget::new(1 << 30);
     let (written, mut count) = mpsc::unbounded_channel();
+    let (go_on, mut goes_on) = mpsc::unbounded_channel::<()>();
     let memory = budget.reservation(Purpose::Answers);
     let answered = stream("text/plain", memory, |mut writer| async move {
-        for _ in 0..100 {
+        for number in 0..100 {
+            // The writer runs on another thread: without this it may write while the test counts.
+            if number == PIECES_AHEAD + 1 {
+                assert_eq!(goes_on.recv().await, None);
+            }
             let memory = Arc::new(writer.another(PIECE_BYTES)?);
             writer.hold(&memory);
             writer.text(&"x".repeat(PIECE_BYTES))?;
@@ -116,7 +121,7 @@ async fn unread_pieces_are_few_and_counted() {
     assert_eq!(budget.reserved(Purpose::Answers), held);
     assert_eq!(body.next().await.unwrap().unwrap().len(), PIECE_BYTES);
     assert!(budget.reserved(Purpose::Answers) < held);
-    drop(body);
+    drop((body, go_on));
     while count.recv().await.is_some() {}
     assert_eq!(budget.reserved(Purpose::Answers), 0, "the client has gone");
 }
