@@ -1,10 +1,11 @@
 //! The OpenAPI document, derived from the handlers and wire types.
 
+use std::collections::VecDeque;
 use std::fmt::Write;
 
 use utoipa::OpenApi;
 use utoipa::openapi::path::{Operation, Parameter, ParameterBuilder, ParameterIn, PathItem};
-use utoipa::openapi::schema::{ObjectBuilder, Type};
+use utoipa::openapi::schema::{Object, ObjectBuilder, Schema, Type};
 use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
 use utoipa::openapi::{RefOr, Required};
 
@@ -69,7 +70,39 @@ fn complete(mut document: utoipa::openapi::OpenApi) -> utoipa::openapi::OpenApi 
     document.paths.paths.values_mut().flat_map(operations_of).for_each(describe_lines);
     let components = document.components.get_or_insert_default();
     components.add_security_scheme(SCHEME, key_scheme());
+    components.schemas.values_mut().filter_map(owned).for_each(join_inline_parts);
     document
+}
+
+/// Makes one object of the parts of an object that the code has in structs of their own: generators
+/// of clients leave out the fields of nested parts.
+fn join_inline_parts(schema: &mut Schema) {
+    let Schema::AllOf(whole) = schema else { return };
+    let mut object: Option<Object> = None;
+    let mut others = Vec::new();
+    let mut parts = VecDeque::from(std::mem::take(&mut whole.items));
+    while let Some(part) = parts.pop_front() {
+        match part {
+            RefOr::T(Schema::AllOf(nested)) => {
+                nested.items.into_iter().rev().for_each(|part| parts.push_front(part));
+            }
+            RefOr::T(Schema::Object(part)) => match &mut object {
+                None => object = Some(part),
+                Some(object) => {
+                    object.properties.extend(part.properties);
+                    object.required.extend(part.required);
+                }
+            },
+            other => others.push(other),
+        }
+    }
+    if let (Some(object), true) = (&mut object, others.is_empty()) {
+        object.description = whole.description.take();
+        *schema = Schema::Object(std::mem::take(object));
+        return;
+    }
+    others.extend(object.map(Into::into));
+    whole.items = others;
 }
 
 /// The same handlers serve `default` and named collections. Under a collection's name each
