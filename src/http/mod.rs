@@ -53,6 +53,10 @@ use handlers::{
 };
 use problem::Problem;
 use problem::code::Code;
+use problem::of_calls::{
+    ANY, BODY, BY_ID, CHANGE, COUNTED, DISCOVERY, DOCUMENT, JSON_BODY, NEW_REINDEX, NOT_OF_ALL,
+    PASSAGES, POSTED, REINDEX, REMOVED_COLLECTION, SETS, SETTINGS, TEXT,
+};
 
 /// Everything that akin serves.
 pub fn router(state: AppState) -> Router {
@@ -77,58 +81,67 @@ fn all_routes() -> Routes {
 fn on_collections() -> Routes {
     Routes::new()
         .merge(on_one_collection())
-        .routes(Needs::Anywhere(Action::Read), routes!(collections::list))
-        .routes(READ, routes!(collections::describe))
-        .routes(ADMIN, routes!(collections::create, collections::remove))
-        .routes(READ, routes!(reindex::status))
-        .routes(ADMIN, routes!(reindex::begin, reindex::cancel))
+        .routes(Needs::Anywhere(Action::Read), &[], routes!(collections::list))
+        .routes(READ, &[&[Code::CollectionNotFound]], routes!(collections::describe))
+        .routes(ADMIN, &[JSON_BODY, SETTINGS], routes!(collections::create))
+        .routes(ADMIN, &[REMOVED_COLLECTION], routes!(collections::remove))
+        .routes(READ, &[REINDEX], routes!(reindex::status))
+        .routes(ADMIN, &[JSON_BODY, NEW_REINDEX], routes!(reindex::begin))
+        .routes(ADMIN, &[REINDEX], routes!(reindex::cancel))
         .nest_in_collection(on_one_collection())
-        .routes(Needs::Nothing, routes!(handlers::openapi::yaml))
-        .routes(Needs::Nothing, routes!(handlers::openapi::json))
+        .routes(Needs::Nothing, &[], routes!(handlers::openapi::yaml))
+        .routes(Needs::Nothing, &[], routes!(handlers::openapi::json))
 }
 
 fn on_one_collection() -> Routes {
+    const MEASURED: &[Code] = &[Code::TextRequired, Code::TextsTooLong];
     Routes::new()
-        .routes(READ, routes!(documents::list))
-        .routes(WRITE, routes!(documents::add))
-        .routes(READ, routes!(document::get))
-        .routes(WRITE, routes!(document::put, document::change, document::remove))
-        .routes(READ, routes!(fetch::fetch))
-        .routes(READ, routes!(documents::export))
-        .routes(READ, routes!(similar::stored, similar::posted))
-        .routes(READ, routes!(passages::stored, passages::posted))
-        .routes(READ, routes!(resemblance::stored, resemblance::posted))
-        .routes(READ, routes!(discovery::pairs))
-        .routes(READ, routes!(discovery::clusters))
-        .routes(READ, routes!(collapse::collapse))
-        .routes(READ, routes!(curve::curve))
-        .routes(READ, routes!(stats::stats))
-        .routes(READ, routes!(recall::recall))
-        .routes(READ, routes!(snapshots::list))
-        .routes(ADMIN, routes!(snapshots::take))
+        .routes(READ, &[COUNTED], routes!(documents::list))
+        .routes(WRITE, &[BODY, COUNTED, DOCUMENT], routes!(documents::add))
+        .routes(READ, &[BY_ID, COUNTED, NOT_OF_ALL], routes!(document::get))
+        .routes(WRITE, &[BODY, COUNTED, DOCUMENT], routes!(document::put))
+        .routes(WRITE, &[JSON_BODY, CHANGE], routes!(document::change))
+        .routes(WRITE, &[BY_ID, NOT_OF_ALL], routes!(document::remove))
+        .routes(READ, &[JSON_BODY, COUNTED, NOT_OF_ALL], routes!(fetch::fetch))
+        .routes(READ, &[], routes!(documents::export))
+        .routes(READ, &[BY_ID, COUNTED, PASSAGES], routes!(similar::stored))
+        .routes(READ, &[BODY, BY_ID, POSTED, COUNTED, PASSAGES], routes!(similar::posted))
+        .routes(READ, &[BY_ID, COUNTED, PASSAGES], routes!(passages::stored))
+        .routes(READ, &[JSON_BODY, BY_ID, COUNTED, PASSAGES, TEXT], routes!(passages::posted))
+        .routes(READ, &[BY_ID, MEASURED, COUNTED, SETS], routes!(resemblance::stored))
+        .routes(READ, &[BODY, BY_ID, MEASURED, POSTED, COUNTED], routes!(resemblance::posted))
+        .routes(READ, &[DISCOVERY], routes!(discovery::pairs))
+        .routes(READ, &[&[Code::DocumentNotFound], DISCOVERY], routes!(discovery::clusters))
+        .routes(READ, &[JSON_BODY, COUNTED, SETS], routes!(collapse::collapse))
+        .routes(READ, &[NOT_OF_ALL], routes!(curve::curve))
+        .routes(READ, &[], routes!(stats::stats))
+        .routes(READ, &[COUNTED, NOT_OF_ALL], routes!(recall::recall))
+        .routes(READ, &[], routes!(snapshots::list))
+        .routes(ADMIN, &[], routes!(snapshots::take))
 }
 
 /// Routes that may take any time. They stop when their client goes away.
 fn without_timeout() -> Routes {
+    const DISK: &[Code] = &[Code::InsufficientStorage];
     let on_one = || {
-        let by_conditions = Routes::new().routes(WRITE, routes!(removal::remove));
-        by_conditions
-            .routes(WRITE, routes!(removal::remove_named))
-            .routes(READ, routes!(changes::changes))
+        Routes::new()
+            .routes(WRITE, &[&[Code::InvalidRequest], DISK], routes!(removal::remove))
+            .routes(WRITE, &[JSON_BODY, DISK], routes!(removal::remove_named))
+            .routes(READ, &[&[Code::ChangesGone]], routes!(changes::changes))
     };
     Routes::new()
         .merge(on_one())
         .nest_in_collection(on_one())
-        .routes(Needs::InAll(Action::Admin), routes!(backup::all))
-        .routes(ADMIN, routes!(backup::one))
+        .routes(Needs::InAll(Action::Admin), &[DISK], routes!(backup::all))
+        .routes(ADMIN, &[DISK], routes!(backup::one))
 }
 
 /// Routes that answer however many requests are in flight.
 fn always_answered() -> Routes {
     Routes::new()
-        .routes(Needs::NothingAtAnyRate, routes!(health::alive))
-        .routes(Needs::NothingAtAnyRate, routes!(health::ready))
-        .routes(Needs::Metrics, routes!(handlers::metrics::metrics))
+        .routes(Needs::NothingAtAnyRate, &[], routes!(health::alive))
+        .routes(Needs::NothingAtAnyRate, &[ANY], routes!(health::ready))
+        .routes(Needs::Metrics, &[], routes!(handlers::metrics::metrics))
         .pages(console::routes())
 }
 

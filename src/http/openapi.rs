@@ -115,7 +115,7 @@ fn describe_paths_of_collections(document: &mut utoipa::openapi::OpenApi) {
             if below.is_empty() {
                 continue;
             }
-            of_calls::add_collection_not_found(&mut operation.responses);
+            of_calls::add(&mut operation.responses, &[Code::CollectionNotFound]);
             if let Some(id) = &mut operation.operation_id {
                 id.push_str("_of_collection");
             }

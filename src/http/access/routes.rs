@@ -75,11 +75,16 @@ impl Routes {
         Self { router: OpenApiRouter::with_openapi(document), table: Table::default() }
     }
 
-    /// Adds routes that all need the same.
-    pub fn routes(mut self, needs: Needs, mut routes: UtoipaMethodRouter<AppState>) -> Self {
+    /// Adds routes that all need the same, and can answer with these groups of problems.
+    pub fn routes(
+        mut self,
+        needs: Needs,
+        problems: &[&[Code]],
+        mut routes: UtoipaMethodRouter<AppState>,
+    ) -> Self {
         for (path, item) in &mut routes.1.paths {
             let methods = operations(item).into_iter().map(|(method, operation)| {
-                document(operation, needs);
+                document(operation, needs, &problems.concat());
                 (method, needs)
             });
             let methods = methods.collect();
@@ -137,8 +142,12 @@ fn operations(item: &mut PathItem) -> Vec<(Method, &mut Operation)> {
     all.into_iter().filter_map(|(method, operation)| Some((method, operation.as_mut()?))).collect()
 }
 
-/// Adds the answers of the access layer to an operation.
-fn document(operation: &mut Operation, needs: Needs) {
+/// Adds its problems to an operation, with those of every call and of the access layer.
+fn document(operation: &mut Operation, needs: Needs, problems: &[Code]) {
+    if matches!(needs, Needs::In(_) | Needs::InAll(_) | Needs::Anywhere(_)) {
+        of_calls::add(&mut operation.responses, of_calls::ANY);
+    }
+    of_calls::add(&mut operation.responses, problems);
     let codes =
         [Code::MalformedRequest, Code::InvalidHost, Code::ForeignOrigin, Code::HostNotServed];
     of_calls::add(&mut operation.responses, &codes);

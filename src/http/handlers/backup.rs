@@ -10,7 +10,6 @@ use futures_util::StreamExt;
 
 use crate::engine::{Collection, Collections};
 use crate::http::problem::Problem;
-use crate::http::problem::of_calls::BackingUp;
 use crate::http::request::extract::{AllReady, Ready};
 use crate::http::request::query::{NoParameters, Query};
 
@@ -28,7 +27,7 @@ const MEDIA: &str = "application/x-tar";
 #[utoipa::path(
     get, path = "/backup", operation_id = "back_up", tag = "Operating",
     responses((status = 200, description = "The archive.", body = String,
-        content_type = "application/x-tar"), BackingUp),
+        content_type = "application/x-tar")),
 )]
 pub async fn all(
     _: Query<NoParameters>,
@@ -48,7 +47,7 @@ pub async fn all(
     get, path = "/collections/{collection}/backup", operation_id = "back_up",
     tag = "Operating",
     responses((status = 200, description = "The archive.", body = String,
-        content_type = "application/x-tar"), BackingUp),
+        content_type = "application/x-tar")),
 )]
 pub async fn one(
     _: Query<NoParameters>,

@@ -13,7 +13,6 @@ use crate::engine::{Change, ClusterPosition, Collection, Engine, EngineError, Po
 use crate::http::bulk::ndjson;
 use crate::http::connection::admission::Admission;
 use crate::http::problem::Problem;
-use crate::http::problem::of_calls::Following;
 use crate::http::request::extract::{Ready, SMALL_BYTES_MAX, SmallAnswerMemory};
 use crate::http::request::lookup::WrongOption;
 use crate::http::request::query::Query;
@@ -205,7 +204,7 @@ impl From<Change> for DocumentChanged {
     get, path = "/changes", operation_id = "changes", tag = "Documents",
     params(ChangesParameters),
     responses((status = 200, description = "A change for each line, and the next position.",
-        body = ChangesLine, content_type = "application/x-ndjson"), Following),
+        body = ChangesLine, content_type = "application/x-ndjson")),
 )]
 pub async fn changes(
     Query(parameters): Query<ChangesParameters>,

@@ -15,7 +15,6 @@ use crate::http::AppState;
 use crate::http::handlers::fetch::check_count;
 use crate::http::problem::Problem;
 use crate::http::problem::code::Code;
-use crate::http::problem::of_calls;
 use crate::http::request::bodies::GivenId;
 use crate::http::request::body::{Body, OptionStruct, merged};
 use crate::http::request::extract::{AnswerMemory, Ready};
@@ -149,7 +148,6 @@ impl HitBody {
     ),
     responses(
         (status = 200, description = "The collapsed list.", body = CollapsedReply),
-        of_calls::Collapsing,
     ),
 )]
 pub async fn collapse(

@@ -6,7 +6,6 @@ use axum::response::IntoResponse;
 use crate::engine::{CollectionSettings, Creation};
 use crate::http::access::Caller;
 use crate::http::problem::Problem;
-use crate::http::problem::of_calls::{Making, OfCollection, Plain, Removing};
 use crate::http::request::extract::{AllReady, PathCollection, Ready};
 use crate::http::request::query::{NoParameters, Query};
 use crate::http::request::settings::Settings;
@@ -19,7 +18,7 @@ use akin_model::stats::{CollectionReply, CollectionsReply};
 /// Returns all collections that the key covers, by name.
 #[utoipa::path(
     get, path = "/collections", operation_id = "list_collections", tag = "Collections",
-    responses((status = 200, description = "All collections.", body = CollectionsReply), Plain),
+    responses((status = 200, description = "All collections.", body = CollectionsReply)),
 )]
 pub async fn list(
     _: Query<NoParameters>,
@@ -41,7 +40,6 @@ pub async fn list(
     tag = "Collections",
     responses(
         (status = 200, description = "The collection.", body = CollectionReply),
-        OfCollection,
     ),
 )]
 pub async fn describe(
@@ -66,7 +64,6 @@ pub async fn describe(
     responses(
         (status = 201, description = "The collection is new.", body = CollectionReply),
         (status = 200, description = "It existed with these settings.", body = CollectionReply),
-        Making,
     ),
 )]
 pub async fn create(
@@ -89,7 +86,7 @@ pub async fn create(
 #[utoipa::path(
     delete, path = "/collections/{collection}", operation_id = "remove_collection",
     tag = "Collections",
-    responses((status = 204, description = "The collection is gone."), Removing),
+    responses((status = 204, description = "The collection is gone.")),
 )]
 pub async fn remove(
     _: Query<NoParameters>,

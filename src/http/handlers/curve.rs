@@ -2,7 +2,6 @@
 
 use crate::engine::CurveAnswer;
 use crate::http::problem::Problem;
-use crate::http::problem::of_calls::OfTexts;
 use crate::http::request::extract::Ready;
 use crate::http::request::parameters::CurveParameters;
 use crate::http::request::query::Query;
@@ -24,7 +23,7 @@ impl Bounded for CurveAnswer {}
 #[utoipa::path(
     get, path = "/curve", operation_id = "curve", tag = "Looking up",
     params(CurveParameters),
-    responses((status = 200, description = "The curve.", body = CurveReply), OfTexts),
+    responses((status = 200, description = "The curve.", body = CurveReply)),
 )]
 pub async fn curve(
     Query(parameters): Query<CurveParameters>,

@@ -16,7 +16,6 @@ use crate::http::AppState;
 use crate::http::access::quotas::Client;
 use crate::http::bulk::ndjson;
 use crate::http::problem::Problem;
-use crate::http::problem::of_calls::{Clustering, Discovering};
 use crate::http::request::extract::Ready;
 use crate::http::request::parameters::ClusterParameters;
 use crate::http::request::query::Query;
@@ -41,7 +40,7 @@ use akin_model::clusters::{ClusterLine, IncompleteReply};
     get, path = "/pairs", operation_id = "pairs", tag = "Discovery",
     params(Discovery),
     responses((status = 200, description = "A pair for each line.", body = PairLine,
-        content_type = "application/x-ndjson"), Discovering),
+        content_type = "application/x-ndjson")),
 )]
 pub async fn pairs(
     Query(discovery): Query<Discovery>,
@@ -80,7 +79,7 @@ pub async fn pairs(
     get, path = "/clusters", operation_id = "clusters", tag = "Discovery",
     params(Discovery, ClusterParameters),
     responses((status = 200, description = "A cluster for each line.", body = ClusterLine,
-        content_type = "application/x-ndjson"), Clustering),
+        content_type = "application/x-ndjson")),
 )]
 pub async fn clusters(
     Query((discovery, clusters)): Query<(Discovery, ClusterParameters)>,

@@ -14,7 +14,6 @@ use crate::http::handlers::documents::add_one;
 use crate::http::metrics;
 use crate::http::problem::Problem;
 use crate::http::problem::code::Code;
-use crate::http::problem::of_calls::{Adding, ById, Changing, OfStored};
 use crate::http::request::bodies::{self, ChangeBody, DocumentBody};
 use crate::http::request::extract::{AnswerMemory, PathId, Ready, SmallAnswerMemory};
 use crate::http::request::include::Include;
@@ -33,7 +32,7 @@ use crate::http::response::stored::{self, StoredReply};
     get, path = "/documents/{*id}", operation_id = "get_document", tag = "Documents",
     params(("id" = DocumentId, Path, description = "The document's id, percent-encoded.",
         example = "https%3A%2F%2Fexample.org%2Fa"), GetParameters),
-    responses((status = 200, description = "The document.", body = StoredReply), OfStored),
+    responses((status = 200, description = "The document.", body = StoredReply)),
 )]
 pub async fn get(
     PathId(id): PathId,
@@ -56,7 +55,7 @@ pub async fn get(
     delete, path = "/documents/{*id}", operation_id = "remove_document", tag = "Documents",
     params(("id" = DocumentId, Path, description = "The document's id, percent-encoded.",
         example = "https%3A%2F%2Fexample.org%2Fa")),
-    responses((status = 204, description = "The document is gone."), ById),
+    responses((status = 204, description = "The document is gone.")),
 )]
 pub async fn remove(
     PathId(id): PathId,
@@ -117,7 +116,6 @@ impl FromRequest<AppState> for Put {
         (status = 201, description = "The document is new.", body = Added),
         (status = 200, description = "The document was replaced, unchanged or skipped.",
             body = Added),
-        Adding,
     ),
 )]
 pub async fn put(
@@ -165,7 +163,6 @@ impl FromRequest<AppState> for DocumentChange {
     ),
     responses(
         (status = 200, description = "The document is changed, or was so before.", body = Added),
-        Changing,
     ),
 )]
 pub async fn change(

@@ -25,7 +25,6 @@ use crate::http::bulk::split::Form;
 use crate::http::metrics;
 use crate::http::problem::Problem;
 use crate::http::problem::code::Code;
-use crate::http::problem::of_calls::{Adding, Listing, Plain};
 use crate::http::request::bodies::{self, DocumentBody, DocumentsBody};
 use crate::http::request::extract::{Ready, SMALL_BYTES_MAX, SmallAnswerMemory};
 use crate::http::request::json;
@@ -153,7 +152,6 @@ pub enum AddedReply {
         (status = 200, description = "The document was replaced, unchanged or skipped; \
             or a result for each of many documents.",
             content((AddedReply = "application/json"), (ResultLine = "application/x-ndjson"))),
-        Adding,
     ),
 )]
 pub async fn add(
@@ -194,7 +192,7 @@ pub async fn add_one(
 #[utoipa::path(
     get, path = "/documents", operation_id = "list_documents", tag = "Documents",
     params(ListParameters, ConditionParameters),
-    responses((status = 200, description = "A page of ids.", body = IdsReply), Listing),
+    responses((status = 200, description = "A page of ids.", body = IdsReply)),
 )]
 pub async fn list(
     Query((page, conditions)): Query<(ListParameters, ConditionParameters)>,
@@ -236,7 +234,7 @@ pub async fn list(
     get, path = "/export", operation_id = "export_documents", tag = "Documents",
     params(ExportParameters),
     responses((status = 200, description = "A document for each line.", body = ExportedLine,
-        content_type = "application/x-ndjson"), Plain),
+        content_type = "application/x-ndjson")),
 )]
 pub async fn export(
     Query(parameters): Query<ExportParameters>,

@@ -15,7 +15,6 @@ use crate::http::AppState;
 use crate::http::access::Caller;
 use crate::http::problem::Problem;
 use crate::http::problem::code::Code;
-use crate::http::problem::of_calls::Fetching;
 use crate::http::request::bodies::GivenId;
 use crate::http::request::body::{Body, merged};
 use crate::http::request::extract::{AnswerMemory, Ready};
@@ -109,7 +108,7 @@ pub fn check_count(name: &str, found: usize, max: usize) -> Result<(), Problem> 
     post, path = "/fetch", operation_id = "fetch_documents", tag = "Documents",
     params(GetParameters),
     request_body(content = WantedBody, example = json!({"ids": ["a", "b"]})),
-    responses((status = 200, description = "The documents.", body = FetchedReply), Fetching),
+    responses((status = 200, description = "The documents.", body = FetchedReply)),
 )]
 pub async fn fetch(
     Query(call): Query<GetParameters>,

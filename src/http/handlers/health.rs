@@ -5,7 +5,6 @@ use axum::extract::State;
 use crate::http::AppState;
 use crate::http::problem::Problem;
 use crate::http::problem::code::Code;
-use crate::http::problem::of_calls::Plain;
 use crate::http::request::extract::AllReady;
 use crate::http::response::reply::Json;
 use crate::http::response::stats::{ReadinessReply, StatusReply};
@@ -29,7 +28,7 @@ pub async fn alive() -> Json<StatusReply> {
 /// are counted; all other collections are served.
 #[utoipa::path(
     get, path = "/readyz", operation_id = "readiness", tag = "Operating",
-    responses((status = 200, description = "Ready.", body = ReadinessReply), Plain),
+    responses((status = 200, description = "Ready.", body = ReadinessReply)),
 )]
 pub async fn ready(
     State(state): State<AppState>,

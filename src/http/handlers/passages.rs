@@ -8,7 +8,6 @@ use crate::engine::{Engine, PassageAnswer, PassageQuery, Probe};
 use crate::http::AppState;
 use crate::http::problem::Problem;
 use crate::http::problem::code::Code;
-use crate::http::problem::of_calls::{PassagesOfPosted, PassagesOfStored};
 use crate::http::request::body::merged;
 use crate::http::request::extract::{AnswerMemory, Ready};
 use crate::http::request::lookup::ConditionParameters;
@@ -30,7 +29,6 @@ type PassagesReply = Timed<PassageAnswer>;
     params(StoredId, PassageParameters, ConditionParameters),
     responses(
         (status = 200, description = "Documents with their passages.", body = PassagesReply),
-        PassagesOfStored,
     ),
 )]
 pub async fn stored(
@@ -61,7 +59,6 @@ pub async fn stored(
     ),
     responses(
         (status = 200, description = "Documents with their passages.", body = PassagesReply),
-        PassagesOfPosted,
     ),
 )]
 pub async fn posted(

@@ -11,7 +11,6 @@ use crate::engine::Recall;
 use crate::http::AppState;
 use crate::http::access::quotas::Client;
 use crate::http::problem::Problem;
-use crate::http::problem::of_calls::Measuring;
 use crate::http::request::extract::{AnswerMemory, Ready};
 use crate::http::request::parameters::RecallParameters;
 use crate::http::request::query::Query;
@@ -90,7 +89,7 @@ impl From<Recall> for RecallReply {
 #[utoipa::path(
     get, path = "/recall", operation_id = "recall", tag = "Operating",
     params(RecallParameters),
-    responses((status = 200, description = "The measurement.", body = TimedRecall), Measuring),
+    responses((status = 200, description = "The measurement.", body = TimedRecall)),
 )]
 pub async fn recall(
     Query(parameters): Query<RecallParameters>,

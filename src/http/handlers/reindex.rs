@@ -5,7 +5,6 @@ use axum::response::IntoResponse;
 
 use crate::engine::CollectionSettings;
 use crate::http::problem::Problem;
-use crate::http::problem::of_calls::{BeginningReindex, OfReindex};
 use crate::http::request::extract::{AllReady, PathCollection};
 use crate::http::request::query::{NoParameters, Query};
 use crate::http::request::settings::Settings;
@@ -32,7 +31,6 @@ use akin_model::reindex::ReindexReply;
     responses(
         (status = 202, description = "It has begun.", body = ReindexReply,
             headers(("location" = String, description = "Where to ask how far it is."))),
-        BeginningReindex,
     ),
 )]
 pub async fn begin(
@@ -52,7 +50,7 @@ pub async fn begin(
 #[utoipa::path(
     get, path = "/collections/{collection}/reindex", operation_id = "describe_reindex",
     tag = "Collections",
-    responses((status = 200, description = "The reindex.", body = ReindexReply), OfReindex),
+    responses((status = 200, description = "The reindex.", body = ReindexReply)),
 )]
 pub async fn status(
     _: Query<NoParameters>,
@@ -71,7 +69,6 @@ pub async fn status(
     tag = "Collections",
     responses(
         (status = 202, description = "It is about to stop.", body = ReindexReply),
-        OfReindex,
     ),
 )]
 pub async fn cancel(

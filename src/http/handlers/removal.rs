@@ -14,7 +14,6 @@ use crate::http::access::quotas::Client;
 use crate::http::handlers::fetch::distinct;
 use crate::http::problem::Problem;
 use crate::http::problem::code::Code;
-use crate::http::problem::of_calls::{RemovingMany, RemovingNamed};
 use crate::http::request::bodies::GivenId;
 use crate::http::request::body::Body;
 use crate::http::request::extract::Ready;
@@ -40,7 +39,6 @@ impl Bounded for Removed {}
     params(ConditionParameters),
     responses(
         (status = 200, description = "The documents are removed.", body = RemovedReply),
-        RemovingMany,
     ),
 )]
 pub async fn remove(
@@ -124,7 +122,6 @@ fn unwanted(json: &Bytes, ids_max: usize) -> Result<Unwanted, Problem> {
     request_body(content = UnwantedBody, example = json!({"ids": ["a", "b"]})),
     responses(
         (status = 200, description = "The documents are removed.", body = RemovedReply),
-        RemovingNamed,
     ),
 )]
 pub async fn remove_named(

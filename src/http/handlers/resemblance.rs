@@ -5,7 +5,6 @@ use axum::response::Response;
 use crate::budget::Reservation;
 use crate::engine::{CompareOptions, Comparison, Engine, Probe};
 use crate::http::problem::Problem;
-use crate::http::problem::of_calls::{Comparing, ComparingStored};
 use crate::http::request::body::merged;
 use crate::http::request::extract::{AnswerMemory, Ready, SmallAnswerMemory};
 use crate::http::request::options::CompareParameters;
@@ -26,7 +25,6 @@ type ComparisonReply = Timed<Comparison>;
     params(StoredPair, CompareParameters),
     responses(
         (status = 200, description = "The comparison.", body = ComparisonReply),
-        ComparingStored,
     ),
 )]
 pub async fn stored(
@@ -48,7 +46,7 @@ pub async fn stored(
         content = PairBody,
         example = json!({"a": {"id": "https://example.org/a"}, "b": {"text": "the fox"}}),
     ),
-    responses((status = 200, description = "The comparison.", body = ComparisonReply), Comparing),
+    responses((status = 200, description = "The comparison.", body = ComparisonReply)),
 )]
 pub async fn posted(
     Query(call): Query<CompareParameters>,

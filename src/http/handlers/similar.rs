@@ -18,7 +18,6 @@ use crate::http::bulk::ndjson;
 use crate::http::bulk::split::Form;
 use crate::http::problem::Problem;
 use crate::http::problem::code::Code;
-use crate::http::problem::of_calls::{LookingUp, Probing};
 use crate::http::request::body::merged;
 use crate::http::request::extract::{AnswerMemory, Ready, SMALL_BYTES_MAX, SmallAnswerMemory};
 use crate::http::request::lookup::{self, ConditionParameters, LookupOptions, LookupParameters};
@@ -43,7 +42,7 @@ const MATCHES_AT_ONCE: usize = 1_000;
 #[utoipa::path(
     get, path = "/similar", operation_id = "similar_to_stored", tag = "Looking up",
     params(StoredId, LookupParameters, ConditionParameters),
-    responses((status = 200, description = "Its near-duplicates.", body = AnswerReply), LookingUp),
+    responses((status = 200, description = "Its near-duplicates.", body = AnswerReply)),
 )]
 pub async fn stored(
     Query((stored, lookup, conditions)): Query<(StoredId, LookupParameters, ConditionParameters)>,
@@ -88,7 +87,6 @@ pub async fn stored(
             to NDJSON a line for each probe.",
             content((AnswersReply = "application/json"),
                 (ProbeAnswerReply = "application/x-ndjson"))),
-        Probing,
     ),
 )]
 pub async fn posted(

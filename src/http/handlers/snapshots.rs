@@ -5,7 +5,6 @@ use axum::response::IntoResponse;
 
 use crate::engine::CollectionName;
 use crate::http::problem::Problem;
-use crate::http::problem::of_calls::OfSnapshots;
 use crate::http::request::extract::Ready;
 use crate::http::request::query::{NoParameters, Query};
 use crate::http::response::reply::Json;
@@ -18,7 +17,7 @@ use crate::http::response::stats::{self, SnapshotsReply, StatusReply};
 #[utoipa::path(
     post, path = "/snapshots", operation_id = "take_snapshot", tag = "Operating",
     responses((status = 202, description = "Started.", body = StatusReply,
-        headers(("location" = String, description = "Where snapshots are listed."))), OfSnapshots),
+        headers(("location" = String, description = "Where snapshots are listed.")))),
 )]
 pub async fn take(
     _: Query<NoParameters>,
@@ -47,7 +46,7 @@ fn path_of(name: &CollectionName) -> String {
 /// Returns the complete snapshots of the collection.
 #[utoipa::path(
     get, path = "/snapshots", operation_id = "list_snapshots", tag = "Operating",
-    responses((status = 200, description = "The snapshots.", body = SnapshotsReply), OfSnapshots),
+    responses((status = 200, description = "The snapshots.", body = SnapshotsReply)),
 )]
 pub async fn list(
     _: Query<NoParameters>,

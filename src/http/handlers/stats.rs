@@ -4,7 +4,6 @@ use axum::extract::State;
 
 use crate::http::AppState;
 use crate::http::problem::Problem;
-use crate::http::problem::of_calls::Plain;
 use crate::http::request::extract::Ready;
 use crate::http::request::query::{NoParameters, Query};
 use crate::http::response::reply::Json;
@@ -15,7 +14,7 @@ use crate::http::response::stats::StatsReply;
 /// Returns sizes, memory, running discoveries and settings.
 #[utoipa::path(
     get, path = "/stats", operation_id = "stats", tag = "Operating",
-    responses((status = 200, description = "The statistics.", body = StatsReply), Plain),
+    responses((status = 200, description = "The statistics.", body = StatsReply)),
 )]
 pub async fn stats(
     _: Query<NoParameters>,
