@@ -5,14 +5,17 @@ use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
+use super::ServerSettings;
 use super::bulk::split::{Form, SplitError, Splitter};
 use super::problem::Problem;
+use super::request::body::Call;
 use super::request::lookup::{ConditionParameters, LookupParameters};
-use super::request::options::AddParameters;
+use super::request::options::{AddParameters, CompareParameters};
 use super::request::parameters::{
     ClusterParameters, CurveParameters, ExportParameters, GetParameters, ListParameters,
     RecallParameters, StoredPair, TextParameters,
 };
+use super::request::probes::PairMembers;
 use super::request::{bodies, probes, query, settings};
 use crate::document::{Document, DocumentId};
 use akin_model::time::Time;
@@ -30,7 +33,11 @@ pub fn json(input: &[u8]) {
         2 => is_short(probes::probe(body)),
         3 => is_short(probes::array(&bytes, 100)),
         4 => is_short(probes::lines(&bytes, 100)),
-        5 => is_short(probes::pair(&bytes)),
+        5 => is_short(Call::<PairMembers>::read(
+            body,
+            &CompareParameters::default(),
+            &ServerSettings::default(),
+        )),
         _ => read_settings(body),
     }
 }

@@ -37,16 +37,14 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::middleware;
-use tower::util::{MapRequestLayer, option_layer};
-use tower_http::catch_panic::CatchPanicLayer;
-use tower_http::request_id::{PropagateRequestIdLayer, SetRequestIdLayer};
+use tower::util::option_layer;
 use utoipa::OpenApi;
 use utoipa_axum::routes;
 
 use access::key::Action;
 use access::origin;
-use access::routes::{ADMIN, Needs, READ, Routes, Table, WRITE};
-use connection::{compression, decompression, layers, observe};
+use access::routes::{ADMIN, Limits, Needs, READ, Routes, Table, WRITE};
+use connection::{compression, observe};
 use handlers::{
     backup, changes, collapse, collections, curve, discovery, document, documents, fetch, health,
     passages, recall, reindex, removal, resemblance, similar, snapshots, stats,
@@ -60,15 +58,11 @@ use problem::of_calls::{
 
 /// Everything that akin serves.
 pub fn router(state: AppState) -> Router {
-    let limit = middleware::from_fn_with_state(state.clone(), layers::limit);
-    let limit_number = middleware::from_fn_with_state(state.clone(), layers::limit_number);
-    let limited = on_collections().layered(|routes| routes.layer(limit));
-    let untimed = without_timeout().layered(|routes| routes.layer(limit_number));
-    let (router, _, table) = limited.merge(untimed).merge(always_answered()).into_parts();
+    let (router, _, table) = all_routes().into_parts();
     layered(router, &state, table).with_state(state)
 }
 
-/// Every route, for the OpenAPI document.
+/// Every route, with the OpenAPI document.
 fn all_routes() -> Routes {
     Routes::with_openapi(openapi::Head::openapi())
         .merge(on_collections())
@@ -79,7 +73,7 @@ fn all_routes() -> Routes {
 /// Each route of a collection exists twice: below the name of a collection, and without a name for
 /// `default`.
 fn on_collections() -> Routes {
-    Routes::new()
+    Routes::new(Limits::NumberAndTime)
         .merge(on_one_collection())
         .routes(Needs::Anywhere(Action::Read), &[], routes!(collections::list))
         .routes(READ, &[&[Code::CollectionNotFound]], routes!(collections::describe))
@@ -95,7 +89,7 @@ fn on_collections() -> Routes {
 
 fn on_one_collection() -> Routes {
     const MEASURED: &[Code] = &[Code::TextRequired, Code::TextsTooLong];
-    Routes::new()
+    Routes::new(Limits::NumberAndTime)
         .routes(READ, &[COUNTED], routes!(documents::list))
         .routes(WRITE, &[BODY, COUNTED, DOCUMENT], routes!(documents::add))
         .routes(READ, &[BY_ID, COUNTED, NOT_OF_ALL], routes!(document::get))
@@ -124,12 +118,12 @@ fn on_one_collection() -> Routes {
 fn without_timeout() -> Routes {
     const DISK: &[Code] = &[Code::InsufficientStorage];
     let on_one = || {
-        Routes::new()
+        Routes::new(Limits::Number)
             .routes(WRITE, &[&[Code::InvalidRequest], DISK], routes!(removal::remove))
             .routes(WRITE, &[JSON_BODY, DISK], routes!(removal::remove_named))
             .routes(READ, &[&[Code::ChangesGone]], routes!(changes::changes))
     };
-    Routes::new()
+    Routes::new(Limits::Number)
         .merge(on_one())
         .nest_in_collection(on_one())
         .routes(Needs::InAll(Action::Admin), &[DISK], routes!(backup::all))
@@ -138,7 +132,7 @@ fn without_timeout() -> Routes {
 
 /// Routes that answer however many requests are in flight.
 fn always_answered() -> Routes {
-    Routes::new()
+    Routes::new(Limits::None)
         .routes(Needs::NothingAtAnyRate, &[], routes!(health::alive))
         .routes(Needs::NothingAtAnyRate, &[ANY], routes!(health::ready))
         .routes(Needs::Metrics, &[], routes!(handlers::metrics::metrics))
@@ -153,19 +147,12 @@ fn layered(router: Router<AppState>, state: &AppState, table: Table) -> Router<A
     let preflights =
         has_origins.then(|| middleware::from_fn_with_state(state.clone(), access::guard_preflight));
     router.fallback(not_found).layer((
-        MapRequestLayer::new(request_id::drop_unusable),
-        SetRequestIdLayer::new(request_id::HEADER, request_id::Uuids),
-        PropagateRequestIdLayer::new(request_id::HEADER),
         middleware::from_fn_with_state(state.clone(), observe::observe),
-        CatchPanicLayer::custom(layers::panicked),
+        compression::layer(),
         option_layer(preflights),
         // Answers preflights, which have no key.
         option_layer(origin::cors(&state.settings.cors_origins)),
         middleware::from_fn_with_state(guarded, access::guard),
-        compression::layer(),
-        middleware::from_fn_with_state(state.clone(), compression::reserve),
-        middleware::from_fn(access::grant::break_off),
-        middleware::from_fn_with_state(state.clone(), decompression::decompress),
     ))
 }
 

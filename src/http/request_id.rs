@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use axum::http::{Extensions, HeaderName, HeaderValue, Request};
-use tower_http::request_id::{MakeRequestId, RequestId};
+use tower_http::request_id::RequestId;
 use uuid::{Builder, Uuid};
 
 pub const HEADER: HeaderName = HeaderName::from_static("x-request-id");
@@ -14,15 +14,16 @@ pub const HEADER: HeaderName = HeaderName::from_static("x-request-id");
 /// The longest id that is taken from a request, in bytes.
 const BYTES_MAX: usize = 128;
 
-/// Removes an id that cannot be logged: it must be 1..=128 bytes of visible ASCII.
-pub fn drop_unusable<B>(mut request: Request<B>) -> Request<B> {
-    let given = request.headers().get(HEADER).map(HeaderValue::as_bytes);
-    let is_usable =
-        |id: &[u8]| (1..=BYTES_MAX).contains(&id.len()) && id.iter().all(u8::is_ascii_graphic);
-    if given.is_some_and(|id| !is_usable(id)) {
-        request.headers_mut().remove(HEADER);
-    }
-    request
+/// Gives a request its id: a new one, unless it brings an id that can be logged, 1..=128 bytes of
+/// visible ASCII.
+pub fn give<B>(request: &mut Request<B>) -> RequestId {
+    let is_usable = |id: &&HeaderValue| {
+        (1..=BYTES_MAX).contains(&id.len()) && id.as_bytes().iter().all(u8::is_ascii_graphic)
+    };
+    let given = request.headers().get(HEADER).filter(is_usable).cloned();
+    let id = RequestId::new(given.unwrap_or_else(new));
+    request.extensions_mut().insert(id.clone());
+    id
 }
 
 /// The id of the request with these extensions.
@@ -34,16 +35,10 @@ pub fn text(id: &RequestId) -> &str {
     id.header_value().to_str().expect("an id is visible ASCII")
 }
 
-/// Makes UUIDv7 for requests that bring no id.
-#[derive(Clone, Copy)]
-pub struct Uuids;
-
-impl MakeRequestId for Uuids {
-    fn make_request_id<B>(&mut self, _: &Request<B>) -> Option<RequestId> {
-        let mut text = Uuid::encode_buffer();
-        let text = new_uuid().hyphenated().encode_lower(&mut text);
-        HeaderValue::from_str(text).ok().map(RequestId::new)
-    }
+fn new() -> HeaderValue {
+    let mut text = Uuid::encode_buffer();
+    let text = new_uuid().hyphenated().encode_lower(&mut text);
+    HeaderValue::from_str(text).expect("a UUID is visible ASCII")
 }
 
 /// A UUIDv7 with a keyed hash of a counter for random bits: random bits of the system would cost a
@@ -64,8 +59,8 @@ mod tests {
     use super::*;
 
     fn kept(id: &str) -> bool {
-        let request = Request::get("/").header(HEADER, id).body(()).unwrap();
-        drop_unusable(request).headers().contains_key(HEADER)
+        let mut request = Request::get("/").header(HEADER, id).body(()).unwrap();
+        text(&give(&mut request)) == id
     }
 
     #[test]
@@ -78,8 +73,9 @@ mod tests {
 
     #[test]
     fn a_new_id_is_a_uuid() {
-        let request = Request::get("/").body(()).unwrap();
-        let ids = [(); 2].map(|()| Uuids.make_request_id(&request).unwrap());
+        let mut request = Request::get("/").body(()).unwrap();
+        let ids = [(); 2].map(|()| give(&mut request));
+        assert_eq!(text(&of(request.extensions())), text(&ids[1]));
         assert_ne!(text(&ids[0]), text(&ids[1]));
         assert_eq!(Uuid::parse_str(text(&ids[0])).unwrap().get_version_num(), 7);
     }

@@ -142,9 +142,8 @@ impl AppState {
     }
 
     /// The memory and work that a request of a client may take for its answer.
-    pub(super) fn share(&self, client: &Client) -> Reservation {
-        let client = self.client_share(client);
-        self.budget.share(Purpose::Answers, self.settings.request_cost_max, &client)
+    pub(super) fn share(&self, of_client: &Arc<ClientShare>) -> Reservation {
+        self.budget.share(Purpose::Answers, self.settings.request_cost_max, of_client)
     }
 
     /// A permit to add, export or remove many documents, held while that goes on.

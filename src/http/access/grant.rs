@@ -8,9 +8,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use axum::body::{Body, Bytes, HttpBody};
-use axum::extract::Request;
 use axum::http::header;
-use axum::middleware::Next;
 use axum::response::Response;
 use hyper::body::{Frame, SizeHint};
 use jiff::Timestamp;
@@ -99,13 +97,12 @@ pub struct EndsByItself;
 
 /// Breaks off an answer that is streamed once its grant has ended; a stream of NDJSON with the
 /// problem as its last line. Inside the layer that compresses answers.
-pub async fn break_off(request: Request, next: Next) -> Response {
-    let grant = request.extensions().get::<Grant>().cloned();
-    let id = request_id::of(request.extensions());
-    let response = next.run(request).await;
-    let is_streamed = response.body().size_hint().exact().is_none()
-        && response.extensions().get::<EndsByItself>().is_none();
-    let Some(grant) = grant.filter(|_| is_streamed) else { return response };
+pub fn revocable(grant: Grant, id: RequestId, response: Response) -> Response {
+    if response.body().size_hint().exact().is_some()
+        || response.extensions().get::<EndsByItself>().is_some()
+    {
+        return response;
+    }
     let media = response.headers().get(header::CONTENT_TYPE);
     let is_ndjson = media.is_some_and(|media| media == ndjson::MEDIA);
     response.map(|body| {

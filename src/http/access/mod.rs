@@ -32,7 +32,8 @@ use crate::engine::CollectionName;
 use crate::http::AppState;
 use crate::http::access::grant::Grant;
 use crate::http::access::key::{Action, ApiKey};
-use crate::http::access::routes::{Needs, Table};
+use crate::http::access::routes::{Limits, Needs, Table};
+use crate::http::connection::layers;
 use crate::http::problem::Problem;
 use crate::http::problem::code::Code;
 
@@ -99,11 +100,15 @@ pub async fn guard(
 ) -> Response {
     let (mut parts, body) = request.into_parts();
     let mut caller = Caller::default();
-    let authorized = authorize(&state, &table, &mut parts, &mut caller).await;
-    let mut response = match authorized {
+    let route = parts.extensions.get::<MatchedPath>();
+    // Where there is no route there is nothing to protect.
+    let rules = route.and_then(|route| table.rules(route.as_str(), &parts.method));
+    let needs = rules.map(|rules| rules.needs);
+    let mut response = match authorize(&state, needs, &mut parts, &mut caller).await {
         Ok(()) => {
             parts.extensions.insert(caller.clone());
-            next.run(Request::from_parts(parts, body)).await
+            let limits = rules.map_or(Limits::None, |rules| rules.limits);
+            layers::answer(&state, limits, Request::from_parts(parts, body), next).await
         }
         Err(problem) => problem.into_response(),
     };
@@ -137,15 +142,12 @@ pub async fn guard_preflight(
 /// Sets `caller` once the key is known, also if it does not permit the request.
 async fn authorize(
     state: &AppState,
-    table: &Table,
+    needs: Option<Needs>,
     parts: &mut Parts,
     caller: &mut Caller,
 ) -> Result<(), Problem> {
     framing::check(&parts.headers)?;
     let host = state.hosts.check(parts)?;
-    let route = parts.extensions.get::<MatchedPath>();
-    // Where there is no route there is nothing to protect.
-    let needs = route.and_then(|route| table.needs(route.as_str(), &parts.method));
     // Browsers name the origin of a page with its scripts, too: without them, the console could not
     // say that its calls are refused.
     if needs != Some(Needs::Nothing) {

@@ -40,39 +40,59 @@ pub const READ: Needs = Needs::In(Action::Read);
 pub const WRITE: Needs = Needs::In(Action::Write);
 pub const ADMIN: Needs = Needs::In(Action::Admin);
 
-/// The needs of each route and method, by the route as axum matches it.
+/// The limits of the requests of a route.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Limits {
+    /// They are answered however many requests are in flight.
+    None,
+    /// `requests_in_flight_max`.
+    Number,
+    /// `requests_in_flight_max` and `request_timeout_ms`.
+    NumberAndTime,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub struct RouteRules {
+    pub needs: Needs,
+    pub limits: Limits,
+}
+
+/// The rules of each route and method, by the route as axum matches it.
 #[derive(Clone, Debug, Default)]
-pub struct Table(HashMap<String, Vec<(Method, Needs)>>);
+pub struct Table(HashMap<String, Vec<(Method, RouteRules)>>);
 
 impl Table {
     /// `None` for a method that the route does not have.
-    pub fn needs(&self, route: &str, method: &Method) -> Option<Needs> {
+    pub fn rules(&self, route: &str, method: &Method) -> Option<RouteRules> {
         // A GET answers HEAD, too.
         let method = if method == Method::HEAD { &Method::GET } else { method };
         let methods = self.0.get(route)?;
-        methods.iter().find(|(known, _)| known == method).map(|(_, needs)| *needs)
+        methods.iter().find(|(known, _)| known == method).map(|(_, rules)| *rules)
     }
 
-    fn extend(&mut self, other: impl IntoIterator<Item = (String, Vec<(Method, Needs)>)>) {
+    fn extend(&mut self, other: impl IntoIterator<Item = (String, Vec<(Method, RouteRules)>)>) {
         for (route, methods) in other {
             self.0.entry(route).or_default().extend(methods);
         }
     }
 }
 
-/// A router with the needs of each of its routes.
+/// A router with the rules of each of its routes.
 pub struct Routes {
     router: OpenApiRouter<AppState>,
     table: Table,
+    /// Of the routes that are added.
+    limits: Limits,
 }
 
 impl Routes {
-    pub fn new() -> Self {
-        Self::with_openapi(OpenApi::default())
+    pub fn new(limits: Limits) -> Self {
+        Self { limits, ..Self::with_openapi(OpenApi::default()) }
     }
 
     pub fn with_openapi(document: OpenApi) -> Self {
-        Self { router: OpenApiRouter::with_openapi(document), table: Table::default() }
+        let router = OpenApiRouter::with_openapi(document);
+        Self { router, table: Table::default(), limits: Limits::None }
     }
 
     /// Adds routes that all need the same, and can answer with these groups of problems.
@@ -85,7 +105,7 @@ impl Routes {
         for (path, item) in &mut routes.1.paths {
             let methods = operations(item).into_iter().map(|(method, operation)| {
                 document(operation, needs, &problems.concat());
-                (method, needs)
+                (method, RouteRules { needs, limits: self.limits })
             });
             let methods = methods.collect();
             self.table.extend([(path.clone(), methods)]);
@@ -99,7 +119,8 @@ impl Routes {
         pages: impl Iterator<Item = (&'static str, MethodRouter<AppState>)>,
     ) -> Self {
         for (path, page) in pages {
-            self.table.extend([(path.to_owned(), vec![(Method::GET, Needs::Nothing)])]);
+            let rules = RouteRules { needs: Needs::Nothing, limits: self.limits };
+            self.table.extend([(path.to_owned(), vec![(Method::GET, rules)])]);
             self.router = self.router.route(path, page);
         }
         self
@@ -115,14 +136,6 @@ impl Routes {
     pub fn merge(mut self, other: Self) -> Self {
         self.table.extend(other.table.0);
         Self { router: self.router.merge(other.router), ..self }
-    }
-
-    /// Puts layers around the routes.
-    pub fn layered(
-        self,
-        with: impl FnOnce(OpenApiRouter<AppState>) -> OpenApiRouter<AppState>,
-    ) -> Self {
-        Self { router: with(self.router), ..self }
     }
 
     pub fn into_parts(self) -> (Router<AppState>, OpenApi, Table) {

@@ -8,9 +8,9 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use axum::http::Extensions;
 use tokio::time::{Instant, sleep};
 
+use crate::budget::ClientShare;
 use crate::http::AppState;
 use crate::http::access::quotas::{Client, ClientQuotas, QuotaPermit};
 use crate::http::problem::Problem;
@@ -22,6 +22,8 @@ const TRIED_EVERY: Duration = Duration::from_millis(20);
 pub struct Admission {
     state: AppState,
     client: Client,
+    /// The memory and work that the requests of the client may take together.
+    pub share: Arc<ClientShare>,
     permit: Mutex<Option<QuotaPermit>>,
 }
 
@@ -30,14 +32,10 @@ impl Admission {
     ///
     /// # Errors
     /// `overloaded`, `too_many_requests`
-    pub fn of(state: &AppState, extensions: &Extensions) -> Result<Arc<Self>, Problem> {
-        let client = Client::of(extensions);
+    pub fn of(state: &AppState, client: Client) -> Result<Arc<Self>, Problem> {
         let permit = Mutex::new(Some(state.requests.take(&client)?));
-        Ok(Arc::new(Self { state: state.clone(), client, permit }))
-    }
-
-    pub fn client(&self) -> &Client {
-        &self.client
+        let share = state.client_share(&client);
+        Ok(Arc::new(Self { state: state.clone(), client, share, permit }))
     }
 
     /// The request waits for its client from here on.

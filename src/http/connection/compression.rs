@@ -4,9 +4,7 @@
 //! Where the budget has no room for them, the answer is sent uncompressed.
 
 use axum::body::Body;
-use axum::extract::{Request, State};
-use axum::http::{Extensions, HeaderMap, StatusCode, Version, header};
-use axum::middleware::Next;
+use axum::http::{Extensions, HeaderMap, StatusCode, Version};
 use axum::response::Response;
 use tower_http::compression::CompressionLayer;
 use tower_http::compression::predicate::{DefaultPredicate, Predicate};
@@ -23,7 +21,7 @@ const ENCODER_BYTES: usize = 4 << 20;
 #[derive(Clone)]
 struct Uncompressed;
 
-/// Compresses the answers for which [`reserve`] has found memory.
+/// Compresses the answers for which [`reserved`] has found memory.
 pub fn layer() -> CompressionLayer<impl Predicate> {
     let is_reserved = |_: StatusCode, _: Version, _: &HeaderMap, extensions: &Extensions| {
         extensions.get::<Uncompressed>().is_none()
@@ -31,14 +29,12 @@ pub fn layer() -> CompressionLayer<impl Predicate> {
     CompressionLayer::new().compress_when(DefaultPredicate::new().and(is_reserved))
 }
 
-/// Reserves the memory of an encoder until the end of the answer.
-pub async fn reserve(State(state): State<AppState>, request: Request, next: Next) -> Response {
-    let is_accepted = request.headers().contains_key(header::ACCEPT_ENCODING);
-    let client = is_accepted.then(|| Client::of(request.extensions()));
-    let mut response = next.run(request).await;
-    let is_compressible = DefaultPredicate::new().should_compress(&response);
-    let Some(client) = client.filter(|_| is_compressible) else { return response };
-    let share = state.client_share(&client);
+/// Reserves the memory of an encoder until the end of the answer to a client.
+pub fn reserved(state: &AppState, client: &Client, mut response: Response) -> Response {
+    if !DefaultPredicate::new().should_compress(&response) {
+        return response;
+    }
+    let share = state.client_share(client);
     let memory = state.budget.reservation(Purpose::Answers).of_client(share);
     if memory.grow(ENCODER_BYTES).is_err() {
         response.extensions_mut().insert(Uncompressed);

@@ -7,21 +7,20 @@
 //! decoder allocates, so the size has a limit.
 
 use std::io;
+use std::sync::Arc;
 
 use async_compression::tokio::bufread::{GzipDecoder, ZstdDecoder};
 use async_compression::zstd::DParameter;
 use axum::body::Body;
-use axum::extract::{Request, State};
+use axum::extract::Request;
 use axum::http::{HeaderMap, StatusCode, header};
-use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use futures_util::StreamExt;
 use tokio::io::{AsyncBufRead, AsyncRead};
 use tokio_util::io::{ReaderStream, StreamReader};
 
-use crate::budget::{Purpose, Reservation};
+use crate::budget::{ClientShare, Purpose, Reservation};
 use crate::http::AppState;
-use crate::http::access::quotas::Client;
 use crate::http::connection::holding::HoldingBody;
 use crate::http::problem::Problem;
 
@@ -44,27 +43,26 @@ enum Encoding {
     Zstd,
 }
 
-/// Gives plain bodies to the service inside. Refuses encodings that are not known.
-pub async fn decompress(
-    State(state): State<AppState>,
+/// The request with a plain body.
+///
+/// # Errors
+/// The answer to an encoding that is not known, or to one without memory.
+pub fn decompressed(
+    state: &AppState,
+    share: &Arc<ClientShare>,
     mut request: Request,
-    next: Next,
-) -> Response {
+) -> Result<Request, Response> {
     let Ok(encoding) = encoding(request.headers()) else {
         let known = [(header::ACCEPT_ENCODING, "gzip, zstd")];
-        return (StatusCode::UNSUPPORTED_MEDIA_TYPE, known).into_response();
+        return Err((StatusCode::UNSUPPORTED_MEDIA_TYPE, known).into_response());
     };
-    if let Some(encoding) = encoding {
-        let share = state.client_share(&Client::of(request.extensions()));
-        let memory = state.budget.reservation(Purpose::Bodies).of_client(share);
-        if let Err(exhausted) = memory.grow(encoding.decoder_bytes()) {
-            return Problem::from(exhausted).into_response();
-        }
-        request.headers_mut().remove(header::CONTENT_ENCODING);
-        request.headers_mut().remove(header::CONTENT_LENGTH);
-        request = request.map(|body| decompressed(body, encoding, memory));
-    }
-    next.run(request).await
+    let Some(encoding) = encoding else { return Ok(request) };
+    let memory = state.budget.reservation(Purpose::Bodies).of_client(Arc::clone(share));
+    let reserved = memory.grow(encoding.decoder_bytes());
+    reserved.map_err(|exhausted| Problem::from(exhausted).into_response())?;
+    request.headers_mut().remove(header::CONTENT_ENCODING);
+    request.headers_mut().remove(header::CONTENT_LENGTH);
+    Ok(request.map(|body| plain(body, encoding, memory)))
 }
 
 impl Encoding {
@@ -94,7 +92,7 @@ fn encoding(headers: &HeaderMap) -> Result<Option<Encoding>, Unknown> {
     }
 }
 
-fn decompressed(body: Body, encoding: Encoding, memory: Reservation) -> Body {
+fn plain(body: Body, encoding: Encoding, memory: Reservation) -> Body {
     let pieces = body.into_data_stream().map(|piece| piece.map_err(io::Error::other));
     let compressed = StreamReader::new(pieces);
     let body = match encoding {

@@ -1,74 +1,84 @@
-//! Layers around the handlers: limits of time and number, and panics caught.
+//! From a request that may pass to its answer: limits of number and time, and compressed bodies.
 
-use std::any::Any;
 use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::{Body, HttpBody};
-use axum::extract::{Request, State};
+use axum::extract::Request;
+use axum::http::header;
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
 use crate::background::turns;
 use crate::budget::Purpose;
-use crate::http::AppState;
-use crate::http::access::grant;
+use crate::http::access::grant::{self, Grant};
+use crate::http::access::quotas::Client;
+use crate::http::access::routes::Limits;
 use crate::http::connection::admission::Admission;
 use crate::http::connection::holding::HoldingBody;
+use crate::http::connection::{compression, decompression};
+use crate::http::problem::Problem;
 use crate::http::problem::code::Code;
-use crate::http::problem::{self, Problem};
+use crate::http::{AppState, request_id};
 
-/// Refuses a request while `requests_in_flight_max` requests are in flight, and ends a request that
-/// takes longer than `request_timeout_ms`.
-pub async fn limit(State(state): State<AppState>, mut request: Request, next: Next) -> Response {
-    let admission = match Admission::of(&state, request.extensions()) {
-        Ok(admission) => admission,
-        Err(problem) => return problem.into_response(),
+/// Answers a request within the limits of its route.
+pub async fn answer(state: &AppState, limits: Limits, request: Request, next: Next) -> Response {
+    let client = Client::of(request.extensions());
+    let is_compressed = request.headers().contains_key(header::ACCEPT_ENCODING);
+    let revocable = request.extensions().get::<Grant>().cloned();
+    let revocable = revocable.map(|grant| (grant, request_id::of(request.extensions())));
+    let mut response = match limits {
+        Limits::None => next.run(request).await,
+        limits => {
+            let answered = limited(state, limits, client.clone(), request, next).await;
+            answered.unwrap_or_else(|refused| refused)
+        }
     };
+    if let Some((grant, id)) = revocable {
+        response = grant::revocable(grant, id, response);
+    }
+    if is_compressed { compression::reserved(state, &client, response) } else { response }
+}
+
+/// # Errors
+/// The answer to a request that is refused while `requests_in_flight_max` requests are in flight,
+/// or because of the encoding of its body.
+async fn limited(
+    state: &AppState,
+    limits: Limits,
+    client: Client,
+    request: Request,
+    next: Next,
+) -> Result<Response, Response> {
+    let client_id = client.id();
+    let admission = Admission::of(state, client).map_err(IntoResponse::into_response)?;
+    let mut request = decompression::decompressed(state, &admission.share, request)?;
     // The memory that extractors reserve is held until there is an answer.
-    let share = state.client_share(admission.client());
-    let memory = Arc::new(state.budget.reservation(Purpose::Bodies).of_client(share));
+    let memory = state.budget.reservation(Purpose::Bodies).of_client(Arc::clone(&admission.share));
+    let memory = Arc::new(memory);
     request.extensions_mut().insert(Arc::clone(&memory));
     request.extensions_mut().insert(Arc::clone(&admission));
-    let limit_ms = state.settings.request_timeout_ms;
-    let timeout = Duration::from_millis(limit_ms);
-    let answering = turns::on_behalf_of(admission.client().id(), next.run(request));
-    let answered = tokio::time::timeout(timeout, answering).await;
-    let response = answered.unwrap_or_else(|_| {
+    let grant = request.extensions().get().cloned();
+    let answering = turns::on_behalf_of(client_id, next.run(request));
+    let response = match limits {
+        Limits::NumberAndTime => within_time(state.settings.request_timeout_ms, answering).await,
+        // It ends with its key.
+        Limits::None | Limits::Number => tokio::select! {
+            response = answering => response,
+            problem = grant::ended(grant) => problem.into_response(),
+        },
+    };
+    if response.body().size_hint().exact().is_some() {
+        return Ok(response);
+    }
+    // A streamed answer makes work until its end.
+    Ok(response.map(|body| Body::new(HoldingBody::new(body, admission))))
+}
+
+async fn within_time(limit_ms: u64, answering: impl Future<Output = Response>) -> Response {
+    let answered = tokio::time::timeout(Duration::from_millis(limit_ms), answering).await;
+    answered.unwrap_or_else(|_| {
         let detail = format!("no answer within the {limit_ms} ms of request_timeout_ms");
         Problem::new(Code::TimedOut, detail).into_response()
-    });
-    in_flight_while_streamed(response, admission)
-}
-
-/// Limits the number of requests as [`limit`] does, but not their time: they end with their key.
-pub async fn limit_number(
-    State(state): State<AppState>,
-    mut request: Request,
-    next: Next,
-) -> Response {
-    let admission = match Admission::of(&state, request.extensions()) {
-        Ok(admission) => admission,
-        Err(problem) => return problem.into_response(),
-    };
-    request.extensions_mut().insert(Arc::clone(&admission));
-    let ended = grant::ended(request.extensions().get().cloned());
-    let response = tokio::select! {
-        response = turns::on_behalf_of(admission.client().id(), next.run(request)) => response,
-        problem = ended => problem.into_response(),
-    };
-    in_flight_while_streamed(response, admission)
-}
-
-/// A streamed answer makes work until its end.
-fn in_flight_while_streamed(response: Response, admission: Arc<Admission>) -> Response {
-    if response.body().size_hint().exact().is_some() {
-        return response;
-    }
-    response.map(|body| Body::new(HoldingBody::new(body, admission)))
-}
-
-/// A panic in a handler is a fault of the server; the panic hook has printed its message.
-pub fn panicked(_panic: Box<dyn Any + Send>) -> Response {
-    problem::internal().into_response()
+    })
 }

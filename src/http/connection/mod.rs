@@ -12,4 +12,3 @@ pub mod request_log;
 pub mod serve;
 pub mod tls;
 pub mod trace;
-mod transport;

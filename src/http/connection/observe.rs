@@ -1,12 +1,14 @@
-//! Counts and logs each request, and renders every error as a problem.
+//! Counts and logs each request, and renders every error as a problem, a panic as well.
 
+use std::panic::AssertUnwindSafe;
 use std::time::{Duration, Instant};
 
 use axum::body::Body;
 use axum::extract::{MatchedPath, Request, State};
 use axum::http::{Method, StatusCode};
 use axum::middleware::Next;
-use axum::response::Response;
+use axum::response::{IntoResponse, Response};
+use futures_util::FutureExt;
 use tower_http::request_id::RequestId;
 use tracing::Instrument;
 use tracing::field::Empty;
@@ -20,10 +22,10 @@ use crate::http::{AppState, problem, request_id};
 /// Requested every few seconds by machines, so they are logged at `debug`.
 const PROBES: [&str; 3] = ["/healthz", "/readyz", "/metrics"];
 
-pub async fn observe(State(state): State<AppState>, request: Request, next: Next) -> Response {
+pub async fn observe(State(state): State<AppState>, mut request: Request, next: Next) -> Response {
     let started = Instant::now();
     let trace_id = trace::trace_id(request.headers()).map(Box::<str>::from);
-    let id = request_id::of(request.extensions());
+    let id = request_id::give(&mut request);
     let request_id = request_id::text(&id);
     let method = method_label(request.method());
     let route = request.extensions().get::<MatchedPath>().cloned();
@@ -31,9 +33,12 @@ pub async fn observe(State(state): State<AppState>, request: Request, next: Next
         tracing::info_span!("request", request_id, trace_id = trace_id.as_deref(), key = Empty);
 
     let in_flight = RequestInFlight::enter();
-    let response = next.run(request).instrument(span).await;
+    let answering = AssertUnwindSafe(next.run(request)).catch_unwind().instrument(span);
+    // A panic is a fault of the server; the panic hook has printed its message.
+    let response = answering.await.unwrap_or_else(|_| problem::internal().into_response());
     let caller = response.extensions().get::<Caller>().cloned().unwrap_or_default();
     let mut response = problem::render(response, request_id);
+    response.headers_mut().insert(request_id::HEADER, id.header_value().clone());
     headers::protect(response.headers_mut());
 
     let status = response.status();

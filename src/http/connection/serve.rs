@@ -17,6 +17,9 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio_io_timeout::TimeoutWriter;
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::server::TlsStream;
+use tokio_util::either::Either;
 use tower::ServiceExt;
 
 use crate::http::access::{ConnectionRoom, Peer, quotas, rates};
@@ -24,7 +27,6 @@ use crate::http::connection::holding::HoldingBody;
 use crate::http::connection::lingering::{self, LingeringBody};
 use crate::http::connection::open::{OpenConnections, Opened};
 use crate::http::connection::tls::Tls;
-use crate::http::connection::transport::Transport;
 use crate::http::settings::{CONNECTIONS_RESERVE, HEAD_BYTES_MAX, ServerSettings};
 
 /// The pause after an accept that failed for lack of resources, such as file descriptors.
@@ -37,6 +39,9 @@ const CLOSING: Duration = Duration::from_millis(50);
 /// The limit of time for the head of a request on a connection of the reserve.
 const RESERVE_HEADER_TIMEOUT: Duration = Duration::from_secs(1);
 
+/// A connection as bytes: plain, or TLS.
+type Transport = Either<TcpStream, Box<TlsStream<TcpStream>>>;
+
 /// Serves until `shutdown`, then accepts no more connections, closes idle connections and waits for
 /// running requests for at most `shutdown_grace_ms`.
 ///
@@ -44,8 +49,8 @@ const RESERVE_HEADER_TIMEOUT: Duration = Duration::from_secs(1);
 /// longest idle connection; if no connection is idle, the new connection is of the
 /// [reserve](CONNECTIONS_RESERVE) and answers probes. Beyond these, connections wait in the
 /// listener's queue. A head of more than [`HEAD_BYTES_MAX`] is answered 431. A connection that does
-/// not complete a request head within `header_timeout_ms` is closed, and so is a connection with a
-/// client that reads nothing of an answer for `body_idle_timeout_ms`. An address has a share of the
+/// not complete a TLS handshake or a request head within `header_timeout_ms` each is closed, and so
+/// is a connection with a client that reads nothing of an answer for `body_idle_timeout_ms`. An address has a share of the
 /// connections; for a further connection its own longest idle connection is closed.
 pub async fn serve(
     listener: TcpListener,
@@ -74,6 +79,7 @@ struct Connections {
     /// For connections of the reserve.
     http_of_reserve: http1::Builder,
     tls: Option<Arc<Tls>>,
+    header_timeout: Duration,
     write_timeout: Duration,
     /// A permit for each connection that may be open, the reserve included.
     permits: Arc<Semaphore>,
@@ -90,8 +96,8 @@ impl Connections {
         http.timer(TokioTimer::new()).header_read_timeout(header_timeout);
         http.max_buf_size(HEAD_BYTES_MAX).max_header_size(HEAD_BYTES_MAX);
         let mut http_of_reserve = http.clone();
-        let header_timeout = header_timeout.min(RESERVE_HEADER_TIMEOUT);
-        http_of_reserve.keep_alive(false).header_read_timeout(header_timeout);
+        let of_reserve = header_timeout.min(RESERVE_HEADER_TIMEOUT);
+        http_of_reserve.keep_alive(false).header_read_timeout(of_reserve);
         let permits_max = (settings.connections_max + CONNECTIONS_RESERVE) as u32;
         let share = match settings.client_share_percent {
             100 => usize::MAX,
@@ -102,6 +108,7 @@ impl Connections {
             http,
             http_of_reserve,
             tls,
+            header_timeout,
             write_timeout: Duration::from_millis(settings.body_idle_timeout_ms),
             permits: Arc::new(Semaphore::new(permits_max as usize)),
             permits_max,
@@ -148,9 +155,10 @@ impl Connections {
         let Some(opened) = self.all.accept(rates::network(from.ip()), is_full) else { return };
         let room = opened.room();
         let is_reserve = room != ConnectionRoom::Open;
-        let acceptor = self.tls.as_ref().map(|tls| tls.acceptor());
         let connection = Connection {
-            stream: Transport::new(stream, acceptor.as_ref()),
+            stream,
+            tls: self.tls.as_ref().map(|tls| tls.acceptor()),
+            header_timeout: self.header_timeout,
             http: if is_reserve { self.http_of_reserve.clone() } else { self.http.clone() },
             router: self.router.clone(),
             peer: Peer { address: from.ip(), room },
@@ -188,7 +196,9 @@ fn with_write_timeout<S: AsyncRead + AsyncWrite>(
 
 /// A connection that was accepted.
 struct Connection {
-    stream: Transport,
+    stream: TcpStream,
+    tls: Option<TlsAcceptor>,
+    header_timeout: Duration,
     http: http1::Builder,
     router: Router,
     peer: Peer,
@@ -202,8 +212,20 @@ impl Connection {
     /// Serves a connection to its end, or until it is to make room for another connection. Once the
     /// server stops, the running request is the last one.
     async fn serve(self, mut stopping: watch::Receiver<()>) {
-        let Self { stream, http, router, peer, opened, write_timeout, lingering } = self;
+        let Self { stream, tls, header_timeout, http, router, peer, opened, .. } = self;
+        let (write_timeout, lingering) = (self.write_timeout, self.lingering);
         let opened = &opened;
+        let stream = match tls {
+            None => Transport::Left(stream),
+            Some(tls) => tokio::select! {
+                shaken = handshake(stream, &tls, header_timeout) => {
+                    let Some(stream) = shaken else { return };
+                    Transport::Right(Box::new(stream))
+                }
+                () = opened.closing() => return,
+                _ = stopping.changed() => return,
+            },
+        };
         let mut stream = TokioIo::new(with_write_timeout(stream, write_timeout));
         let service = service_fn(move |request: Request<Incoming>| {
             let busy = opened.request();
@@ -244,6 +266,22 @@ impl Connection {
             }
         }
     }
+}
+
+/// `None` if it fails, or takes too long.
+async fn handshake(
+    stream: TcpStream,
+    tls: &TlsAcceptor,
+    limit: Duration,
+) -> Option<TlsStream<TcpStream>> {
+    let shaken = tokio::time::timeout(limit, tls.accept(stream)).await;
+    let shaken = shaken.map_err(io::Error::from).flatten();
+    shaken
+        .inspect_err(|error| {
+            tracing::debug!(%error, "TLS handshake failed");
+            metrics::counter!("akin_tls_handshake_failures_total").increment(1);
+        })
+        .ok()
 }
 
 /// Whether the client disconnected before it was accepted, so that the next can be accepted at

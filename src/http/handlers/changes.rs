@@ -214,8 +214,9 @@ pub async fn changes(
 ) -> Result<Response, Problem> {
     let ChangesParameters { since, limit, wait_s, clusters } = parameters;
     if clusters && engine.clusters_threshold().is_none() {
-        let detail = "needs a collection with clusters.threshold".to_owned();
-        return Err(WrongOption { name: "clusters", detail }.into());
+        return Err(
+            WrongOption::new("clusters", "needs a collection with clusters.threshold").into()
+        );
     }
     if let Some(after) = since
         && wait_s > 0

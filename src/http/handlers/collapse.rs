@@ -3,24 +3,19 @@
 use std::collections::HashSet;
 use std::num::NonZeroUsize;
 
-use axum::extract::{FromRequest, Request};
 use axum::response::Response;
-use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
 use crate::document::{Content, DocumentId};
 use crate::engine::{Collapsed, Collapsing, Hit, HitName};
-use crate::http::AppState;
+use crate::http::ServerSettings;
 use crate::http::handlers::fetch::check_count;
 use crate::http::problem::Problem;
 use crate::http::problem::code::Code;
 use crate::http::request::bodies::GivenId;
-use crate::http::request::body::{Body, OptionStruct, merged};
+use crate::http::request::body::{Body, Call, Members, OptionStruct};
 use crate::http::request::extract::{AnswerMemory, Ready};
-use crate::http::request::json;
-use crate::http::request::query::Query;
-use crate::http::request::reading;
 use crate::http::response::timed::timed_within;
 use akin_core::scheme::Threshold;
 use akin_model::content::Object;
@@ -56,9 +51,6 @@ pub struct HitBody {
 
 type RankedBody = Body<RankedList, CollapseParameters>;
 
-/// The hits of a `POST /collapse`, each with its position in the list; and the options beside them.
-pub struct Ranked(Vec<(usize, Hit)>, Option<CollapseParameters>);
-
 impl OptionStruct for CollapseParameters {}
 
 /// How a list is collapsed.
@@ -79,38 +71,31 @@ pub struct CollapseParameters {
     limit: Option<NonZeroUsize>,
 }
 
-impl FromRequest<AppState> for Ranked {
-    type Rejection = Problem;
+impl Members for RankedList {
+    type Options = CollapseParameters;
+    /// The hits with their positions in the list, each id at its first occurrence.
+    type Checked = Vec<(usize, Hit)>;
 
-    async fn from_request(request: Request, state: &AppState) -> Result<Self, Problem> {
-        let body = reading::whole_json(request, state).await?;
-        let hits_max = state.settings.limit_max;
-        json::off_runtime_if_large(body, move |body| ranked(&body, hits_max)).await
+    fn check(self, settings: &ServerSettings) -> Result<Self::Checked, Problem> {
+        let hits: Vec<(usize, Hit)> = match (self.ids, self.hits) {
+            (Some(ids), None) => {
+                check_count("ids", ids.len(), settings.limit_max)?;
+                ids.into_iter().map(Hit::stored).enumerate().collect()
+            }
+            (None, Some(hits)) => {
+                check_count("hits", hits.len(), settings.limit_max)?;
+                let hits = hits.into_iter().enumerate();
+                hits.map(|(at, Object(hit))| hit.read(at)).collect::<Result<_, Problem>>()?
+            }
+            _ => {
+                let detail = "a ranked list has exactly one of ids and hits";
+                return Err(Problem::of_field(Code::InvalidRequest, "", detail));
+            }
+        };
+        let mut seen = HashSet::new();
+        let is_first = |(_, hit): &(usize, Hit)| hit.id.clone().is_none_or(|id| seen.insert(id));
+        Ok(hits.into_iter().filter(is_first).collect())
     }
-}
-
-/// Reads a list of at most `hits_max` hits, each id at its first occurrence.
-fn ranked(json: &Bytes, hits_max: usize) -> Result<Ranked, Problem> {
-    const CODE: Code = Code::InvalidRequest;
-    let (list, own) = json::read::<RankedBody>(json, CODE)?.read(CODE)?;
-    let hits: Vec<(usize, Hit)> = match list {
-        RankedList { ids: Some(ids), hits: None } => {
-            check_count("ids", ids.len(), hits_max)?;
-            ids.into_iter().map(Hit::stored).enumerate().collect()
-        }
-        RankedList { ids: None, hits: Some(hits) } => {
-            check_count("hits", hits.len(), hits_max)?;
-            let hits = hits.into_iter().enumerate();
-            hits.map(|(at, Object(hit))| hit.read(at)).collect::<Result<_, Problem>>()?
-        }
-        _ => {
-            let detail = "a ranked list has exactly one of ids and hits";
-            return Err(Problem::of_field(CODE, "", detail));
-        }
-    };
-    let mut seen = HashSet::new();
-    let is_first = |(_, hit): &(usize, Hit)| hit.id.clone().is_none_or(|id| seen.insert(id));
-    Ok(Ranked(hits.into_iter().filter(is_first).collect(), own))
 }
 
 impl HitBody {
@@ -151,12 +136,11 @@ impl HitBody {
     ),
 )]
 pub async fn collapse(
-    Query(parameters): Query<CollapseParameters>,
     Ready(engine): Ready,
     AnswerMemory(memory): AnswerMemory,
-    Ranked(hits, own): Ranked,
+    Call(hits, options): Call<RankedList>,
 ) -> Result<Response, Problem> {
-    let CollapseParameters { threshold, offset, limit } = merged(own, &parameters)?;
+    let CollapseParameters { threshold, offset, limit } = options;
     // Positions count hits that were left out, too.
     let offset = offset.map_or(0, |offset| hits.partition_point(|(at, _)| *at < offset));
     let collapsing = Collapsing { threshold, offset, limit: limit.map(NonZeroUsize::get) };

@@ -3,26 +3,21 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use axum::extract::{FromRequest, Request};
 use axum::response::Response;
-use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::document::DocumentId;
 use crate::engine::{EngineError, Record};
-use crate::http::AppState;
+use crate::http::ServerSettings;
 use crate::http::access::Caller;
 use crate::http::problem::Problem;
 use crate::http::problem::code::Code;
 use crate::http::request::bodies::GivenId;
-use crate::http::request::body::{Body, merged};
+use crate::http::request::body::{Body, Call, Members};
 use crate::http::request::extract::{AnswerMemory, Ready};
 use crate::http::request::include::Include;
-use crate::http::request::json;
 use crate::http::request::parameters::GetParameters;
-use crate::http::request::query::Query;
-use crate::http::request::reading;
 use crate::http::response::reply::{self, JSON, Writer};
 use crate::http::response::stored::{self, StoredReply};
 
@@ -40,9 +35,6 @@ pub struct WantedIds {
 }
 
 type WantedBody = Body<WantedIds, GetParameters>;
-
-/// The ids of a `POST /fetch`, and the options beside them.
-pub struct Wanted(Vec<DocumentId>, Option<GetParameters>);
 
 /// The documents that are stored, in the order of the ids.
 #[derive(ToSchema)]
@@ -64,20 +56,13 @@ pub struct Unfetched {
     damaged: Vec<DocumentId>,
 }
 
-impl FromRequest<AppState> for Wanted {
-    type Rejection = Problem;
+impl Members for WantedIds {
+    type Options = GetParameters;
+    type Checked = Vec<DocumentId>;
 
-    async fn from_request(request: Request, state: &AppState) -> Result<Self, Problem> {
-        let body = reading::whole_json(request, state).await?;
-        let ids_max = state.settings.limit_max;
-        json::off_runtime_if_large(body, move |body| wanted(&body, ids_max)).await
+    fn check(self, settings: &ServerSettings) -> Result<Self::Checked, Problem> {
+        distinct(self.ids, settings.limit_max)
     }
-}
-
-fn wanted(json: &Bytes, ids_max: usize) -> Result<Wanted, Problem> {
-    const CODE: Code = Code::InvalidRequest;
-    let (WantedIds { ids }, own) = json::read::<WantedBody>(json, CODE)?.read(CODE)?;
-    Ok(Wanted(distinct(ids, ids_max)?, own))
 }
 
 /// The ids, each at its first place.
@@ -111,13 +96,11 @@ pub fn check_count(name: &str, found: usize, max: usize) -> Result<(), Problem> 
     responses((status = 200, description = "The documents.", body = FetchedReply)),
 )]
 pub async fn fetch(
-    Query(call): Query<GetParameters>,
     Ready(engine): Ready,
     AnswerMemory(memory): AnswerMemory,
     caller: Caller,
-    Wanted(ids, own): Wanted,
+    Call(ids, GetParameters { include }): Call<WantedIds>,
 ) -> Result<Response, Problem> {
-    let GetParameters { include } = merged(own, &call)?;
     Include::check(include, &caller, &engine)?;
     let write = |mut writer: Writer| async move {
         let mut rest = Unfetched::default();

@@ -3,7 +3,6 @@
 use axum::extract::State;
 use axum::http::header;
 use axum::response::IntoResponse;
-use jiff::Timestamp;
 
 use crate::http::AppState;
 use crate::http::access::Caller;
@@ -30,7 +29,7 @@ pub async fn metrics(State(state): State<AppState>, caller: Caller) -> impl Into
     text += &exposition::memory(state.memory_limit.get().copied(), &state.budget);
     if let Some(collections) = state.collections.get() {
         let figures = exposition::figures(&collections.list()).await;
-        text += &exposition::gauges(&figures, Timestamp::now().as_millisecond());
+        text += &exposition::gauges(&figures);
         text += &exposition::unavailable(collections.unavailable().len());
     }
     if let Some(key) = caller.limited() {

@@ -15,7 +15,7 @@ use crate::http::handlers::fetch::distinct;
 use crate::http::problem::Problem;
 use crate::http::problem::code::Code;
 use crate::http::request::bodies::GivenId;
-use crate::http::request::body::Body;
+use crate::http::request::body::{self, Body};
 use crate::http::request::extract::Ready;
 use crate::http::request::json;
 use crate::http::request::lookup::ConditionParameters;
@@ -100,7 +100,7 @@ impl FromRequest<AppState> for Unwanted {
 
 fn unwanted(json: &Bytes, ids_max: usize) -> Result<Unwanted, Problem> {
     const CODE: Code = Code::InvalidRequest;
-    let (UnwantedIds { ids }, conditions) = json::read::<UnwantedBody>(json, CODE)?.read(CODE)?;
+    let (UnwantedIds { ids }, conditions) = body::read::<_, ConditionParameters>(json, CODE)?;
     match (ids, conditions.filter(ConditionParameters::are_any)) {
         (Some(ids), None) => Ok(Unwanted::Named(distinct(ids, ids_max)?)),
         (None, Some(conditions)) => Ok(Unwanted::Meeting(conditions)),

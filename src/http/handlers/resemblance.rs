@@ -5,11 +5,11 @@ use axum::response::Response;
 use crate::budget::Reservation;
 use crate::engine::{CompareOptions, Comparison, Engine, Probe};
 use crate::http::problem::Problem;
-use crate::http::request::body::merged;
+use crate::http::request::body::Call;
 use crate::http::request::extract::{AnswerMemory, Ready, SmallAnswerMemory};
 use crate::http::request::options::CompareParameters;
 use crate::http::request::parameters::StoredPair;
-use crate::http::request::probes::{PairBody, ProbePair};
+use crate::http::request::probes::{PairBody, PairMembers};
 use crate::http::request::query::Query;
 use crate::http::response::timed::timed_within;
 use akin_model::timed::Timed;
@@ -49,13 +49,11 @@ pub async fn stored(
     responses((status = 200, description = "The comparison.", body = ComparisonReply)),
 )]
 pub async fn posted(
-    Query(call): Query<CompareParameters>,
     Ready(engine): Ready,
     AnswerMemory(memory): AnswerMemory,
-    ProbePair(a, b, own): ProbePair,
+    Call((a, b), options): Call<PairMembers>,
 ) -> Result<Response, Problem> {
-    let options = merged(own, &call)?.options();
-    compare(&engine, a, b, options, memory).await
+    compare(&engine, a, b, options.options(), memory).await
 }
 
 async fn compare(

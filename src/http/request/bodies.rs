@@ -13,7 +13,7 @@ use crate::document::{Document, DocumentId, Metadata, Token};
 use crate::engine::{AddOptions, DocumentChange};
 use crate::http::problem::Problem;
 use crate::http::problem::code::Code;
-use crate::http::request::body::{Body, merged};
+use crate::http::request::body::{self, Body, merged};
 use crate::http::request::json;
 use crate::http::request::options::AddParameters;
 use akin_model::content::{FieldsBody, Object, content};
@@ -113,7 +113,7 @@ fn document_with_id(
     call: &AddParameters,
 ) -> Result<(Document, AddOptions), Problem> {
     const CODE: Code = Code::InvalidDocument;
-    let (body, own) = json::read::<DocumentBody<'_>>(json, CODE)?.read(CODE)?;
+    let (body, own) = body::read::<DocumentMembers<'_>, _>(json, CODE)?;
     let options = merged(own, call).and_then(AddParameters::options);
     let id = match (of_path, body.id) {
         (Some(of_path), Some(own)) if of_path != own => {

@@ -4,30 +4,28 @@
 //! in both must have the same value.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
 use std::fmt;
 use std::marker::PhantomData;
 
-use serde::de::value::{MapDeserializer, StrDeserializer};
-use serde::de::{
-    self, DeserializeOwned, DeserializeSeed, Deserializer, IntoDeserializer, MapAccess, Visitor,
-};
-use serde::{Deserialize, Serialize, forward_to_deserialize_any};
+use axum::extract::{FromRequest, Request};
+use serde::de::{self, DeserializeOwned, Deserializer, MapAccess, Visitor};
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use utoipa::openapi::schema::{Object, Schema};
+use serde_json::value::RawValue;
+use utoipa::openapi::schema::{Object as ObjectSchema, Schema};
 use utoipa::openapi::{ObjectBuilder, RefOr};
 use utoipa::{PartialSchema, ToSchema};
 
 use crate::http::problem::code::Code;
 use crate::http::problem::{Problem, pointer};
-use crate::http::request::hint;
 use crate::http::request::lookup::WrongOption;
+use crate::http::request::named::Named;
+use crate::http::request::{hint, json, query, reading};
+use crate::http::{AppState, ServerSettings};
+use akin_model::content::Object;
 
-/// The names of options in the order of their declaration, by structs.
-type Names = [&'static [&'static str]; 2];
-
-/// Options by their names.
-type Given = BTreeMap<&'static str, Value>;
+/// More members than any body has.
+const MEMBERS_MAX: usize = 64;
 
 /// A struct of options, each of which may be absent.
 pub trait OptionStruct: Clone + Default + Serialize + DeserializeOwned + ToSchema {
@@ -36,16 +34,8 @@ pub trait OptionStruct: Clone + Default + Serialize + DeserializeOwned + ToSchem
 }
 
 /// The options of a call: a struct, or two.
-pub trait Options: Clone + Default {
+pub trait Options: Clone + Default + Serialize + DeserializeOwned {
     const SCHEMA_PREFIX: &'static str;
-
-    fn names() -> Names;
-
-    /// Reads options, or returns the name of the option that cannot be read, and its fault.
-    fn read(given: &Given) -> Result<Self, (String, String)>;
-
-    /// The options that are there.
-    fn given(&self) -> Given;
 
     fn schemas(schemas: &mut Vec<(String, RefOr<Schema>)>);
 
@@ -55,32 +45,12 @@ pub trait Options: Clone + Default {
 impl<T: OptionStruct> Options for T {
     const SCHEMA_PREFIX: &'static str = T::SCHEMA_PREFIX;
 
-    fn names() -> Names {
-        [T::deserialize(FieldNames).err().map_or(&[], |names| names.0), &[]]
-    }
-
-    fn read(given: &Given) -> Result<Self, (String, String)> {
-        let [names, _] = Self::names();
-        let own = given.iter().filter(|(name, _)| names.contains(*name));
-        let values = MapDeserializer::new(own.map(|(name, value)| (*name, value)));
-        let mut track = serde_path_to_error::Track::new();
-        let read = T::deserialize(serde_path_to_error::Deserializer::new(values, &mut track));
-        read.map_err(|error: serde_json::Error| (track.path().to_string(), error.to_string()))
-    }
-
-    fn given(&self) -> Given {
-        let Ok(Value::Object(fields)) = serde_json::to_value(self) else { return Given::new() };
-        let [names, _] = Self::names();
-        let value = |name: &&'static str| Some((*name, fields.get(*name)?.clone()));
-        names.iter().filter_map(value).filter(|(_, value)| !value.is_null()).collect()
-    }
-
     fn schemas(schemas: &mut Vec<(String, RefOr<Schema>)>) {
         <T as ToSchema>::schemas(schemas);
     }
 
     fn properties(object: ObjectBuilder) -> ObjectBuilder {
-        let RefOr::T(Schema::Object(Object { properties, .. })) = T::schema() else {
+        let RefOr::T(Schema::Object(ObjectSchema { properties, .. })) = T::schema() else {
             return object;
         };
         properties.into_iter().fold(object, |object, (name, of)| object.property(name, of))
@@ -89,19 +59,6 @@ impl<T: OptionStruct> Options for T {
 
 impl<A: OptionStruct, B: OptionStruct> Options for (A, B) {
     const SCHEMA_PREFIX: &'static str = A::SCHEMA_PREFIX;
-
-    fn names() -> Names {
-        [A::names()[0], B::names()[0]]
-    }
-
-    fn read(given: &Given) -> Result<Self, (String, String)> {
-        Ok((A::read(given)?, B::read(given)?))
-    }
-
-    fn given(&self) -> Given {
-        let (a, b) = (self.0.given(), self.1.given());
-        a.into_iter().chain(b).collect()
-    }
 
     fn schemas(schemas: &mut Vec<(String, RefOr<Schema>)>) {
         <A as Options>::schemas(schemas);
@@ -119,197 +76,129 @@ impl<A: OptionStruct, B: OptionStruct> Options for (A, B) {
 /// An option that both give with different values.
 pub fn merged<O: Options>(own: Option<O>, call: &O) -> Result<O, WrongOption> {
     let Some(own) = own else { return Ok(call.clone()) };
-    let mut given = own.given();
-    for (name, value) in call.given() {
-        let own = given.entry(name).or_insert_with(|| value.clone());
-        if *own != value {
-            return Err(WrongOption { name, detail: "has another value in the query".to_owned() });
+    let value = |options: &O| serde_json::to_value(options).expect("options are plain JSON");
+    let both = both(value(&own), value(call))?;
+    Ok(serde_json::from_value(both).expect("each option was read before"))
+}
+
+/// The options of both, by struct; null is no option.
+fn both(own: Value, call: Value) -> Result<Value, WrongOption> {
+    match (own, call) {
+        (Value::Array(own), Value::Array(call)) => {
+            own.into_iter().zip(call).map(|(own, call)| both(own, call)).collect()
         }
+        (Value::Object(mut own), Value::Object(call)) => {
+            for (name, value) in call.into_iter().filter(|(_, value)| !value.is_null()) {
+                match own.get_mut(&name) {
+                    Some(given) if given.is_null() => *given = value,
+                    Some(given) if *given == value => {}
+                    _ => return Err(WrongOption::new(name, "has another value in the query")),
+                }
+            }
+            Ok(Value::Object(own))
+        }
+        (own, _) => Ok(own),
     }
-    O::read(&given).map_err(|(_, detail)| WrongOption { name: "options", detail })
 }
 
-/// An object with its own members `T` and options `O`.
-pub struct Body<T, O> {
-    own: T,
-    given: Given,
-    options: PhantomData<O>,
+/// Reads an object with its own members `T`, and its options if there are any.
+///
+/// # Errors
+/// The body is no such object; `invalid` if it is JSON.
+pub fn read<'a, T, O>(json: &'a [u8], invalid: Code) -> Result<(T, Option<O>), Problem>
+where
+    T: Deserialize<'a>,
+    O: Options,
+{
+    // Most bodies have no options, and no faults.
+    match serde_json::from_slice(json) {
+        Ok(Object(own)) => Ok((own, None)),
+        Err(error) if error.is_data() => read_members(json, invalid),
+        Err(error) => Err(json::malformed(&error)),
+    }
 }
 
-impl<T, O: Options> Body<T, O> {
-    /// The members, and the options if there are any.
-    ///
+fn read_members<'a, T, O>(json: &'a [u8], invalid: Code) -> Result<(T, Option<O>), Problem>
+where
+    T: Deserialize<'a>,
+    O: Options,
+{
+    let NamedMembers(members) = json::read(json, invalid)?;
+    let mut named = Named::new(members.into_iter());
+    let own = named.read().map_err(|wrong| json::wrong(wrong, invalid))?;
+    let has_options = named.left().is_some();
+    let options = has_options.then(|| named.read()).transpose();
+    let options = options.map_err(|wrong| json::wrong(wrong, invalid))?;
+    let Some(unknown) = named.left() else { return Ok((own, options)) };
+    let known: Vec<String> = named.known().iter().map(|name| format!("`{name}`")).collect();
+    let fault = format!("unknown field `{unknown}`, expected one of {}", known.join(", "));
+    Err(Problem::of_field(invalid, json::shown(pointer::to(unknown)), hint::explained(&fault)))
+}
+
+/// The members of a body of JSON.
+pub trait Members: DeserializeOwned + 'static {
+    type Options: Options + Send + 'static;
+    type Checked: Send + 'static;
+
     /// # Errors
-    /// An option that cannot be read, of the code `invalid`.
-    pub fn read(self, invalid: Code) -> Result<(T, Option<O>), Problem> {
-        if self.given.is_empty() {
-            return Ok((self.own, None));
-        }
-        let options = O::read(&self.given).map_err(|(name, fault)| {
-            Problem::of_field(invalid, pointer::to(&name), hint::explained(&fault))
-        })?;
-        Ok((self.own, Some(options)))
+    /// Members that do not go together, or too many elements.
+    fn check(self, settings: &ServerSettings) -> Result<Self::Checked, Problem>;
+}
+
+/// A call with a body of JSON: the members of the body, and the options in the query or the body.
+pub struct Call<T: Members>(pub T::Checked, pub T::Options);
+
+impl<T: Members> Call<T> {
+    pub fn read(json: &[u8], call: &T::Options, of: &ServerSettings) -> Result<Self, Problem> {
+        let (members, own) = read::<T, T::Options>(json, Code::InvalidRequest)?;
+        Ok(Self(members.check(of)?, merged(own, call)?))
     }
 }
 
-impl<'de, T: Deserialize<'de>, O: Options> Deserialize<'de> for Body<T, O> {
+impl<T: Members> FromRequest<AppState> for Call<T> {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, state: &AppState) -> Result<Self, Problem> {
+        let call = query::read(request.uri().query().unwrap_or_default())?;
+        let body = reading::whole_json(request, state).await?;
+        let state = state.clone();
+        let read = move |body: bytes::Bytes| Self::read(&body, &call, &state.settings);
+        json::off_runtime_if_large(body, read).await
+    }
+}
+
+/// The members of an object with their names.
+struct NamedMembers<'a>(Vec<(Cow<'a, str>, &'a RawValue)>);
+
+impl<'de> Deserialize<'de> for NamedMembers<'de> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_map(BodyVisitor(PhantomData))
+        deserializer.deserialize_map(MembersVisitor)
     }
 }
 
-struct BodyVisitor<T, O>(PhantomData<(T, O)>);
+struct MembersVisitor;
 
-impl<'de, T: Deserialize<'de>, O: Options> Visitor<'de> for BodyVisitor<T, O> {
-    type Value = Body<T, O>;
+impl<'de> Visitor<'de> for MembersVisitor {
+    type Value = NamedMembers<'de>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("an object")
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
-        let mut given = Given::new();
-        let members = BodyMembers { map, own: &[], options: O::names(), given: &mut given };
-        let own = T::deserialize(members)?;
-        Ok(Body { own, given, options: PhantomData })
-    }
-}
-
-/// The members of an object, from which the options are taken.
-struct BodyMembers<'a, A> {
-    map: A,
-    own: &'static [&'static str],
-    options: Names,
-    given: &'a mut Given,
-}
-
-impl<'de, A: MapAccess<'de>> Deserializer<'de> for BodyMembers<'_, A> {
-    type Error = A::Error;
-
-    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, A::Error> {
-        visitor.visit_map(self)
-    }
-
-    fn deserialize_struct<V: Visitor<'de>>(
-        mut self,
-        _: &'static str,
-        fields: &'static [&'static str],
-        visitor: V,
-    ) -> Result<V::Value, A::Error> {
-        self.own = fields;
-        visitor.visit_map(self)
-    }
-
-    forward_to_deserialize_any! {
-        bool i8 i16 i32 i64 u8 u16 u32 u64 f32 f64 char str string bytes byte_buf option unit
-        unit_struct newtype_struct seq tuple tuple_struct map enum identifier ignored_any
-    }
-}
-
-impl<'de, A: MapAccess<'de>> MapAccess<'de> for BodyMembers<'_, A> {
-    type Error = A::Error;
-
-    fn next_key_seed<K: DeserializeSeed<'de>>(
-        &mut self,
-        seed: K,
-    ) -> Result<Option<K::Value>, A::Error> {
-        loop {
-            let name = MemberName { own: self.own, options: self.options };
-            match self.map.next_key_seed(name)? {
-                None => return Ok(None),
-                Some(BodyMember::Own(name)) => {
-                    let name: StrDeserializer<'_, A::Error> = name.into_deserializer();
-                    return seed.deserialize(name).map(Some);
-                }
-                Some(BodyMember::Option(name)) => {
-                    if self.given.insert(name, self.map.next_value()?).is_some() {
-                        return Err(de::Error::duplicate_field(name));
-                    }
-                }
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<NamedMembers<'de>, A::Error> {
+        let mut members = Vec::new();
+        while let Some(member) = map.next_entry()? {
+            if members.len() == MEMBERS_MAX {
+                return Err(de::Error::custom(format_args!("more than {MEMBERS_MAX} members")));
             }
+            members.push(member);
         }
-    }
-
-    fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, A::Error> {
-        self.map.next_value_seed(seed)
+        Ok(NamedMembers(members))
     }
 }
 
-enum BodyMember {
-    Own(&'static str),
-    Option(&'static str),
-}
-
-/// Reads the name of a member.
-struct MemberName {
-    own: &'static [&'static str],
-    options: Names,
-}
-
-impl<'de> DeserializeSeed<'de> for MemberName {
-    type Value = BodyMember;
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<BodyMember, D::Error> {
-        deserializer.deserialize_identifier(self)
-    }
-}
-
-impl Visitor<'_> for MemberName {
-    type Value = BodyMember;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a name")
-    }
-
-    fn visit_str<E: de::Error>(self, given: &str) -> Result<BodyMember, E> {
-        let known = |names: &[&'static str]| names.iter().find(|name| **name == given).copied();
-        if let Some(name) = known(self.own) {
-            return Ok(BodyMember::Own(name));
-        }
-        let [first, second] = self.options;
-        known(first).or_else(|| known(second)).map(BodyMember::Option).ok_or_else(|| {
-            let names = self.own.iter().chain(first).chain(second);
-            let names: Vec<String> = names.map(|name| format!("`{name}`")).collect();
-            let names = names.join(", ");
-            E::custom(format_args!("unknown field `{given}`, expected one of {names}"))
-        })
-    }
-}
-
-/// A deserializer that finds the names of a struct's fields.
-struct FieldNames;
-
-#[derive(Debug, thiserror::Error)]
-#[error("the names of fields are read, not their values")]
-struct ExpectedMembers(&'static [&'static str]);
-
-impl de::Error for ExpectedMembers {
-    fn custom<T: fmt::Display>(_: T) -> Self {
-        Self(&[])
-    }
-}
-
-impl<'de> Deserializer<'de> for FieldNames {
-    type Error = ExpectedMembers;
-
-    fn deserialize_any<V: Visitor<'de>>(self, _: V) -> Result<V::Value, ExpectedMembers> {
-        Err(ExpectedMembers(&[]))
-    }
-
-    fn deserialize_struct<V: Visitor<'de>>(
-        self,
-        _: &'static str,
-        fields: &'static [&'static str],
-        _: V,
-    ) -> Result<V::Value, ExpectedMembers> {
-        Err(ExpectedMembers(fields))
-    }
-
-    forward_to_deserialize_any! {
-        bool i8 i16 i32 i64 u8 u16 u32 u64 f32 f64 char str string bytes byte_buf option unit
-        unit_struct newtype_struct seq tuple tuple_struct map enum identifier ignored_any
-    }
-}
+/// The schema of an object with its own members `T` and options `O`.
+pub struct Body<T, O>(PhantomData<(T, O)>);
 
 impl<T: ToSchema, O: Options> PartialSchema for Body<T, O> {
     fn schema() -> RefOr<Schema> {

@@ -10,7 +10,7 @@ use crate::budget::Reservation;
 use crate::document::DocumentId;
 use crate::engine::{Collection, CollectionName, Collections};
 use crate::http::AppState;
-use crate::http::access::quotas::Client;
+use crate::http::connection::admission::Admission;
 use crate::http::problem::code::Code;
 use crate::http::problem::{Problem, ProgressReply};
 
@@ -56,7 +56,8 @@ impl FromRequestParts<AppState> for AnswerMemory {
     type Rejection = Infallible;
 
     async fn from_request_parts(parts: &mut Parts, state: &AppState) -> Result<Self, Infallible> {
-        Ok(Self(state.share(&Client::of(&parts.extensions))))
+        let admission: &Arc<Admission> = parts.extensions.get().expect("the route has limits");
+        Ok(Self(state.share(&admission.share)))
     }
 }
 

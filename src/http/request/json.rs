@@ -1,12 +1,13 @@
 //! Reads JSON, and names its faults: where it stops being JSON, or which field is not as it should
 //! be.
 
+use std::borrow::Borrow;
 use std::fmt;
 
 use bytes::Bytes;
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::error::Category;
-use serde_path_to_error::Segment;
+use serde_path_to_error::{Path, Segment};
 
 use crate::background;
 use crate::http::problem::code::Code;
@@ -23,11 +24,13 @@ const POINTER_BYTES_MAX: usize = 1 << 10;
 pub fn read<'a, T: Deserialize<'a>>(json: &'a [u8], invalid: Code) -> Result<T, Problem> {
     serde_json::from_slice(json).map_err(|error| match error.classify() {
         Category::Data => explain::<T>(json, invalid, &error),
-        Category::Syntax | Category::Eof | Category::Io => {
-            let detail = format!("malformed JSON: {error}");
-            Problem::new(Code::MalformedJson, detail)
-        }
+        Category::Syntax | Category::Eof | Category::Io => malformed(&error),
     })
+}
+
+/// The body is not JSON.
+pub fn malformed(error: &serde_json::Error) -> Problem {
+    Problem::new(Code::MalformedJson, format!("malformed JSON: {error}"))
 }
 
 /// The most levels of metadata: common readers take 127, and an answer puts four around it.
@@ -116,15 +119,26 @@ fn explain<'a, T: Deserialize<'a>>(
 ) -> Problem {
     let mut deserializer = serde_json::Deserializer::from_slice(json);
     let located = serde_path_to_error::deserialize::<_, T>(&mut deserializer).err();
-    let mut pointer = located.map_or_else(String::new, |located| pointer_of(located.path()));
-    if pointer.len() > POINTER_BYTES_MAX {
-        pointer.clear();
-    }
-    Problem::of_field(invalid, pointer, hint::explained(without_place(&error.to_string())))
+    wrong((located.map(|located| located.path().clone()), error), invalid)
+}
+
+/// The problem of a value that is not as it should be.
+pub fn wrong(
+    (path, error): (Option<Path>, impl Borrow<serde_json::Error>),
+    invalid: Code,
+) -> Problem {
+    let pointer = path.map_or_else(String::new, |path| shown(pointer_of(&path)));
+    let message = error.borrow().to_string();
+    Problem::of_field(invalid, pointer, hint::explained(without_place(&message)))
+}
+
+/// The pointer, unless it is too long.
+pub fn shown(pointer: String) -> String {
+    if pointer.len() > POINTER_BYTES_MAX { String::new() } else { pointer }
 }
 
 /// The path as a JSON pointer (RFC 6901).
-fn pointer_of(path: &serde_path_to_error::Path) -> String {
+fn pointer_of(path: &Path) -> String {
     let segment = |segment: &Segment| match segment {
         Segment::Seq { index } => format!("/{index}"),
         Segment::Map { key } | Segment::Enum { variant: key } => pointer::to(key),

@@ -1,5 +1,6 @@
 //! The options of a lookup, in the query or in the probe itself.
 
+use std::borrow::Cow;
 use std::num::{NonZeroU32, NonZeroUsize};
 use std::sync::Arc;
 
@@ -97,8 +98,8 @@ pub struct ConditionParameters {
 
 /// Why an option cannot be: the option's name, and its fault.
 pub struct WrongOption {
-    pub name: &'static str,
-    pub detail: String,
+    name: Cow<'static, str>,
+    detail: String,
 }
 
 impl From<WrongOption> for Problem {
@@ -108,6 +109,10 @@ impl From<WrongOption> for Problem {
 }
 
 impl WrongOption {
+    pub fn new(name: impl Into<Cow<'static, str>>, detail: impl Into<String>) -> Self {
+        Self { name: name.into(), detail: detail.into() }
+    }
+
     /// The option is in the body.
     pub fn in_body(self, code: Code) -> Problem {
         Problem::of_field(code, format!("/{}", self.name), self.detail)
@@ -122,7 +127,7 @@ pub fn limit(given: Option<NonZeroUsize>, settings: &ServerSettings) -> Result<u
         return Ok(limit);
     }
     let detail = format!("must be 1..={}, not {limit}", settings.limit_max);
-    Err(WrongOption { name: "limit", detail })
+    Err(WrongOption::new("limit", detail))
 }
 
 /// # Errors
@@ -138,7 +143,7 @@ pub fn offset(
     }
     let max = settings.limit_max;
     let detail = format!("must be at most {max} together with 'limit', not {offset} + {limit}");
-    Err(WrongOption { name: "offset", detail })
+    Err(WrongOption::new("offset", detail))
 }
 
 impl LookupParameters {
@@ -153,7 +158,7 @@ impl LookupParameters {
             ("limit", self.limit.is_some()),
             ("offset", self.offset.is_some()),
         ];
-        let wrong = |detail| Err(WrongOption { name: "k", detail });
+        let wrong = |detail| Err(WrongOption::new("k", detail));
         if let Some((other, _)) = others.iter().find(|(_, is_given)| *is_given) {
             return wrong(format!(
                 "is the number of most similar documents, however unlike they are: '{other}' must \
@@ -174,8 +179,7 @@ impl LookupParameters {
             (Some(Measure::Containment), of) => Ok(Some(of.unwrap_or_default())),
             (_, None) => Ok(None),
             (_, Some(_)) => {
-                let detail = "must be given with measure=containment only".to_owned();
-                Err(WrongOption { name: "of", detail })
+                Err(WrongOption::new("of", "must be given with measure=containment only"))
             }
         }
     }
@@ -204,10 +208,8 @@ impl ConditionParameters {
     pub fn conditions(&self) -> Result<Conditions, WrongOption> {
         let filter = self.filter.as_deref();
         let filter = filter.map(|text| Filter::parse(text, FILTER_BYTES_MAX)).transpose();
-        let filter = filter.map_err(|error| WrongOption {
-            name: "filter",
-            detail: format!("is not a filter: {error}"),
-        })?;
+        let filter = filter
+            .map_err(|error| WrongOption::new("filter", format!("is not a filter: {error}")))?;
         Ok(Conditions {
             filter: filter.map(Arc::new),
             stored_after_ms: self.stored_after.map(|time| time.0),

@@ -7,6 +7,7 @@ mod hint;
 pub mod include;
 pub mod json;
 pub mod lookup;
+mod named;
 pub mod options;
 pub mod parameters;
 pub mod passages;

@@ -53,15 +53,14 @@ impl AddParameters {
         let Self { check, on_duplicate, threshold, points, .. } = self;
         let (check, on_duplicate) = (check.unwrap_or(true), on_duplicate.unwrap_or_default());
         if on_duplicate == OnDuplicate::Skip && !check {
-            let detail = "must be keep where 'check' is false".to_owned();
-            return Err(WrongOption { name: "on_duplicate", detail });
+            return Err(WrongOption::new("on_duplicate", "must be keep where 'check' is false"));
         }
         Ok(AddOptions { check, on_duplicate, threshold, points, passages, memory: None })
     }
 
     /// The search for passages, which `skip` asks for, too.
     fn containment(&self) -> Result<Option<ContainmentCheck>, WrongOption> {
-        let wrong = |name, detail: &str| Err(WrongOption { name, detail: detail.to_owned() });
+        let wrong = |name: &'static str, detail: &str| Err(WrongOption::new(name, detail));
         let on_contained = self.on_contained.unwrap_or_default();
         let skips = on_contained == OnDuplicate::Skip;
         let is_wanted = self.passages.unwrap_or(skips);

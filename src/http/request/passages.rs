@@ -11,7 +11,7 @@ use crate::engine::{ContainedOf, PassageQuery, Probe};
 use crate::http::problem::Problem;
 use crate::http::problem::code::Code;
 use crate::http::request::bodies::GivenId;
-use crate::http::request::body::{Body, OptionStruct};
+use crate::http::request::body::{self, Body, OptionStruct};
 use crate::http::request::include::PassageInclude;
 use crate::http::request::json;
 use crate::http::request::lookup::{ConditionParameters, WrongOption, limit, offset};
@@ -89,11 +89,10 @@ pub fn read(
     let words_min = given.words_min.map(NonZeroU32::get);
     if let Some(words) = words_min.filter(|words| !(WORDS_MIN..=WORDS_MAX).contains(words)) {
         let detail = format!("must be {WORDS_MIN}..={WORDS_MAX}, not {words}");
-        return Err(WrongOption { name: "words_min", detail });
+        return Err(WrongOption::new("words_min", detail));
     }
     if given.of.is_some() && given.containment_min.is_none() {
-        let detail = "is only for 'containment_min'".to_owned();
-        return Err(WrongOption { name: "of", detail });
+        return Err(WrongOption::new("of", "is only for 'containment_min'"));
     }
     let limit = limit(given.limit, settings)?;
     Ok(PassageQuery {
@@ -135,7 +134,7 @@ impl FromRequest<AppState> for PostedPassages {
         }
         let body = reader.whole_json(state.settings.body_bytes_max, Code::BodyTooLarge).await?;
         let read = |body: bytes::Bytes| {
-            let (body, own) = json::read::<PassageBody>(&body, CODE)?.read(CODE)?;
+            let (body, own) = body::read::<PassageProbeBody, _>(&body, CODE)?;
             Ok(Self { probe: body.probe()?, own })
         };
         json::off_runtime_if_large(body, read).await

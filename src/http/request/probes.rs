@@ -9,15 +9,15 @@ use utoipa::ToSchema;
 
 use crate::document::{Content, DocumentId, Token};
 use crate::engine::Probe;
-use crate::http::AppState;
 use crate::http::problem::Problem;
 use crate::http::problem::code::Code;
 use crate::http::request::bodies::GivenId;
-use crate::http::request::body::Body;
+use crate::http::request::body::{self, Body, Members};
 use crate::http::request::json;
 use crate::http::request::lookup::LookupOptions;
 use crate::http::request::options::CompareParameters;
 use crate::http::request::reading::{self, BodyReader, Media};
+use crate::http::{AppState, ServerSettings};
 use akin_model::content::{FieldsBody, Object, content};
 
 const CODE: Code = Code::InvalidRequest;
@@ -91,9 +91,6 @@ pub struct PairMembers {
 
 pub type PairBody = Body<PairMembers, CompareParameters>;
 
-/// The two probes of a `POST /resemblance`, and the options beside them.
-pub struct ProbePair(pub Probe, pub Probe, pub Option<CompareParameters>);
-
 impl ProbeBody {
     /// Either an id or a content.
     fn probe(self) -> Result<Probe, Problem> {
@@ -150,7 +147,7 @@ impl FromRequest<AppState> for Probes {
 }
 
 pub fn probe(json: &[u8]) -> Result<OwnProbe, Problem> {
-    let (body, options) = json::read::<LookupBody>(json, CODE)?.read(CODE)?;
+    let (body, options) = body::read::<ProbeBody, _>(json, CODE)?;
     let (probe, fallback) = body.with_fallback()?;
     Ok(OwnProbe { probe, fallback, options })
 }
@@ -178,18 +175,13 @@ fn check_count(count: usize, probes_max: usize) -> Result<(), Problem> {
     Err(Problem::of_field(CODE, "", detail))
 }
 
-impl FromRequest<AppState> for ProbePair {
-    type Rejection = Problem;
+impl Members for PairMembers {
+    type Options = CompareParameters;
+    type Checked = (Probe, Probe);
 
-    async fn from_request(request: Request, state: &AppState) -> Result<Self, Problem> {
-        let body = reading::whole_json(request, state).await?;
-        json::off_runtime_if_large(body, |body| pair(&body)).await
+    fn check(self, _: &ServerSettings) -> Result<(Probe, Probe), Problem> {
+        let a = self.a.0.probe().map_err(|problem| problem.under("/a"))?;
+        let b = self.b.0.probe().map_err(|problem| problem.under("/b"))?;
+        Ok((a, b))
     }
-}
-
-pub fn pair(json: &Bytes) -> Result<ProbePair, Problem> {
-    let (body, own) = json::read::<PairBody>(json, CODE)?.read(CODE)?;
-    let a = body.a.0.probe().map_err(|problem| problem.under("/a"))?;
-    let b = body.b.0.probe().map_err(|problem| problem.under("/b"))?;
-    Ok(ProbePair(a, b, own))
 }

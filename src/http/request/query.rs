@@ -6,17 +6,16 @@ use std::str::FromStr;
 
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
-use serde::de::value::{Error, MapDeserializer};
-use serde::de::{
-    self, DeserializeOwned, DeserializeSeed, Deserializer, IntoDeserializer, SeqAccess, Unexpected,
-    Visitor,
-};
+use serde::de::{self, DeserializeOwned, Deserializer, IntoDeserializer, Unexpected, Visitor};
 use serde::{Deserialize, forward_to_deserialize_any};
+use serde_json::Error;
+use serde_path_to_error::Path;
 
 use crate::http::AppState;
 use crate::http::problem::Problem;
 use crate::http::problem::code::Code;
 use crate::http::request::hint;
+use crate::http::request::named::Named;
 
 /// The longest name or value that a problem repeats, in characters.
 const SHOWN_CHARS_MAX: usize = 64;
@@ -39,15 +38,14 @@ pub struct NoParameters {}
 
 pub fn read<T: DeserializeOwned>(query: &str) -> Result<T, Problem> {
     let pairs = query.split('&').filter(|pair| !pair.is_empty());
-    let pairs = pairs.map(|pair| {
+    let mut named = Named::new(pairs.map(|pair| {
         let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
-        Some((decoded(name), decoded(value)))
-    });
-    let mut parameters = Parameters { pairs: pairs.collect(), known: Vec::new() };
+        (decoded(name), Text(decoded(value)))
+    }));
     let invalid = |detail| Problem::new(Code::InvalidParameter, detail);
-    let read = T::deserialize(&mut parameters).map_err(|error| invalid(error.to_string()))?;
-    match parameters.pairs.iter().flatten().next() {
-        Some((name, _)) => Err(invalid(unknown(name, &parameters.known.concat()))),
+    let read = named.read().map_err(|(path, error)| invalid(fault(path, &error)))?;
+    match named.left() {
+        Some(name) => Err(invalid(unknown(name, &named.known()))),
         None => Ok(read),
     }
 }
@@ -89,54 +87,12 @@ fn shown(text: &str) -> String {
     text.chars().take(SHOWN_CHARS_MAX).collect()
 }
 
-/// The parameters of a query. Each struct takes the parameters with the names of its fields, so a
-/// call can combine several structs. (`serde(flatten)` would lose the names of wrong parameters,
-/// and could not read numbers.)
-struct Parameters<'a> {
-    /// `None` once a struct has taken it.
-    pairs: Vec<Option<(Cow<'a, str>, Cow<'a, str>)>>,
-    /// The fields of the structs read so far.
-    known: Vec<&'static [&'static str]>,
-}
-
-impl<'de> Deserializer<'de> for &mut Parameters<'_> {
-    type Error = Error;
-
-    fn deserialize_struct<V: Visitor<'de>>(
-        self,
-        name: &'static str,
-        fields: &'static [&'static str],
-        visitor: V,
-    ) -> Result<V::Value, Error> {
-        self.known.push(fields);
-        let is_own = |(name, _): &mut (Cow<'_, str>, _)| fields.contains(&&**name);
-        let own = self.pairs.iter_mut().filter_map(|pair| pair.take_if(is_own));
-        let values = MapDeserializer::new(own.map(|(name, value)| (name, Text(value))));
-        let mut track = serde_path_to_error::Track::new();
-        serde_path_to_error::Deserializer::new(values, &mut track)
-            .deserialize_struct(name, fields, visitor)
-            .map_err(|error: Error| located(&track.path().to_string(), &error))
-    }
-
-    fn deserialize_tuple<V: Visitor<'de>>(self, _: usize, visitor: V) -> Result<V::Value, Error> {
-        visitor.visit_seq(Structs(self))
-    }
-
-    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
-        self.deserialize_struct("", &[], visitor)
-    }
-
-    forward_to_deserialize_any! {
-        bool i8 i16 i32 i64 u8 u16 u32 u64 f32 f64 char str string bytes byte_buf option unit
-        unit_struct newtype_struct seq tuple_struct map enum identifier ignored_any
-    }
-}
-
-/// The error with the parameter's name. The error itself names missing and repeated parameters.
-fn located(path: &str, error: &Error) -> Error {
+/// The fault with the parameter's name. The error itself names missing and repeated parameters.
+fn fault(path: Option<Path>, error: &Error) -> String {
+    let path = path.map(|path| path.to_string()).unwrap_or_default();
     let message = hint::explained(&error.to_string());
     let named = |start: &str| message.strip_prefix(start)?.strip_suffix('`');
-    de::Error::custom(if let Some(name) = named("missing field `") {
+    if let Some(name) = named("missing field `") {
         format!("the parameter '{name}' is missing")
     } else if let Some(name) = named("duplicate field `") {
         format!("the parameter '{name}' is given more than once")
@@ -144,20 +100,6 @@ fn located(path: &str, error: &Error) -> Error {
         format!("the parameter '{path}' {message}")
     } else {
         format!("the parameter '{path}' is wrong: {message}")
-    })
-}
-
-/// The structs of a tuple, in order.
-struct Structs<'a, 'q>(&'a mut Parameters<'q>);
-
-impl<'de> SeqAccess<'de> for Structs<'_, '_> {
-    type Error = Error;
-
-    fn next_element_seed<T: DeserializeSeed<'de>>(
-        &mut self,
-        seed: T,
-    ) -> Result<Option<T::Value>, Error> {
-        seed.deserialize(&mut *self.0).map(Some)
     }
 }
 
@@ -171,7 +113,7 @@ impl Text<'_> {
     }
 }
 
-impl IntoDeserializer<'_> for Text<'_> {
+impl IntoDeserializer<'_, Error> for Text<'_> {
     type Deserializer = Self;
 
     fn into_deserializer(self) -> Self {

@@ -90,11 +90,23 @@ pub struct Writer {
     memory: Option<Arc<Reservation>>,
     /// Values have no line breaks.
     is_lines: bool,
+    joint: Joint,
     refused: Option<Exhausted>,
     /// The channel of the pieces, once there is one.
     sender: Option<mpsc::Sender<SentPiece>>,
     /// Where its other end is left; `None` of an answer that is not streamed.
     sent: Option<Arc<Mutex<Option<mpsc::Receiver<SentPiece>>>>>,
+}
+
+/// The fields of a value go on the object before it: a comma takes the place of the value's brace,
+/// if it has fields.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Joint {
+    None,
+    /// The next byte is the brace.
+    Brace,
+    /// The brace was left out.
+    Comma,
 }
 
 /// Bytes of an answer with their reservations, which end once they were sent.
@@ -197,6 +209,7 @@ impl Writer {
             piece: Piece { text, ..Piece::default() },
             memory,
             is_lines: false,
+            joint: Joint::None,
             refused: None,
             sender: None,
             sent: None,
@@ -344,6 +357,15 @@ impl Writer {
 
 impl Write for Writer {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match (mem::replace(&mut self.joint, Joint::None), bytes.first()) {
+            (Joint::Brace, Some(b'{')) => {
+                self.joint = Joint::Comma;
+                return Ok(1);
+            }
+            (Joint::Brace, _) => return Err(io::Error::other("the rest of an object is none")),
+            (Joint::Comma, Some(first)) if *first != b'}' => self.write_all(b",")?,
+            (Joint::Comma | Joint::None, _) => {}
+        }
         let taken = self.make_room(bytes.len()).map_err(|exhausted| {
             self.refused = Some(exhausted);
             io::Error::other(exhausted)
@@ -362,7 +384,8 @@ impl Write for Writer {
     fn write_all(&mut self, mut bytes: &[u8]) -> io::Result<()> {
         let text = &mut self.piece.text;
         let end = text.len() + bytes.len();
-        if end <= text.capacity().min(PIECE_BYTES) && !self.is_lines {
+        let is_plain = !self.is_lines && self.joint == Joint::None;
+        if end <= text.capacity().min(PIECE_BYTES) && is_plain {
             text.extend_from_slice(bytes);
             return Ok(());
         }
