@@ -50,8 +50,9 @@ type Transport = Either<TcpStream, Box<TlsStream<TcpStream>>>;
 /// [reserve](CONNECTIONS_RESERVE) and answers probes. Beyond these, connections wait in the
 /// listener's queue. A head of more than [`HEAD_BYTES_MAX`] is answered 431. A connection that does
 /// not complete a TLS handshake or a request head within `header_timeout_ms` each is closed, and so
-/// is a connection with a client that reads nothing of an answer for `body_idle_timeout_ms`. An address has a share of the
-/// connections; for a further connection its own longest idle connection is closed.
+/// is a connection with a client that reads nothing of an answer for `body_idle_timeout_ms`. An
+/// address has a share of the connections; for a further connection its own longest idle connection
+/// is closed.
 pub async fn serve(
     listener: TcpListener,
     router: Router,
