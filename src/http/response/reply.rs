@@ -32,6 +32,8 @@ use crate::http::problem::{self, Problem};
 pub use broken::Broken;
 pub use list::List;
 
+use list::Joint;
+
 pub const JSON: &str = "application/json";
 
 /// Bytes of most answers, which are not counted.
@@ -96,17 +98,6 @@ pub struct Writer {
     sender: Option<mpsc::Sender<SentPiece>>,
     /// Where its other end is left; `None` of an answer that is not streamed.
     sent: Option<Arc<Mutex<Option<mpsc::Receiver<SentPiece>>>>>,
-}
-
-/// The fields of a value go on the object before it: a comma takes the place of the value's brace,
-/// if it has fields.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Joint {
-    None,
-    /// The next byte is the brace.
-    Brace,
-    /// The brace was left out.
-    Comma,
 }
 
 /// Bytes of an answer with their reservations, which end once they were sent.

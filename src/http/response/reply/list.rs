@@ -5,9 +5,20 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
-use super::{Broken, Joint, Writer};
+use super::{Broken, Writer};
 use crate::budget::Reservation;
 use crate::http::problem::Problem;
+
+/// The fields of a value go on the object before it: a comma takes the place of the value's brace,
+/// if it has fields.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Joint {
+    None,
+    /// The next byte is the brace.
+    Brace,
+    /// The brace was left out.
+    Comma,
+}
 
 /// A list that is written element by element, in an object that goes on behind it.
 pub struct List<'a> {
