@@ -97,6 +97,7 @@ fn write(
         state: None,
         sources: &SourceOptions::default(),
         shingle_words: None,
+        drops_sets: false,
         listing: Some(PairListing { mode, threshold }),
     };
     let GatheredCorpus { mut corpus, uncompared, .. } = gather(&gathering)?;

@@ -102,6 +102,31 @@ impl PairCheck {
         self.scoring == Scoring::Estimated || Overlap::can_reach(a, b, self.threshold)
     }
 
+    /// The number of slots in which the sketches agree, if the sets are near-duplicates by their
+    /// sketches. With [`Scoring::Verified`] the sets are to be compared then.
+    ///
+    /// # Errors
+    /// Errors of reading the sketches.
+    pub fn agreeing<S: Sets>(
+        &self,
+        subject: &mut Subject,
+        other: u32,
+        sets: &mut S,
+    ) -> Result<Option<u32>, JoinError<S::Error>> {
+        if !self.can_reach(sets.shingles(subject.number), sets.shingles(other)) {
+            return Ok(None);
+        }
+        self.effort.add_compared();
+        let ours = subject.sketch(sets)?;
+        let theirs = sets.sketch(other).map_err(JoinError::Sets)?;
+        let agreeing = self.estimator.agreeing(ours, theirs);
+        let is_near = match self.scoring {
+            Scoring::Estimated => self.estimator.estimate(agreeing).value >= self.threshold,
+            Scoring::Verified => agreeing >= self.agreeing_min,
+        };
+        Ok(is_near.then_some(agreeing))
+    }
+
     /// The pair, if the two sets are near-duplicates.
     ///
     /// # Errors
@@ -113,19 +138,9 @@ impl PairCheck {
         sets: &mut S,
     ) -> Result<Option<Pair>, JoinError<S::Error>> {
         let (a, b) = (subject.number.min(other), subject.number.max(other));
-        if !self.can_reach(sets.shingles(a), sets.shingles(b)) {
-            return Ok(None);
-        }
-        self.effort.add_compared();
-        let ours = subject.sketch(sets)?;
-        let theirs = sets.sketch(other).map_err(JoinError::Sets)?;
-        let agreeing = self.estimator.agreeing(ours, theirs);
+        let Some(agreeing) = self.agreeing(subject, other, sets)? else { return Ok(None) };
         if self.scoring == Scoring::Estimated {
-            let reached = self.estimator.estimate(agreeing).value >= self.threshold;
-            return Ok(reached.then_some(Pair { a, b, agreeing, overlap: None }));
-        }
-        if agreeing < self.agreeing_min {
-            return Ok(None);
+            return Ok(Some(Pair { a, b, agreeing, overlap: None }));
         }
         self.effort.add_verified();
         let theirs = sets.set(other).map_err(JoinError::Sets)?;

@@ -66,21 +66,38 @@ impl Join<'_> {
         }
     }
 
-    /// Connects the sets of each bucket. Only the buckets of some keys of a table are in memory at
-    /// a time.
+    /// Connects the sets of each bucket.
     fn single<S: Sets>(
         &self,
         sets: &mut S,
         progress: &Progress,
     ) -> Result<Vec<u32>, JoinError<S::Error>> {
         let count = sets.count();
+        let mut connecting = Connecting::new(self, count);
+        self.each_bucket(sets, progress, |members, by_key, sets| {
+            connecting.connect(members, by_key, sets, progress)
+        })?;
+        let mut forest = connecting.forest();
+        Ok((0..count).map(|number| forest.root(number)).collect())
+    }
+
+    /// Visits the sets of each key that several sets have, and whether the key is of the scheme.
+    /// Only the buckets of some keys of a table are in memory at a time.
+    pub(super) fn each_bucket<S: Sets>(
+        &self,
+        sets: &mut S,
+        progress: &Progress,
+        mut visit: impl FnMut(&[KeyedMember], bool, &mut S) -> Result<(), JoinError<S::Error>>,
+    ) -> Result<(), JoinError<S::Error>> {
+        let count = sets.count();
         let tables = 0..self.keys.tables();
         let parts = |table| self.parts_at_once(table, sets);
         let parts: Vec<usize> = tables.clone().map(parts).collect();
         let passes: usize = parts.iter().map(|parts| PARTS.div_ceil(*parts)).sum();
         progress.begin(Stage::Joining, passes as u64 * u64::from(count));
-        let (mut connecting, mut groups) = (Connecting::new(self, count), KeyGroups::default());
+        let mut groups = KeyGroups::default();
         for (table, at_once) in tables.zip(parts) {
+            let by_key = table < self.keys.key_tables();
             for first in (0..PARTS).step_by(at_once) {
                 let parts = first..first + at_once;
                 for set in 0..count {
@@ -90,18 +107,16 @@ impl Join<'_> {
                     })?;
                     progress.advance(1)?;
                 }
-                let by_key = table < self.keys.key_tables();
-                let mut connected = Ok(());
+                let mut visited = Ok(());
                 groups.drain(|members| {
-                    if connected.is_ok() {
-                        connected = connecting.connect(members, by_key, sets, progress);
+                    if visited.is_ok() {
+                        visited = visit(members, by_key, sets);
                     }
                 });
-                connected?;
+                visited?;
             }
         }
-        let mut forest = connecting.forest();
-        Ok((0..count).map(|number| forest.root(number)).collect())
+        Ok(())
     }
 
     /// How many partitions of the keys of a table fit into the memory that the join may take.

@@ -59,22 +59,30 @@ impl<'k> JoinKeys<'k> {
         Ok(Self { by_keys: None, by_elements: Some(ByElements { threshold, counts }) })
     }
 
-    /// Gives sets their keys of the scheme, and gives the sets of crowds their rarest elements.
-    /// Reads the sets of crowds.
-    pub fn by_keys<S: Sets>(
-        by_keys: ByKeys<'k>,
+    /// Gives sets their keys of the scheme.
+    pub fn by_keys(by_keys: ByKeys<'k>) -> Self {
+        Self { by_keys: Some(by_keys), by_elements: None }
+    }
+
+    /// Gives the sets of crowds their rarest elements. Reads the sets of crowds.
+    pub fn add_elements_of_crowds<S: Sets>(
+        &mut self,
         threshold: Threshold,
         sets: &mut S,
         progress: &Progress,
-    ) -> Result<Self, JoinError<S::Error>> {
-        let by_elements = match by_keys.crowds.is_empty() {
-            true => None,
-            false => {
-                let counts = ElementCounts::of(sets, |set| by_keys.crowds.has(set), progress)?;
-                Some(ByElements { threshold, counts })
-            }
-        };
-        Ok(Self { by_keys: Some(by_keys), by_elements })
+    ) -> Result<(), JoinError<S::Error>> {
+        if let Some(ByKeys { crowds, .. }) = &self.by_keys
+            && !crowds.is_empty()
+        {
+            let counts = ElementCounts::of(sets, |set| crowds.has(set), progress)?;
+            self.by_elements = Some(ByElements { threshold, counts });
+        }
+        Ok(())
+    }
+
+    /// Whether each of so many sets is in a crowd.
+    pub fn are_crowded(&self, sets: u32) -> Vec<bool> {
+        (0..sets).map(|set| self.by_keys.as_ref().is_some_and(|it| it.crowds.has(set))).collect()
     }
 
     pub fn tables(&self) -> u32 {

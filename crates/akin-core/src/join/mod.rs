@@ -42,9 +42,10 @@ pub use progress::{JoinError, Progress, Stage, Stopped};
 
 use crate::scheme::Threshold;
 use crate::sketch::Estimator;
-use check::PairCheck;
+use check::{PairCheck, Subject};
 use crowds::Crowds;
 use effort::Effort;
+use grouping::KeyedMember;
 use keys::{ByKeys, JoinKeys};
 
 /// How the sets of a corpus are compared.
@@ -78,6 +79,52 @@ impl<'k> Join<'k> {
     /// [`JoinError::Stopped`], and errors of reading sets and sketches.
     pub fn by_keys<S: Sets>(
         keys: Keys<impl Fn(&[u8], u32) -> Option<u32> + 'k>,
+        judged: (Estimator, Threshold),
+        scoring: Scoring,
+        sets: &mut S,
+        progress: &Progress,
+    ) -> Result<Self, JoinError<S::Error>> {
+        let crowds_from = keys.crowds_from;
+        let mut join = Self::by_sketches(keys, judged, scoring, sets, progress)?;
+        join.keys.add_elements_of_crowds(crowds_from, sets, progress)?;
+        Ok(join)
+    }
+
+    /// Whether a join by these keys may read each set, by number: the set is in a crowd, or shares
+    /// a key with a set that has a similar sketch. Reads sketches only; `memory` is as in
+    /// [`Self::within`].
+    ///
+    /// # Errors
+    /// [`JoinError::Stopped`], and errors of reading the sketches.
+    pub fn sets_to_read<S: Sets>(
+        keys: Keys<impl Fn(&[u8], u32) -> Option<u32> + 'k>,
+        judged: (Estimator, Threshold),
+        scoring: Scoring,
+        (sets, memory): (&mut S, usize),
+        progress: &Progress,
+    ) -> Result<Vec<bool>, JoinError<S::Error>> {
+        let join = Self::by_sketches(keys, judged, scoring, sets, progress)?.within(memory);
+        let mut is_read = join.keys.are_crowded(sets.count());
+        join.each_bucket(sets, progress, |members, _, sets| {
+            for (at, KeyedMember { member, .. }) in members.iter().enumerate() {
+                let mut subject = Subject::new(member.set);
+                for KeyedMember { member: other, .. } in &members[at + 1..] {
+                    let [a, b] = [member.set, other.set].map(|set| set as usize);
+                    if !(is_read[a] && is_read[b])
+                        && join.check.agreeing(&mut subject, other.set, sets)?.is_some()
+                    {
+                        (is_read[a], is_read[b]) = (true, true);
+                    }
+                }
+            }
+            Ok(())
+        })?;
+        Ok(is_read)
+    }
+
+    /// A join in which the sets of crowds have no keys yet.
+    fn by_sketches<S: Sets>(
+        keys: Keys<impl Fn(&[u8], u32) -> Option<u32> + 'k>,
         (estimator, threshold): (Estimator, Threshold),
         scoring: Scoring,
         sets: &mut S,
@@ -93,8 +140,7 @@ impl<'k> Join<'k> {
             effort: Effort::bounded(),
         };
         let crowds = Crowds::of(tables, &value, sets, progress)?;
-        let by_keys = ByKeys { tables, value: Box::new(value), crowds };
-        let keys = JoinKeys::by_keys(by_keys, crowds_from, sets, progress)?;
+        let keys = JoinKeys::by_keys(ByKeys { tables, value: Box::new(value), crowds });
         Ok(Self { check, keys, protected: 0, memory: usize::MAX })
     }
 

@@ -28,6 +28,53 @@ pub(super) fn each_gram(words: &[u64], size: usize, mut visit: impl FnMut(usize,
     }
 }
 
+/// The hashes of all runs of a text's words, each in constant time.
+pub(super) struct RunHashes {
+    /// The polynomial of the words before each word, and of all words.
+    before: Vec<u64>,
+}
+
+/// The hashes of all runs of a number of words.
+#[derive(Clone, Copy)]
+pub(super) struct RunsOfWords<'h> {
+    before: &'h [u64],
+    size: usize,
+    power: u64,
+}
+
+impl RunHashes {
+    pub fn new(words: &[u64]) -> Self {
+        let mut before = Vec::with_capacity(words.len() + 1);
+        let mut rolled = 0_u64;
+        before.push(rolled);
+        before.extend(words.iter().map(|word| {
+            rolled = rolled.wrapping_mul(ROLL).wrapping_add(*word);
+            rolled
+        }));
+        Self { before }
+    }
+
+    pub fn of_words(&self, size: usize) -> RunsOfWords<'_> {
+        let power = (0..size).fold(1_u64, |power, _| power.wrapping_mul(ROLL));
+        RunsOfWords { before: &self.before, size, power }
+    }
+}
+
+impl RunsOfWords<'_> {
+    /// The number of runs.
+    pub fn count(self) -> usize {
+        self.before.len().saturating_sub(self.size)
+    }
+
+    /// The hash of the run that begins with this word, as [`each_gram`] computes it.
+    #[inline]
+    pub fn at(self, first: usize) -> u64 {
+        let [before, up_to] = [self.before[first], self.before[first + self.size]];
+        let rolled = up_to.wrapping_sub(before.wrapping_mul(self.power));
+        finalise(rolled ^ (self.size as u64).wrapping_mul(LENGTH))
+    }
+}
+
 /// The hash of a run of words, as [`each_gram`] computes it.
 pub(super) fn gram(words: &[u64]) -> u64 {
     let mut only = 0;
@@ -39,4 +86,22 @@ pub(super) fn gram(words: &[u64]) -> u64 {
 #[inline]
 pub(super) fn key(hash: u64) -> Key {
     Key { table: (hash >> 56) as u32, value: (hash >> 24) as u32 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runs_have_the_hashes_of_grams() {
+        let words: Vec<u64> = (0..200).map(finalise).collect();
+        let hashes = RunHashes::new(&words);
+        for size in [1, 2, 50, 200] {
+            let mut grams = Vec::new();
+            each_gram(&words, size, |_, gram| grams.push(gram));
+            let runs = hashes.of_words(size);
+            assert_eq!((0..runs.count()).map(|at| runs.at(at)).collect::<Vec<_>>(), grams);
+        }
+        assert_eq!(hashes.of_words(201).count(), 0);
+    }
 }

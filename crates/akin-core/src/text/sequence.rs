@@ -55,10 +55,19 @@ impl WordSequence {
     /// each letter is a word here, as many letters as make a word there on average count as one.
     /// `text`: the original text.
     pub fn readers_words(&self, text: &str, words: Range<usize>) -> usize {
-        let first = |range: &[u32; 2]| text[range[0] as usize..].chars().next().unwrap_or(' ');
-        let each = self.ranges[words].iter().map(|range| 1.0 / letters_of_word(first(range)));
+        let (mut whole, mut parts) = (0, 0.0);
+        for [start, _] in &self.ranges[words] {
+            let start = *start as usize;
+            match text.as_bytes()[start].is_ascii() {
+                true => whole += 1,
+                false => {
+                    parts +=
+                        text[start..].chars().next().map_or(1.0, |it| 1.0 / letters_of_word(it))
+                }
+            }
+        }
         // Halves and tenths have no exact sums.
-        (each.sum::<f64>() + 1e-6) as usize
+        whole + (parts + 1e-6) as usize
     }
 
     /// Whether the text can be cut before a word: no byte belongs to the words before it and to

@@ -10,18 +10,19 @@ use super::keep::{Keep, NO_RANK};
 use super::lengths::Lengths;
 use super::memory::{CorpusMemory, PairListing};
 use super::names::{CorpusFiles, DocumentNames, Repeated};
-use super::pipeline::{Analysed, How, analyse};
+use super::pipeline::{Analysed, How, analyse, work_in_order};
 use super::sources::{SourceColumn, SourceOptions};
 use super::uncompared::Uncompared;
-use super::{CorpusOptions, DuplicateIds};
+use super::{CorpusOptions, DuplicateIds, with_progress};
 use crate::failure::Failure;
 use crate::input::{
-    Cancelled, Emit, Event, OnInvalid, Screening, Selection, WordCounter, read_documents,
+    Cancelled, Emit, Event, Item, OnInvalid, Screening, Selection, WordCounter, read_documents,
     read_inputs,
 };
 use crate::meter::{Meter, Quantity};
 use crate::offline::{OfflineCorpus, OfflineGathering, OfflineState, Rank, Room};
-use akin_model::analysis::Analyser;
+use akin_core::scheme::Threshold;
+use akin_model::analysis::{Analyser, Mode};
 use akin_model::document::DocumentId;
 use akin_model::settings::CollectionSettings;
 
@@ -68,6 +69,8 @@ pub struct Gathering<'g> {
     pub sources: &'g SourceOptions,
     /// The words of a shingle, if the rule `contained` needs the words of texts.
     pub shingle_words: Option<usize>,
+    /// Whether many sets are dropped. [`Self::add_dropped`] adds those that are read.
+    pub drops_sets: bool,
 }
 
 impl Gathering<'_> {
@@ -137,6 +140,9 @@ impl Gathering<'_> {
         if self.sources.across {
             gathering.keep_order();
         }
+        if self.drops_sets {
+            gathering.drop_many_sets();
+        }
         Ok(Gatherer {
             gathering,
             names,
@@ -175,6 +181,76 @@ impl Gathering<'_> {
         };
         analyse(read, how, gatherer.meter, |analysed| gatherer.take(check(analysed)?))
     }
+}
+
+impl Gathering<'_> {
+    /// Reads documents again for the sets that a join reads, if sets were dropped.
+    ///
+    /// # Errors
+    /// The input has changed; or a temporary file cannot be read or written.
+    pub fn add_dropped(
+        &self,
+        GatheredCorpus { corpus, outcomes, old_outcomes, .. }: &mut GatheredCorpus,
+        old: Option<&Selection>,
+        selection: &Selection,
+        (mode, threshold): (Mode, Threshold),
+    ) -> Result<(), Failure> {
+        let quiet = self.options.analysis.quiet;
+        let to_read =
+            with_progress(quiet, |progress| corpus.documents_to_read(mode, threshold, progress))?;
+        let Some(to_read) = to_read else { return Ok(()) };
+        let meter = Meter::new(quiet, "reading again", Quantity::Bytes, 0);
+        let analyser = Analyser::new(self.settings);
+        let set_of = |item: &Item| {
+            let content = item.record().ok()?.content;
+            Some(analyser.shingler.shingle(&content).ok()?.set)
+        };
+        let mut first = 0;
+        for (selection, outcomes) in
+            old.map(|old| (old, old_outcomes)).into_iter().chain([(selection, outcomes)])
+        {
+            let wanted = |(outcome, number): (RecordOutcome, u32)| {
+                (outcome == RecordOutcome::Numbered && to_read[number as usize]).then_some(number)
+            };
+            let mut of_records = numbered(outcomes, first).map(wanted);
+            let mut wanted = of_records.clone().flatten();
+            let read = |bytes_read: &AtomicU64, emit: &mut Emit<'_>| {
+                read_inputs(selection, bytes_read, &mut |event| match event {
+                    Event::Item(_) if of_records.next().flatten().is_some() => emit(event),
+                    _ => Ok(()),
+                })
+            };
+            let threads = self.options.analysis.threads();
+            work_in_order(read, threads, &meter, set_of, |_, set| {
+                let set = wanted.next().zip(set.flatten());
+                let added = set.map(|(number, set)| corpus.add_set(number, &set));
+                match added.transpose().map_err(|error| disk_failed(&error))? {
+                    Some(true) => Ok(()),
+                    Some(false) | None => Err(changed()),
+                }
+            })?;
+            first = corpus.first_new();
+        }
+        Ok(())
+    }
+}
+
+/// The outcome of each record of the input, and its number if it is a document of the corpus.
+pub fn numbered(
+    outcomes: &[RecordOutcome],
+    first: u32,
+) -> impl Iterator<Item = (RecordOutcome, u32)> + Clone + '_ {
+    let mut next = first;
+    outcomes.iter().map(move |outcome| {
+        let number = next;
+        next += u32::from(*outcome == RecordOutcome::Numbered);
+        (*outcome, number)
+    })
+}
+
+/// The input of two passes has changed.
+pub fn changed() -> Failure {
+    Failure::new("the input changed while it was read: the output is not complete")
 }
 
 fn broke_off(reason: &str) -> Failure {

@@ -10,7 +10,7 @@ mod sources;
 mod texts;
 mod uncompared;
 
-pub use gather::{GatheredCorpus, Gathering, RecordOutcome, disk_failed, read};
+pub use gather::{GatheredCorpus, Gathering, RecordOutcome, changed, disk_failed, numbered, read};
 pub use keep::Keep;
 pub use lengths::Lengths;
 pub use memory::PairListing;

@@ -31,7 +31,7 @@ use self::rule::{ByRule, RemovalRule, refuse_rule};
 use self::state::{add_to_state, open_state, refuse_for_state};
 use super::corpus::{
     Configured, CorpusOptions, GatheredCorpus, Gathering, Keep, RecordOutcome, SourceOptions,
-    Sources, disk_failed,
+    Sources, changed, disk_failed, numbered,
 };
 use super::failure::Failure;
 use super::input::{self, Cancelled, Event, Selection, read_inputs, refuse_stdin_twice};
@@ -40,7 +40,7 @@ use super::offline::STATE_FILES;
 use super::output::{Destination, Output, print_json};
 use crate::offline::Room;
 use akin_core::join::Linkage;
-use akin_core::scheme::Threshold;
+use akin_core::scheme::{Kind, Threshold};
 use akin_model::analysis::Mode;
 use akin_model::settings::CollectionSettings;
 
@@ -230,8 +230,12 @@ fn leave_out_near_duplicates(plan: &DedupPlan) -> Result<ExitCode, Failure> {
         listing: None,
         sources: &plan.sources,
         shingle_words: (plan.rule == RemovalRule::Contained).then_some(shingle_words),
+        drops_sets: plan.reads_few_sets(),
     };
     let mut gathered = gathering.gather(old.as_ref(), &selection)?;
+    if gathering.drops_sets {
+        gathering.add_dropped(&mut gathered, old.as_ref(), &selection, (mode, threshold))?;
+    }
     let (of, left_out) = plan.representatives(&mut gathered, &selection)?;
     let GatheredCorpus { mut corpus, outcomes, files, repeated, uncompared, sources, .. } =
         gathered;
@@ -282,6 +286,13 @@ fn leave_out_near_duplicates(plan: &DedupPlan) -> Result<ExitCode, Failure> {
 }
 
 impl DedupPlan {
+    /// Whether only the sets of documents with similar sketches are read. A state has the sets of
+    /// all documents.
+    fn reads_few_sets(&self) -> bool {
+        let is_by_sketches = self.mode != Mode::Exact && self.settings.scheme.kind != Kind::Prefix;
+        self.rule == RemovalRule::Near && is_by_sketches && self.state.is_none()
+    }
+
     /// Writes the report, if there is one, but for its name.
     fn report(
         &self,
@@ -305,16 +316,6 @@ fn keep_copies(selection: &mut Selection, room: &Room) -> Result<(), Failure> {
         selection.keep_unpacked(room.file().map_err(|error| disk_failed(&error))?);
     }
     Ok(())
-}
-
-/// The outcome of each record of the input, and its number if it is a document of the corpus.
-fn numbered(outcomes: &[RecordOutcome], first: u32) -> impl Iterator<Item = (RecordOutcome, u32)> {
-    let mut next = first;
-    outcomes.iter().map(move |outcome| {
-        let number = next;
-        next += u32::from(*outcome == RecordOutcome::Numbered);
-        (*outcome, number)
-    })
 }
 
 /// Writes documents while the input is read for the second time.
@@ -342,8 +343,4 @@ fn rewrite(
         return Err(changed());
     }
     Ok(())
-}
-
-fn changed() -> Failure {
-    Failure::new("the input changed while it was read: the output is not complete")
 }

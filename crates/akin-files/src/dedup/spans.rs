@@ -6,11 +6,12 @@ use std::process::ExitCode;
 use indicatif::{HumanBytes, HumanCount};
 use serde::Serialize;
 
+use super::DedupPlan;
 use super::report::CutReport;
 use super::write::{KeptWriter, without};
-use super::{DedupPlan, changed};
 use crate::corpus::{
-    NoText, TextCutter, Uncompared, UncomparedCounts, WordedText, each_text, read, work_in_order,
+    NoText, TextCutter, Uncompared, UncomparedCounts, WordedText, changed, each_text, read,
+    work_in_order,
 };
 use crate::failure::Failure;
 use crate::input::{Event, Item, OnInvalid};

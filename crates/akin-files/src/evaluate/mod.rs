@@ -98,6 +98,7 @@ pub fn run(arguments: Arguments, configured: Configured) -> Result<ExitCode, Fai
         state: None,
         sources: &SourceOptions::default(),
         shingle_words: None,
+        drops_sets: false,
         listing: Some(PairListing { mode: Mode::Exact, threshold: lowest }),
     };
     let GatheredCorpus { mut corpus, uncompared, .. } = gathering.gather(None, &selection)?;

@@ -6,17 +6,20 @@
 
 mod contained;
 mod documents;
+mod gathering;
 mod natural;
 mod pair;
 mod records;
 mod room;
 mod rows;
+mod set_rows;
 mod sets;
 mod sorter;
 mod state;
 
 pub use contained::{Containment, Settlement};
 pub use documents::{OfflineDocuments, Rank};
+pub use gathering::OfflineGathering;
 pub use natural::natural_order;
 pub use pair::SetPair;
 pub use room::Room;
@@ -26,203 +29,19 @@ pub use state::{OfflineState, STATE_FILES, StateError};
 use std::io;
 use std::ops::ControlFlow;
 
-use xxhash_rust::xxh3::Xxh3Default;
-
-use self::documents::{SetNumbering, SortKey};
 use self::records::{Comparing, OfflineRecords};
-use self::rows::{IdReader, RowFiles, RowWriter};
+use self::rows::IdReader;
 use self::sets::SetReader;
-use self::state::Saved;
 use akin_core::join::{JoinError, LeftOut, Linkage, Progress, Sets, Stopped};
 use akin_core::measure::Overlap;
-use akin_core::scheme::{Kind, Threshold};
-use akin_core::text::NormalisedFields;
-use akin_model::analysis::{Analyser, Analysis, Mode};
+use akin_core::scheme::Threshold;
+use akin_core::text::ShingleSet;
+use akin_model::analysis::{Analyser, Mode};
 use akin_model::clusters::Incomplete;
 use akin_model::document::DocumentId;
-use akin_model::settings::CollectionSettings;
 
 /// Bytes of memory for each document, at the peak of the work.
 pub const DOCUMENT_BYTES: usize = 32;
-
-/// Collects the documents of an [`OfflineCorpus`].
-pub struct OfflineGathering {
-    analyser: Analyser,
-    room: Room,
-    rows: RowWriter,
-    ordering: SetNumbering,
-    count: u32,
-    /// The record of each document; `None` if documents are not records.
-    records: Option<Vec<Option<NormalisedFields>>>,
-    points_max: u32,
-    /// Numbers of documents with nothing to make a set of.
-    empty: Vec<u32>,
-    /// The number of old documents; `None` until [`Self::end_old`].
-    old: Option<u32>,
-    saved: Saved,
-    digest: Xxh3Default,
-}
-
-impl OfflineGathering {
-    /// # Errors
-    /// The temporary files cannot be created.
-    pub fn new(settings: &CollectionSettings) -> io::Result<Self> {
-        Self::within(settings, Room::default())
-    }
-
-    /// # Errors
-    /// The temporary files cannot be created.
-    pub fn within(settings: &CollectionSettings, room: Room) -> io::Result<Self> {
-        Self::after(settings, room, Saved::default())
-    }
-
-    /// With the documents of a state as old documents; a state has no records.
-    ///
-    /// # Errors
-    /// The temporary files cannot be created, or the state cannot be read.
-    pub fn continuing(
-        settings: &CollectionSettings,
-        room: Room,
-        state: &OfflineState,
-    ) -> io::Result<Self> {
-        let mut gathering = Self::after(settings, room, state.saved()?)?;
-        let ordering = &mut gathering.ordering;
-        state.visit(|place, fingerprint, number| ordering.push(place, fingerprint, number))?;
-        gathering.old = Some(state.documents());
-        Ok(gathering)
-    }
-
-    fn after(settings: &CollectionSettings, room: Room, saved: Saved) -> io::Result<Self> {
-        let analyser = Analyser::new(settings);
-        let files = RowFiles::of(|_| room.file())?;
-        Ok(Self {
-            rows: RowWriter::new(files, saved.ends, analyser.scheme.sketch_bytes()),
-            ordering: SetNumbering::new(&room),
-            analyser,
-            room,
-            count: saved.ends.documents,
-            records: (settings.scheme.kind == Kind::Fields).then(Vec::new),
-            points_max: settings.scheme.points_max(),
-            empty: Vec::new(),
-            old: None,
-            saved,
-            digest: Xxh3Default::new(),
-        })
-    }
-
-    /// Also keeps the order of all documents, which takes 4 bytes for each.
-    pub fn keep_order(&mut self) {
-        self.ordering.keeps_order = true;
-    }
-
-    /// Declares the documents so far old: each represents itself, and later documents are compared
-    /// with all old documents. Returns the number of old documents.
-    pub fn end_old(&mut self) -> u32 {
-        *self.old.insert(self.count)
-    }
-
-    /// Adds a document and returns its number; numbers are consecutive from 0. Of a cluster, the
-    /// document with the lowest rank is the representative.
-    ///
-    /// # Errors
-    /// The disk is full, or there are more documents than 32-bit numbers.
-    ///
-    /// # Panics
-    /// If documents are records and `record` is `None`.
-    pub fn push(
-        &mut self,
-        id: &DocumentId,
-        analysis: &Analysis,
-        record: Option<NormalisedFields>,
-        rank: impl Into<Rank>,
-    ) -> io::Result<u32> {
-        let number = self.push_row(id, Some(analysis))?;
-        let Rank { source, value: rank } = rank.into();
-        let place = SortKey { is_new: self.old.is_some(), source, rank, id: id.as_str() };
-        self.ordering.push(place, analysis.fingerprint, number)?;
-        if let Some(records) = &mut self.records {
-            let record = record.expect("the caller passes the fields of a record");
-            records.push(Some(record));
-        }
-        Ok(number)
-    }
-
-    /// Adds a document with nothing to make a set of.
-    ///
-    /// # Errors
-    /// The errors of [`Self::push`].
-    pub fn push_empty(&mut self, id: &DocumentId) -> io::Result<u32> {
-        let number = self.push_row(id, None)?;
-        self.empty.push(number);
-        if let Some(records) = &mut self.records {
-            records.push(None);
-        }
-        Ok(number)
-    }
-
-    fn push_row(&mut self, id: &DocumentId, analysis: Option<&Analysis>) -> io::Result<u32> {
-        let number = self.count;
-        let too_many = || io::Error::other("there are more than 4294967294 documents");
-        self.count = number.checked_add(1).filter(|next| *next < u32::MAX).ok_or_else(too_many)?;
-        let fingerprint = analysis.map_or(0, |analysis| analysis.fingerprint);
-        self.digest.update(id.as_str().as_bytes());
-        // No id has this byte.
-        self.digest.update(&[0]);
-        self.digest.update(&fingerprint.to_le_bytes());
-        let set = analysis.map(|it| (it.sketch.as_bytes(), &it.set, it.fingerprint));
-        self.rows.push(id, set)?;
-        Ok(number)
-    }
-
-    /// # Errors
-    /// The id could not be written or read back.
-    pub fn id(&mut self, number: u32) -> io::Result<DocumentId> {
-        let files = self.saved.files.as_ref().map(RowFiles::try_clone).transpose()?;
-        self.rows.reader((self.saved.ends, files))?.id(number)
-    }
-
-    /// `left_out`: ascending numbers of documents that do not count.
-    ///
-    /// # Errors
-    /// The disk is full.
-    pub fn finish(self, left_out: &[u32]) -> io::Result<OfflineCorpus> {
-        let Self { analyser, room, rows, ordering, count, records, points_max, .. } = self;
-        let (mut empty, old, saved) = (self.empty, self.old, self.saved);
-        let digest = format!("{:032x}", self.digest.digest128());
-        let repeats = saved.batches.iter().position(|batch| batch.digest == digest);
-        // The documents of later batches, and of this batch itself, are not compared.
-        let before =
-            repeats.map(|at| at.checked_sub(1).map_or(0, |at| saved.batches[at].ends.documents));
-        let forgotten = before.unwrap_or(saved.ends.documents)..saved.ends.documents;
-        let is_left_out =
-            |number: &u32| forgotten.contains(number) || left_out.binary_search(number).is_ok();
-        let documents = ordering.finish(count, is_left_out)?;
-        let (sets, ids) = rows.finish((saved.ends, saved.files), &documents, &room)?;
-        let first_new = old.unwrap_or(0);
-        let is_old = |set: &u32| documents.of(*set)[0] < first_new;
-        let protected = (0..documents.sets()).take_while(is_old).count() as u32;
-        let records = records.map(|mut by_document| {
-            let record = |set| by_document[documents.of(set)[0] as usize].take();
-            let by_number = (0..documents.sets()).map(record);
-            let by_number = by_number.map(|record| record.expect("it has a set")).collect();
-            OfflineRecords { by_number, points_max }
-        });
-        empty.retain(|number| left_out.binary_search(number).is_err());
-        Ok(OfflineCorpus {
-            analyser,
-            room,
-            documents,
-            sets,
-            ids,
-            records,
-            protected,
-            first_new,
-            empty,
-            repeats: repeats.map(|at| at + 1),
-            digest,
-        })
-    }
-}
 
 /// A corpus that can be searched repeatedly. Sets are numbered by the ranks of
 /// their documents, then in the natural order of their smallest ids.
@@ -346,6 +165,48 @@ impl OfflineCorpus {
         Ok(join.left_out())
     }
 
+    /// Whether the set of each document, by its number, is to be added by [`Self::add_set`] before
+    /// documents are compared; `None` if all sets are kept.
+    ///
+    /// # Errors
+    /// [`JoinError::Stopped`]; a temporary file could not be read.
+    pub fn documents_to_read(
+        &mut self,
+        mode: Mode,
+        threshold: Threshold,
+        progress: &Progress,
+    ) -> Result<Option<Vec<bool>>, JoinError<io::Error>> {
+        let memory = self.join_memory();
+        let Self { analyser, documents, sets, records, .. } = self;
+        if records.is_some() || sets.are_kept() {
+            return Ok(None);
+        }
+        let is_read = analyser.sets_to_read((&mut *sets, memory), (mode, threshold), progress)?;
+        let mut to_read = vec![false; documents.numbers() as usize];
+        for set in (0..documents.sets()).filter(|set| is_read[*set as usize]) {
+            to_read[documents.of(set)[0] as usize] = true;
+        }
+        Ok(Some(to_read))
+    }
+
+    /// Adds the set of a document. Returns whether the set has as many elements as before.
+    ///
+    /// # Errors
+    /// The disk is full.
+    pub fn add_set(&mut self, number: u32, set: &ShingleSet) -> io::Result<bool> {
+        let place = self.documents.set_of(number);
+        let Some(place) = place.filter(|place| self.size(*place) == set.count()) else {
+            return Ok(false);
+        };
+        self.sets.add(place, set).map(|()| true)
+    }
+
+    /// Bytes that keys may take.
+    fn join_memory(&self) -> usize {
+        let taken = self.documents.numbers() as usize * DOCUMENT_BYTES;
+        self.room.memory.saturating_sub(taken) / 2
+    }
+
     /// The representative of each set, by number: the lowest number in its cluster. And which sets
     /// were not compared with all their candidates.
     ///
@@ -358,7 +219,8 @@ impl OfflineCorpus {
         linkage: Linkage,
         progress: &Progress,
     ) -> Result<(Vec<u32>, LeftOut), JoinError<io::Error>> {
-        let Self { analyser, room, documents, sets, records, protected, .. } = self;
+        let memory = self.join_memory();
+        let Self { analyser, sets, records, protected, .. } = self;
         if let Some(records) = records {
             let comparing = Comparing::new(records, sets, analyser, (mode, threshold));
             let comparing = comparing.map_err(JoinError::Sets)?;
@@ -366,8 +228,6 @@ impl OfflineCorpus {
             return Ok((clusters, comparing.left_out()));
         }
         let join = analyser.join(sets, (mode, threshold), progress)?;
-        let taken = documents.numbers() as usize * DOCUMENT_BYTES;
-        let memory = room.memory.saturating_sub(taken) / 2;
         let join = join.protecting(*protected).within(memory);
         let clusters = join.clusters(linkage, sets, progress)?;
         Ok((clusters, join.left_out()))

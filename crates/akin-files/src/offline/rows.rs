@@ -1,5 +1,6 @@
-//! The data of each document while the corpus is read, or in a state: a file of rows of equal
-//! length, by the documents' numbers, and files of the ids and the sets that rows point to.
+//! The data of each document while the corpus is read, or in a state: files of sketches and of rows
+//! of equal length, by the documents' numbers, and files of the ids and the sets that rows point
+//! to.
 
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Read, Seek, Write};
@@ -9,30 +10,33 @@ use serde::{Deserialize, Serialize};
 
 use super::Room;
 use super::documents::OfflineDocuments;
-use super::sets::{ELEMENT_BYTES, SetReader, set_row_bytes};
+use super::set_rows::{NOT_KEPT, SetRows};
+use super::sets::{ELEMENT_BYTES, SetReader, push_elements};
 use akin_core::text::ShingleSet;
 use akin_model::document::DocumentId;
 
 const BUFFER_BYTES: usize = 1 << 20;
 const U64_BYTES: usize = size_of::<u64>();
-/// After the sketch: where the set begins, its size, where the id begins, its length, and the
-/// fingerprint of the set.
+/// Where the set begins, its size, where the id begins, its length, and the fingerprint of the set.
 const SIZE_AT: usize = U64_BYTES;
 const ID_AT: usize = SIZE_AT + size_of::<u32>();
 const LEN_AT: usize = ID_AT + U64_BYTES;
 const FINGERPRINT_AT: usize = LEN_AT + size_of::<u16>();
-const END_AT: usize = FINGERPRINT_AT + U64_BYTES;
+const ROW_BYTES: usize = FINGERPRINT_AT + U64_BYTES;
 
 /// Sets of the latest documents that are recognised by their fingerprints.
 const RECENT_SETS: usize = 1 << 16;
 
-/// The files, in the order of [`RowFiles::of`].
-pub(super) const NAMES: [&str; 3] = ["rows", "ids", "elements"];
+pub(super) const NAMES: [&str; 4] = ["sketches", "rows", "ids", "elements"];
 
-pub(super) struct RowFiles<F> {
-    pub rows: F,
-    pub ids: F,
-    elements: F,
+/// The files with these names.
+pub(super) type RowFiles<F> = [F; NAMES.len()];
+
+/// # Errors
+/// The first error of a file.
+pub(super) fn row_files<F, E>(file: impl FnMut(&str) -> Result<F, E>) -> Result<RowFiles<F>, E> {
+    let [sketches, rows, ids, elements] = NAMES.map(file);
+    Ok([sketches?, rows?, ids?, elements?])
 }
 
 /// The lengths of the files.
@@ -45,10 +49,9 @@ pub(super) struct Ends {
     elements: u64,
 }
 
-/// The rest of a row, after the sketch.
-pub(super) struct RowEnd {
-    set_at: u64,
-    size: u32,
+pub(super) struct Row {
+    pub set_at: u64,
+    pub size: u32,
     id_at: u64,
     pub id_len: u16,
     pub fingerprint: u64,
@@ -72,49 +75,30 @@ pub(super) struct RowWriter {
     /// frequent copies is rarely stored twice.
     recent: Vec<Option<(u64, u64)>>,
     sketch_bytes: usize,
+    /// Once sets have more elements, none is kept.
+    elements_max: u64,
     /// Reusable buffer.
     bytes: Vec<u8>,
-}
-
-impl<F> RowFiles<F> {
-    pub fn of<E>(mut file: impl FnMut(&str) -> Result<F, E>) -> Result<Self, E> {
-        let [rows, ids, elements] = NAMES;
-        Ok(Self { rows: file(rows)?, ids: file(ids)?, elements: file(elements)? })
-    }
-
-    pub fn each(&self) -> [&F; 3] {
-        [&self.rows, &self.ids, &self.elements]
-    }
-}
-
-impl RowFiles<File> {
-    pub fn try_clone(&self) -> io::Result<Self> {
-        let [rows, ids, elements] = self.each().map(File::try_clone);
-        Ok(Self { rows: rows?, ids: ids?, elements: elements? })
-    }
 }
 
 impl Ends {
     /// The length of the file with this name.
     pub fn bytes_of(&self, name: &str, sketch_bytes: usize) -> u64 {
         match name {
-            "rows" => u64::from(self.documents) * row_bytes(sketch_bytes) as u64,
+            "sketches" => u64::from(self.documents) * sketch_bytes as u64,
+            "rows" => u64::from(self.documents) * ROW_BYTES as u64,
             "ids" => self.ids,
             _ => self.elements * ELEMENT_BYTES,
         }
     }
 }
 
-fn row_bytes(sketch_bytes: usize) -> usize {
-    sketch_bytes + END_AT
-}
-
-impl RowEnd {
+impl Row {
     /// Reads the next row.
-    pub fn read(rows: &mut impl Read, sketch_bytes: usize) -> io::Result<Self> {
-        let mut row = vec![0; row_bytes(sketch_bytes)];
+    pub fn read(rows: &mut impl Read) -> io::Result<Self> {
+        let mut row = [0; ROW_BYTES];
         rows.read_exact(&mut row)?;
-        Ok(Self::of(&row[sketch_bytes..]))
+        Ok(Self::of(&row))
     }
 
     fn of(bytes: &[u8]) -> Self {
@@ -145,8 +129,13 @@ impl ContinuedFile {
         }
     }
 
+    /// Writes behind the bytes of earlier runs.
+    pub fn write_all_at(&self, bytes: &[u8], at: u64) -> io::Result<()> {
+        self.further.write_all_at(bytes, at)
+    }
+
     /// Reads all bytes, from the first.
-    fn reader(&self) -> io::Result<impl Read + '_> {
+    pub fn reader(&self) -> io::Result<impl Read + '_> {
         (&self.further).rewind()?;
         let mut saved = self.saved.as_ref();
         saved.as_mut().map_or(Ok(()), Seek::rewind)?;
@@ -162,156 +151,131 @@ impl ContinuedFile {
 impl RowWriter {
     /// Writes from where the files are. `ends`: of the rows before.
     pub fn new(files: RowFiles<File>, ends: Ends, sketch_bytes: usize) -> Self {
-        let buffered = |file| BufWriter::with_capacity(BUFFER_BYTES, file);
-        let RowFiles { rows, ids, elements } = files;
         Self {
-            files: RowFiles {
-                rows: buffered(rows),
-                ids: buffered(ids),
-                elements: buffered(elements),
-            },
+            files: files.map(|file| BufWriter::with_capacity(BUFFER_BYTES, file)),
             ends,
             recent: vec![None; RECENT_SETS],
             sketch_bytes,
+            elements_max: u64::MAX,
             bytes: Vec::new(),
         }
+    }
+
+    /// Drops all sets once they have more bytes.
+    pub fn keep_sets_within(&mut self, bytes: u64) {
+        self.elements_max = bytes / ELEMENT_BYTES;
     }
 
     /// Appends the row of the next document, which may have no set.
     pub fn push(&mut self, id: &DocumentId, set: Option<SketchedSet<'_>>) -> io::Result<()> {
         let set_at = set.map_or(Ok(0), |(_, set, fingerprint)| self.push_set(set, fingerprint))?;
         let id = id.as_str().as_bytes();
+        let [sketches, rows, ids, _] = &mut self.files;
         self.bytes.clear();
         match set {
             Some((sketch, ..)) => self.bytes.extend_from_slice(sketch),
             None => self.bytes.resize(self.sketch_bytes, 0),
         }
-        let end = RowEnd {
+        sketches.write_all(&self.bytes)?;
+        let row = Row {
             set_at,
             size: set.map_or(0, |(_, set, _)| set.count() as u32),
             id_at: self.ends.ids,
             id_len: id.len() as u16,
             fingerprint: set.map_or(0, |(.., fingerprint)| fingerprint),
         };
-        end.write(&mut self.bytes);
+        self.bytes.clear();
+        row.write(&mut self.bytes);
+        rows.write_all(&self.bytes)?;
         self.ends.ids += id.len() as u64;
         self.ends.documents += 1;
-        self.files.ids.write_all(id)?;
-        self.files.rows.write_all(&self.bytes)
+        ids.write_all(id)
     }
 
-    /// Where the elements of the set begin.
+    /// Where the elements of the set begin; [`NOT_KEPT`] if they are not kept.
     fn push_set(&mut self, set: &ShingleSet, fingerprint: u64) -> io::Result<u64> {
+        if self.ends.elements > self.elements_max {
+            return Ok(NOT_KEPT);
+        }
         let recent = &mut self.recent[fingerprint as usize % RECENT_SETS];
         if let Some((_, start)) = recent.filter(|known| known.0 == fingerprint) {
             return Ok(start);
         }
         let start = self.ends.elements;
         *recent = Some((fingerprint, start));
+        self.ends.elements += set.count() as u64;
+        let [.., elements] = &mut self.files;
+        if self.ends.elements > self.elements_max {
+            elements.flush()?;
+            elements.get_ref().set_len(0)?;
+            return Ok(NOT_KEPT);
+        }
         self.bytes.clear();
-        let elements = set.as_slice();
-        self.bytes.extend(elements.iter().flat_map(|element| element.to_le_bytes()));
-        self.files.elements.write_all(&self.bytes)?;
-        self.ends.elements += elements.len() as u64;
+        push_elements(set, &mut self.bytes);
+        elements.write_all(&self.bytes)?;
         Ok(start)
     }
 
     /// The files once everything is written, and their lengths.
     pub fn into_files(self) -> io::Result<(Ends, RowFiles<File>)> {
-        let RowFiles { rows, ids, elements } = self.files;
         let written = |file: BufWriter<File>| file.into_inner();
-        let [rows, ids, elements] =
-            [rows, ids, elements].map(|file| written(file).map_err(io::IntoInnerError::into_error));
-        Ok((self.ends, RowFiles { rows: rows?, ids: ids?, elements: elements? }))
+        let [sketches, rows, ids, elements] =
+            self.files.map(|file| written(file).map_err(io::IntoInnerError::into_error));
+        Ok((self.ends, [sketches?, rows?, ids?, elements?]))
     }
 
-    /// The rows of the sets' first documents, in the order of the sets; and all ids. `saved`: the
-    /// rows before, and their lengths.
+    /// The sets' first documents, in the order of the sets; and all ids. `saved`: the rows before,
+    /// and their lengths.
     pub fn finish(
         self,
         saved: (Ends, Option<RowFiles<File>>),
         documents: &OfflineDocuments,
         room: &Room,
     ) -> io::Result<(SetReader, IdReader)> {
-        let sketch_bytes = self.sketch_bytes;
+        let (sketch_bytes, are_kept) = (self.sketch_bytes, self.ends.elements <= self.elements_max);
         let (_, files) = self.into_files()?;
-        let (ids, elements) = IdReader::new(files, saved, sketch_bytes);
-        let (rows, sizes) = ids.rows_of_sets(documents, room)?;
-        Ok((SetReader::new(rows, sizes, elements, sketch_bytes), ids))
+        let [sketches, rows, ids, elements] = continued(files, saved, sketch_bytes);
+        let ids = IdReader { rows, ids };
+        let rows = SetRows::of(documents, (&sketches, &ids.rows), are_kept, sketch_bytes, room)?;
+        Ok((SetReader::new(rows, elements), ids))
     }
 
     /// Reads ids of the rows so far.
     pub fn reader(&mut self, saved: (Ends, Option<RowFiles<File>>)) -> io::Result<IdReader> {
-        let RowFiles { rows, ids, elements } = &mut self.files;
-        [&mut *rows, ids].into_iter().try_for_each(Write::flush)?;
-        let [rows, ids, elements] = [rows, ids, elements].map(|file| file.get_ref().try_clone());
-        let files = RowFiles { rows: rows?, ids: ids?, elements: elements? };
-        Ok(IdReader::new(files, saved, self.sketch_bytes).0)
+        self.files.iter_mut().try_for_each(Write::flush)?;
+        let [sketches, rows, ids, elements] =
+            self.files.each_ref().map(|file| file.get_ref().try_clone());
+        let files = [sketches?, rows?, ids?, elements?];
+        let [_, rows, ids, _] = continued(files, saved, self.sketch_bytes);
+        Ok(IdReader { rows, ids })
     }
+}
+
+/// The files of this run after those of earlier runs.
+fn continued(
+    files: RowFiles<File>,
+    (ends, saved): (Ends, Option<RowFiles<File>>),
+    sketch_bytes: usize,
+) -> RowFiles<ContinuedFile> {
+    let saved = saved.map_or([const { None }; NAMES.len()], |saved| saved.map(Some));
+    let mut before = NAMES.into_iter().zip(saved);
+    files.map(|further| {
+        let (name, saved) = before.next().expect("each file has a name");
+        ContinuedFile { saved, saved_bytes: ends.bytes_of(name, sketch_bytes), further }
+    })
 }
 
 /// Reads ids back.
 pub(super) struct IdReader {
     rows: ContinuedFile,
     ids: ContinuedFile,
-    sketch_bytes: usize,
 }
 
 impl IdReader {
-    /// Also the file of elements.
-    fn new(
-        files: RowFiles<File>,
-        (ends, saved): (Ends, Option<RowFiles<File>>),
-        sketch_bytes: usize,
-    ) -> (Self, ContinuedFile) {
-        let [rows, ids, elements] = NAMES.map(|name| ends.bytes_of(name, sketch_bytes));
-        let continued = |saved, saved_bytes, further| ContinuedFile { saved, saved_bytes, further };
-        let (saved_rows, saved_ids, saved_elements) = match saved {
-            Some(saved) => (Some(saved.rows), Some(saved.ids), Some(saved.elements)),
-            None => (None, None, None),
-        };
-        let reader = Self {
-            rows: continued(saved_rows, rows, files.rows),
-            ids: continued(saved_ids, ids, files.ids),
-            sketch_bytes,
-        };
-        (reader, continued(saved_elements, elements, files.elements))
-    }
-
-    /// Collects as many rows at once as fit into memory, each time in a pass over all rows.
-    fn rows_of_sets(
-        &self,
-        documents: &OfflineDocuments,
-        room: &Room,
-    ) -> io::Result<(File, Vec<u32>)> {
-        let set_row_bytes = set_row_bytes(self.sketch_bytes);
-        let at_once = (room.share() / set_row_bytes).max(1).min(u32::MAX as usize) as u32;
-        let mut sizes = vec![0; documents.sets() as usize];
-        let mut out = room.file()?;
-        let mut row = vec![0; row_bytes(self.sketch_bytes)];
-        for first in (0..documents.sets()).step_by(at_once as usize) {
-            let end = first.saturating_add(at_once).min(documents.sets());
-            let mut chunk = vec![0; (end - first) as usize * set_row_bytes];
-            let mut rows = self.rows.reader()?;
-            for number in 0..documents.numbers() {
-                rows.read_exact(&mut row)?;
-                let Some(set) = documents.set_of(number) else { continue };
-                if (first..end).contains(&set) && documents.of(set)[0] == number {
-                    let at = (set - first) as usize * set_row_bytes;
-                    chunk[at..at + set_row_bytes].copy_from_slice(&row[..set_row_bytes]);
-                    sizes[set as usize] = RowEnd::of(&row[self.sketch_bytes..]).size;
-                }
-            }
-            out.write_all(&chunk)?;
-        }
-        Ok((out, sizes))
-    }
-
     pub fn id(&self, number: u32) -> io::Result<DocumentId> {
-        let mut row = vec![0; row_bytes(self.sketch_bytes)];
-        let at = u64::from(number) * row.len() as u64;
-        self.rows.read_exact_at(&mut row, at)?;
-        let row = RowEnd::of(&row[self.sketch_bytes..]);
+        let mut row = [0; ROW_BYTES];
+        self.rows.read_exact_at(&mut row, u64::from(number) * ROW_BYTES as u64)?;
+        let row = Row::of(&row);
         let mut id = vec![0; row.id_len.into()];
         self.ids.read_exact_at(&mut id, row.id_at)?;
         let id = String::from_utf8(id).ok().and_then(|id| DocumentId::new(id).ok());

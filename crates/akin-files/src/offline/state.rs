@@ -1,6 +1,6 @@
 //! The documents that earlier runs kept, in a directory, so that later runs are compared with them.
 //!
-//! `rows`, `ids` and `elements` are files as [`RowWriter`] writes them, which only grow.
+//! `sketches`, `rows`, `ids` and `elements` are files as [`RowWriter`] writes them, which only grow.
 //! `state.json` has the settings, and for each batch the lengths of the files at its end and the
 //! checksums of what it added to them. A batch is in the state once its `state.json` was renamed
 //! into place; bytes beyond the last length are of a run that did not end.
@@ -19,20 +19,22 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use xxhash_rust::xxh3::Xxh3;
 
+use super::OfflineCorpus;
 use super::documents::SortKey;
-use super::rows::{Ends, NAMES, RowEnd, RowFiles, RowWriter};
-use super::{Analyser, CollectionSettings, OfflineCorpus};
+use super::rows::{Ends, NAMES, Row, RowFiles, RowWriter, row_files};
 use akin_core::join::Sets;
 use akin_core::scheme::Scheme;
+use akin_model::analysis::Analyser;
+use akin_model::settings::CollectionSettings;
 
 /// The version of the files.
-const FORMAT: u32 = 2;
+const FORMAT: u32 = 3;
 /// The mode of a new file, before the umask.
 const MODE: u32 = 0o666;
 const DESCRIPTION: &str = "state.json";
 const LOCK: &str = "lock";
 /// The files of a state.
-pub const STATE_FILES: [&str; 5] = [NAMES[0], NAMES[1], NAMES[2], DESCRIPTION, LOCK];
+pub const STATE_FILES: [&str; 6] = [NAMES[0], NAMES[1], NAMES[2], NAMES[3], DESCRIPTION, LOCK];
 /// A batch takes some 130 bytes of it.
 const DESCRIPTION_BYTES_MAX: u64 = 1 << 28;
 const BUFFER_BYTES: usize = 1 << 20;
@@ -76,7 +78,7 @@ pub(super) struct SavedBatch {
     #[serde(flatten)]
     pub ends: Ends,
     /// Of the bytes that the batch added to each file, in the order of the names.
-    checksums: [u64; 3],
+    checksums: RowFiles<u64>,
 }
 
 /// The documents of a state, which come before the documents of a run.
@@ -188,7 +190,7 @@ impl OfflineState {
 
     /// The files, to be read; `None` if the state is empty.
     fn files(&self) -> io::Result<Option<RowFiles<File>>> {
-        let open = || RowFiles::of(|name| self.open_own(name));
+        let open = || row_files(|name| self.open_own(name));
         (!self.description.batches.is_empty()).then(open).transpose()
     }
 
@@ -197,12 +199,12 @@ impl OfflineState {
         &self,
         mut visit: impl FnMut(SortKey<'_>, u64, u32) -> io::Result<()>,
     ) -> io::Result<()> {
-        let Some(RowFiles { rows, ids, .. }) = self.files()? else { return Ok(()) };
+        let Some([_, rows, ids, _]) = self.files()? else { return Ok(()) };
         let [mut rows, mut ids] =
             [rows, ids].map(|file| BufReader::with_capacity(BUFFER_BYTES, file));
         let mut id = Vec::new();
         for number in 0..self.documents() {
-            let row = RowEnd::read(&mut rows, self.sketch_bytes)?;
+            let row = Row::read(&mut rows)?;
             id.resize(row.id_len.into(), 0);
             ids.read_exact(&mut id)?;
             let id = str::from_utf8(&id).map_err(io::Error::other)?;
@@ -225,7 +227,7 @@ impl OfflineState {
         if let Some(batch) = corpus.repeats {
             return Ok(batch);
         }
-        let files = RowFiles::of(|name| self.open_end(name))?;
+        let files = row_files(|name| self.open_end(name))?;
         let mut writer = RowWriter::new(files, self.ends(), self.sketch_bytes);
         for number in corpus.first_new..corpus.documents.numbers() {
             let Some(set) = corpus.documents.set_of(number) else { continue };
@@ -237,8 +239,8 @@ impl OfflineState {
             }
         }
         let (ends, files) = writer.into_files()?;
-        files.each().into_iter().try_for_each(File::sync_data)?;
-        let mut checksums = [0; 3];
+        files.iter().try_for_each(File::sync_data)?;
+        let mut checksums = [0; NAMES.len()];
         for (checksum_of, name) in checksums.iter_mut().zip(NAMES) {
             let [begin, end] = [self.ends(), ends].map(|it| it.bytes_of(name, self.sketch_bytes));
             let mut file = self.open_own(name)?;

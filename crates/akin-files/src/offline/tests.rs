@@ -1,8 +1,10 @@
 use std::collections::BTreeSet;
 
 use super::*;
+use akin_core::scheme::Kind;
 use akin_core::text::Unit;
 use akin_model::document::Content;
+use akin_model::settings::CollectionSettings;
 
 fn text(from: usize) -> Content {
     let words: Vec<_> = (from..from + 50).map(|word| format!("w{word}")).collect();

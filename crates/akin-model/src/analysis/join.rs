@@ -18,23 +18,39 @@ impl Analyser {
         (mode, threshold): (Mode, Threshold),
         progress: &Progress,
     ) -> Result<Join<'_>, JoinError<S::Error>> {
+        if self.joins_by_elements(mode) {
+            return Join::exact((self.estimator, threshold), sets, progress);
+        }
         let judged = (self.estimator, threshold);
-        let scoring = match mode {
-            _ if self.joins_by_elements(mode) => {
-                return Join::exact(judged, sets, progress);
-            }
-            Mode::Estimated => Scoring::Estimated,
-            Mode::Exact | Mode::Verified => Scoring::Verified,
-        };
+        Join::by_keys(self.join_keys(threshold), judged, scoring(mode), sets, progress)
+    }
+
+    /// Whether [`Self::join`] may read each set, by number. Reads sketches only. `memory`: bytes that
+    /// keys may take meanwhile.
+    ///
+    /// # Errors
+    /// The first error of the sets, or the end of the work by `stop`.
+    pub fn sets_to_read<S: Sets>(
+        &self,
+        (sets, memory): (&mut S, usize),
+        (mode, threshold): (Mode, Threshold),
+        progress: &Progress,
+    ) -> Result<Vec<bool>, JoinError<S::Error>> {
+        if self.joins_by_elements(mode) {
+            return Ok(vec![true; sets.count() as usize]);
+        }
+        let (keys, judged) = (self.join_keys(threshold), (self.estimator, threshold));
+        Join::sets_to_read(keys, judged, scoring(mode), (sets, memory), progress)
+    }
+
+    fn join_keys(&self, threshold: Threshold) -> Keys<impl Fn(&[u8], u32) -> Option<u32> + '_> {
         let plan = self.joining.plan(threshold);
-        let value = |sketch: &[u8], table| self.joining.value(sketch, table);
-        let keys = Keys {
+        Keys {
             tables: plan.bands,
-            value,
+            value: |sketch: &[u8], table| self.joining.value(sketch, table),
             agreeing_min: plan.agreeing_min,
             crowds_from: self.resemblance_from(threshold),
-        };
-        Join::by_keys(keys, judged, scoring, sets, progress)
+        }
     }
 
     /// The resemblance of sets at the threshold. Of foreign signatures it is not the share of equal
@@ -60,5 +76,12 @@ impl Analyser {
     /// Prefix schemes have no keys of sketches, so every mode joins by elements.
     fn joins_by_elements(&self, mode: Mode) -> bool {
         mode == Mode::Exact || matches!(self.scheme, Scheme::Prefix(_))
+    }
+}
+
+fn scoring(mode: Mode) -> Scoring {
+    match mode {
+        Mode::Estimated => Scoring::Estimated,
+        Mode::Exact | Mode::Verified => Scoring::Verified,
     }
 }

@@ -21,6 +21,7 @@ struct InMemory {
     corpus: Corpus,
     sets: Vec<ShingleSet>,
     reads: usize,
+    read: BTreeSet<u32>,
 }
 
 impl Sets for InMemory {
@@ -40,6 +41,7 @@ impl Sets for InMemory {
 
     fn set(&mut self, number: u32) -> Result<ShingleSet, Infallible> {
         self.reads += 1;
+        self.read.insert(number);
         Ok(self.sets[number as usize].clone())
     }
 }
@@ -60,7 +62,10 @@ fn gathered(documents: &[(String, ShingleSet)]) -> TestCorpus {
     let (corpus, behind) = builder.finish();
     let set = |number| documents[behind.of(number)[0].1 as usize].1.clone();
     let sets = (0..corpus.count()).map(set).collect();
-    TestCorpus { documents: behind, sets: InMemory { corpus, sets, reads: 0 } }
+    TestCorpus {
+        documents: behind,
+        sets: InMemory { corpus, sets, reads: 0, read: BTreeSet::new() },
+    }
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -80,21 +85,23 @@ fn estimator() -> Estimator {
     Estimator::new(&SketchSettings::default())
 }
 
+fn keys(threshold: Threshold) -> Keys<impl Fn(&[u8], u32) -> Option<u32>> {
+    let plan = BANDS.plan(threshold);
+    Keys {
+        tables: plan.bands,
+        value: |sketch: &[u8], table| Some(BANDS.value(sketch, table)),
+        agreeing_min: plan.agreeing_min,
+        crowds_from: threshold,
+    }
+}
+
 fn join(by: By, sets: &mut InMemory, threshold: f64) -> Join<'static> {
     let judged = (estimator(), Threshold::new(threshold).unwrap());
     let progress = Progress::default();
     match by {
         By::Prefix => Join::exact(judged, sets, &progress).unwrap(),
         By::Keys(scoring) => {
-            let plan = BANDS.plan(judged.1);
-            let value = |sketch: &[u8], table| Some(BANDS.value(sketch, table));
-            let keys = Keys {
-                tables: plan.bands,
-                value,
-                agreeing_min: plan.agreeing_min,
-                crowds_from: judged.1,
-            };
-            Join::by_keys(keys, judged, scoring, sets, &progress).unwrap()
+            Join::by_keys(keys(judged.1), judged, scoring, sets, &progress).unwrap()
         }
     }
 }
@@ -185,6 +192,30 @@ proptest! {
     }
 
     #[test]
+    fn joins_by_keys_read_only_the_sets_to_read(
+        documents in corpora(),
+        threshold in planned(),
+        memory in prop_oneof![Just(1), Just(usize::MAX)],
+    ) {
+        let TestCorpus { mut sets, .. } = gathered(&documents);
+        let judged = (estimator(), Threshold::new(threshold).unwrap());
+        for scoring in [Scoring::Verified, Scoring::Estimated] {
+            let (keys, progress) = (keys(judged.1), Progress::default());
+            sets.read.clear();
+            let is_read =
+                Join::sets_to_read(keys, judged, scoring, (&mut sets, memory), &progress).unwrap();
+            prop_assert!(sets.read.is_empty());
+            let found = pairs(By::Keys(scoring), &mut sets, threshold);
+            for linkage in [Linkage::Single, Linkage::Representative] {
+                clusters(By::Keys(scoring), linkage, &mut sets, threshold);
+            }
+            prop_assert!(sets.read.iter().all(|set| is_read[*set as usize]));
+            // The similarity of each pair may be computed afterwards.
+            prop_assert!(found.iter().all(|it| is_read[it.a as usize] && is_read[it.b as usize]));
+        }
+    }
+
+    #[test]
     fn pairs_by_keys_are_true_and_come_once(
         documents in corpora(),
         threshold in planned(),
@@ -272,6 +303,11 @@ proptest! {
 
 impl InMemory {
     fn again(&self) -> Self {
-        Self { corpus: self.corpus.clone(), sets: self.sets.clone(), reads: 0 }
+        Self {
+            corpus: self.corpus.clone(),
+            sets: self.sets.clone(),
+            reads: 0,
+            read: BTreeSet::new(),
+        }
     }
 }

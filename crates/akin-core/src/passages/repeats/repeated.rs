@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::super::grams::each_gram;
+use super::super::grams::{RunHashes, each_gram};
 use super::table::{HashTable, Markable};
 
 /// Prefetch distance, in hashes.
@@ -88,7 +88,8 @@ impl RepeatedGrams {
     /// The second pass, before its first text.
     pub fn into_repeats<T: Copy + Default + Ord>(mut self) -> Repeats<T> {
         self.anchors.keep_marked();
-        Repeats { span_words: self.span_words, anchors: self.anchors, spans: HashTable::new() }
+        let (span_words, anchors) = (self.span_words, self.anchors);
+        Repeats { span_words, anchors, spans: HashTable::new(), blocks: HashTable::new() }
     }
 }
 
@@ -102,6 +103,9 @@ pub struct Repeats<T = ()> {
     anchors: HashTable<Markable>,
     /// The hashes of the spans of N words around marked anchors, of all texts before.
     spans: HashTable<u64, T>,
+    /// The hashes of blocks: the words of all spans with the same anchor. A text with a block of
+    /// an earlier text repeats all spans of the block. Only if nothing is kept of first texts.
+    blocks: HashTable<u64>,
 }
 
 /// Words of a text that are in spans that occur earlier.
@@ -114,6 +118,9 @@ pub struct Repeat<T = ()> {
 }
 
 impl<T: Copy + Default + Ord> Repeats<T> {
+    /// Whether nothing is kept of the text with the first occurrence of a span.
+    const IS_PLAIN: bool = size_of::<T>() == 0;
+
     /// The words of the next text, given as the hashes of its words, that are in spans that occur
     /// earlier: repeats in order that neither overlap nor touch.
     pub fn find(&mut self, text: T, words: &[u64]) -> Vec<Repeat<T>> {
@@ -123,39 +130,70 @@ impl<T: Copy + Default + Ord> Repeats<T> {
             return found;
         }
         let marked = MarkedGrams::new(&self.anchors, words, span_words);
-        if !marked.is_any(0..marked.up_to.len()) {
+        if marked.numbers.is_empty() {
             return found;
         }
-        let (stride, spans) = (stride(span_words), hashes(words, span_words));
-        // The anchor of each span, which has as many grams as the stride.
-        let is_stored = |at: usize| {
-            let anchor = (at + 1).next_multiple_of(stride) - 1;
-            marked.is_any(anchor..anchor + 1)
-        };
-        for (at, span) in spans.iter().enumerate() {
-            if at + AHEAD < spans.len() && marked.is_any(at + AHEAD..at + AHEAD + stride) {
-                self.spans.prefetch(spans[at + AHEAD]);
+        let hashes = RunHashes::new(words);
+        let spans = hashes.of_words(span_words);
+        let known = self.known_spans(&marked, &hashes);
+        let is_stored = |at: usize| !known[at] && marked.is_any(marked.anchor_of(at));
+        let is_looked_up = |at: usize| !known[at] && marked.is_any(at..at + marked.stride);
+        for at in 0..spans.count() {
+            if at + AHEAD < spans.count() && is_looked_up(at + AHEAD) {
+                self.spans.prefetch(spans.at(at + AHEAD));
             }
             // A span is stored when the span that begins at its end is looked up: a span is no
             // repeat of a span that it overlaps.
             if let Some(before) = at.checked_sub(span_words).filter(|before| is_stored(*before)) {
-                self.spans.insert(spans[before], text);
+                self.spans.insert(spans.at(before), text);
             }
-            if marked.is_any(at..at + stride)
-                && let Some(first) = self.spans.get(*span)
+            if known[at] {
+                Repeat::extend(&mut found, at..at + span_words, text);
+            } else if is_looked_up(at)
+                && let Some(first) = self.spans.get(spans.at(at))
             {
                 Repeat::extend(&mut found, at..at + span_words, first);
             }
         }
-        let waiting = spans.len().saturating_sub(span_words)..spans.len();
+        let waiting = spans.count().saturating_sub(span_words)..spans.count();
         for at in waiting.filter(|at| is_stored(*at)) {
-            self.spans.insert(spans[at], text);
+            self.spans.insert(spans.at(at), text);
         }
+        self.store_blocks(&marked, &hashes, &known);
         for repeat in &mut found {
             repeat.first_in.sort_unstable();
             repeat.first_in.dedup();
         }
         found
+    }
+
+    /// Whether each span is known to occur in an earlier text, because it is in a block of spans
+    /// that does.
+    fn known_spans(&self, marked: &MarkedGrams, hashes: &RunHashes) -> Vec<bool> {
+        let mut known = vec![false; hashes.of_words(self.span_words).count()];
+        if Self::IS_PLAIN {
+            let blocks = hashes.of_words(self.span_words + marked.stride - 1);
+            for spans in marked.blocks(blocks.count()) {
+                if self.blocks.get(blocks.at(spans.start)).is_some() {
+                    known[spans].fill(true);
+                }
+            }
+        }
+        known
+    }
+
+    /// Stores the blocks of a text of which all spans are stored.
+    fn store_blocks(&mut self, marked: &MarkedGrams, hashes: &RunHashes, known: &[bool]) {
+        if !Self::IS_PLAIN {
+            return;
+        }
+        let blocks = hashes.of_words(self.span_words + marked.stride - 1);
+        for spans in marked.blocks(blocks.count()) {
+            let is_of_anchor = spans.start % marked.stride == 0;
+            if is_of_anchor && !known[spans.clone()].iter().all(|is_known| *is_known) {
+                self.blocks.insert(blocks.at(spans.start), ());
+            }
+        }
     }
 
     /// The number of distinct spans that are kept, of all texts before.
@@ -165,7 +203,7 @@ impl<T: Copy + Default + Ord> Repeats<T> {
 
     /// The bytes of memory.
     pub fn bytes(&self) -> usize {
-        self.anchors.bytes() + self.spans.bytes()
+        self.anchors.bytes() + self.spans.bytes() + self.blocks.bytes()
     }
 }
 
@@ -189,24 +227,43 @@ impl<T: Copy + Ord> Repeat<T> {
 struct MarkedGrams {
     /// For each gram, the number of marked grams up to it.
     up_to: Vec<u32>,
+    /// The marked grams.
+    numbers: Vec<u32>,
+    stride: usize,
 }
 
 impl MarkedGrams {
     fn new(anchors: &HashTable<Markable>, words: &[u64], span_words: usize) -> Self {
         let grams = hashes(words, gram_words(span_words));
-        let (mut up_to, mut count) = (Vec::with_capacity(grams.len()), 0);
+        let (mut up_to, mut numbers) = (Vec::with_capacity(grams.len()), Vec::new());
         for (at, gram) in grams.iter().enumerate() {
             if let Some(later) = grams.get(at + AHEAD) {
                 anchors.prefetch(*later);
             }
-            count += u32::from(anchors.is_marked(*gram));
-            up_to.push(count);
+            if anchors.is_marked(*gram) {
+                numbers.push(at as u32);
+            }
+            up_to.push(numbers.len() as u32);
         }
-        Self { up_to }
+        Self { up_to, numbers, stride: stride(span_words) }
     }
 
     fn is_any(&self, grams: Range<usize>) -> bool {
         let before = grams.start.checked_sub(1).map_or(0, |before| self.up_to[before]);
         self.up_to[grams.end - 1] > before
+    }
+
+    /// The anchor of a span, which has as many grams as the stride.
+    fn anchor_of(&self, span: usize) -> Range<usize> {
+        let anchor = (span + 1).next_multiple_of(self.stride) - 1;
+        anchor..anchor + 1
+    }
+
+    /// The block of each marked gram, as the spans that have the gram. `blocks`: the number of
+    /// blocks that a text of this length could have.
+    fn blocks(&self, blocks: usize) -> impl Iterator<Item = Range<usize>> + '_ {
+        let first = |gram: &u32| (*gram as usize + 1).checked_sub(self.stride);
+        let firsts = self.numbers.iter().filter_map(first).take_while(move |it| *it < blocks);
+        firsts.map(|first| first..first + self.stride)
     }
 }

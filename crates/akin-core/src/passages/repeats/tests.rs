@@ -13,10 +13,13 @@ fn find(texts: &[Vec<u32>], span: usize) -> Vec<Vec<bool>> {
     for text in texts {
         grams.add(&words(text));
     }
+    let mut plain = grams.clone().into_repeats::<()>();
     let mut repeats = grams.into_repeats();
     let mut find = |number: usize| {
         let text = &texts[number];
         let found = repeats.find(number, &words(text));
+        let same = plain.find((), &words(text)).into_iter().map(|it| it.words);
+        assert!(same.eq(found.iter().map(|it| it.words.clone())), "without the numbers of texts");
         assert!(found.iter().all(|it| it.words.len() >= span));
         assert!(found.windows(2).all(|pair| pair[0].words.end < pair[1].words.start));
         for repeat in &found {
