@@ -161,7 +161,7 @@ fn a_killed_or_failed_run_leaves_the_state_as_it_was() {
     batches.refused(&[&second, "--output", &out], "exists already");
     assert_eq!(batches.files(), before);
     // What a run wrote that did not end is not read.
-    for name in ["rows", "ids", "elements"] {
+    for name in ["sketches", "rows", "ids", "elements"] {
         let path = Path::new(&batches.state).join(name);
         let bytes = fs::read(&path).unwrap_or_default();
         fs::write(path, [bytes, vec![255; 1000]].concat()).unwrap();

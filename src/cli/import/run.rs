@@ -136,8 +136,8 @@ impl ImportState<'_> {
             Event::Item(item) if batch.is_short(&item) => self.report().documents.short += 1,
             Event::Item(item) => {
                 let origin = item.origin.clone();
-                match item.into_json() {
-                    Ok(json) => batch.push(PostedBatch { json, origin })?,
+                match item.json() {
+                    Ok(json) => batch.push(PostedBatch { json: json.into_owned(), origin })?,
                     Err(reason) => self.fail(&origin, &reason),
                 }
             }

@@ -125,7 +125,7 @@ mod tests {
         let mut document = document.clone();
         document.as_object_mut().unwrap().entry("text").or_insert(json!("words"));
         let item = Item {
-            source: Source::Line(document.to_string().into_bytes()),
+            source: Source::Line(document.to_string().into_bytes().into()),
             origin: Origin { file: "f".into(), line: None },
             columns: Arc::default(),
             is_named_by_place: true,

@@ -134,6 +134,10 @@ pub fn run(arguments: Arguments, configured: Configured) -> Result<ExitCode, Fai
 /// the inputs: texts, sets and sketches together are some ten times as large as compressed texts.
 const UNPACKED_TIMES: u64 = 16;
 
+/// Larger inputs are unpacked each time that they are read: their copies would take most of the
+/// disk.
+const PACKED_BYTES_MAX: u64 = 128 << 20;
+
 const DOCUMENTS: Quantity = Quantity::Things("documents");
 
 /// The checked options.
@@ -312,7 +316,8 @@ impl DedupPlan {
 fn keep_copies(selection: &mut Selection, room: &Room) -> Result<(), Failure> {
     selection.copy_pipes(|| room.file())?;
     let free = room.disk_free().map_err(|error| disk_failed(&error))?;
-    if selection.bytes(|| true).is_some_and(|bytes| free / UNPACKED_TIMES >= bytes) {
+    let packed_max = PACKED_BYTES_MAX.min(free / UNPACKED_TIMES);
+    if selection.bytes(|| true).is_some_and(|bytes| bytes <= packed_max) {
         selection.keep_unpacked(room.file().map_err(|error| disk_failed(&error))?);
     }
     Ok(())

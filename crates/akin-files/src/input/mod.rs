@@ -9,6 +9,7 @@ mod detect;
 mod encoding;
 mod event;
 mod html;
+mod json_line;
 mod lines;
 mod list;
 mod members;

@@ -5,6 +5,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::columns::TextColumns;
+use super::json_line::members_with_text;
+use super::lines::Line;
 use super::members::{Member, Value, Values, find, members, object, replaced};
 use akin_model::document::{Content, DocumentId};
 
@@ -22,7 +24,7 @@ pub struct Item {
 #[derive(Debug)]
 pub enum Source {
     /// JSON, on one line and without its end.
-    Line(Vec<u8>),
+    Line(Line),
     /// The values of a record in another format.
     Values(Values),
 }
@@ -59,7 +61,10 @@ impl Item {
     /// # Errors
     /// The record is not a document: the reason.
     pub fn record(&self) -> Result<Record<'_>, String> {
-        let members = self.members()?;
+        let members = match &self.source {
+            Source::Line(line) => members_with_text(line.as_bytes(), self.columns.text_name()),
+            Source::Values(_) => self.members(),
+        }?;
         let content = self.columns.content(&members, self.is_json())?;
         let id = match self.columns.own_id(&members)? {
             Some(id) => id,
@@ -75,30 +80,17 @@ impl Item {
     pub fn json(&self) -> Result<Cow<'_, [u8]>, String> {
         let id = self.is_named_by_place.then(|| self.origin.to_string());
         if let Source::Line(line) = &self.source {
+            let line = line.as_bytes();
             let made = self.columns.of_line(line, id.as_deref())?;
             return Ok(made.map_or(Cow::Borrowed(line), Cow::Owned));
         }
         self.columns.document(&self.members()?, false, id.as_deref()).map(Cow::Owned)
     }
 
-    /// [`Self::json`], without a copy of the line.
-    ///
-    /// # Errors
-    /// The record is not a document: the reason.
-    pub fn into_json(self) -> Result<Vec<u8>, String> {
-        if let Cow::Owned(made) = self.json()? {
-            return Ok(made);
-        }
-        match self.source {
-            Source::Line(line) => Ok(line),
-            Source::Values(_) => unreachable!("values become JSON"),
-        }
-    }
-
     /// The line of the file; or the record as a line, as a document if it is one.
     pub fn line(&self) -> Cow<'_, [u8]> {
         match &self.source {
-            Source::Line(line) => Cow::Borrowed(line),
+            Source::Line(line) => Cow::Borrowed(line.as_bytes()),
             Source::Values(_) => self.json().unwrap_or_else(|_| {
                 let members = self.members().unwrap_or_default();
                 Cow::Owned(object(&members).get().as_bytes().to_vec())
@@ -116,7 +108,7 @@ impl Item {
     /// The size in memory, nearly.
     pub fn bytes(&self) -> usize {
         match &self.source {
-            Source::Line(line) => line.len(),
+            Source::Line(line) => line.as_bytes().len(),
             Source::Values(values) => {
                 values.iter().map(|(name, value)| name.len() + value.bytes()).sum()
             }
@@ -129,7 +121,7 @@ impl Item {
 
     fn members(&self) -> Result<Vec<Member<'_>>, String> {
         match &self.source {
-            Source::Line(line) => members(line),
+            Source::Line(line) => members(line.as_bytes()),
             Source::Values(values) => {
                 let values = values.iter();
                 Ok(values.map(|(name, value)| (name.as_ref().into(), value.borrowed())).collect())

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::columns::TextColumns;
 use super::event::{Cancelled, Emit, Event};
+use super::lines::Line;
 use super::members::Values;
 use super::record::{Item, Origin, Source};
 
@@ -25,7 +26,7 @@ pub struct Page {
 
 impl Sink<'_, '_> {
     /// Takes a line of JSON.
-    pub fn json(&mut self, number: u64, line: Vec<u8>) -> Result<(), Cancelled> {
+    pub fn json(&mut self, number: u64, line: Line) -> Result<(), Cancelled> {
         self.take(Some(number), Source::Line(line))
     }
 

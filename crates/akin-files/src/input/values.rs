@@ -25,7 +25,7 @@ pub fn read(
             while next_byte(&mut reader, number + 1)?.is_some() {
                 number += 1;
                 let json = object(&mut reader, number)?;
-                sink.json(number, json)?;
+                sink.json(number, json.into())?;
             }
             Ok(())
         }
@@ -64,7 +64,7 @@ fn elements(
             None => return Err(Stop::at(*number, "the array is not closed")),
         }
         let json = object(reader, *number)?;
-        sink.json(*number, json)?;
+        sink.json(*number, json.into())?;
     }
 }
 

@@ -22,7 +22,12 @@ pub(super) struct SetReader {
 
 /// Appends the elements of a set.
 pub(super) fn push_elements(set: &ShingleSet, bytes: &mut Vec<u8>) {
-    bytes.extend(set.as_slice().iter().flat_map(|element| element.to_le_bytes()));
+    let before = bytes.len();
+    bytes.resize(before + set.count() * ELEMENT_BYTES as usize, 0);
+    let (places, _) = bytes[before..].as_chunks_mut();
+    for (place, element) in places.iter_mut().zip(set.as_slice()) {
+        *place = element.to_le_bytes();
+    }
 }
 
 impl SetReader {

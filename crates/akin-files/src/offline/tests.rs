@@ -196,6 +196,46 @@ fn results_do_not_depend_on_the_memory() {
 }
 
 #[test]
+fn sets_that_were_dropped_are_added_where_they_are_read() {
+    let settings = CollectionSettings::default();
+    let analyser = Analyser::new(&settings);
+    // Of 60 documents, 40 have a near-copy.
+    let from = |number: u32| if number < 40 { number / 2 * 100 + number % 2 } else { number * 100 };
+    let gathered = |room: Room| {
+        let mut gathering = OfflineGathering::within(&settings, room).unwrap();
+        gathering.drop_many_sets();
+        for number in 0..60 {
+            let analysis = analyser.analyse(&text(from(number) as usize)).unwrap();
+            let id = DocumentId::new(format!("{number}")).unwrap();
+            gathering.push(&id, &analysis, None, u64::from(number)).unwrap();
+        }
+        gathering.finish(&[]).unwrap()
+    };
+    let (threshold, progress) = (Threshold::new(0.8).unwrap(), Progress::default());
+    let clusters = |corpus: &mut OfflineCorpus| {
+        let by = Linkage::Representative;
+        corpus.clusters(Mode::Verified, threshold, by, &progress).map(|(of, _)| of)
+    };
+    let mut kept = gathered(Room::default());
+    assert_eq!(kept.documents_to_read(Mode::Verified, threshold, &progress).unwrap(), None);
+    for memory in [0, 8 * 49 * 8 * 60 - 1] {
+        let mut dropped = gathered(Room { memory, ..Room::default() });
+        assert!(clusters(&mut dropped).is_err(), "sets are read");
+        let to_read = dropped.documents_to_read(Mode::Verified, threshold, &progress).unwrap();
+        let to_read = to_read.unwrap();
+        assert!(to_read.iter().filter(|is_read| **is_read).count() >= 40);
+        assert!(to_read[50..].contains(&false), "no set is left out");
+        for number in (0..60).filter(|number| to_read[*number as usize]) {
+            let set = analyser.analyse(&text(from(number) as usize)).unwrap().set;
+            assert!(dropped.add_set(number, &set).unwrap());
+        }
+        let other = analyser.analyse(&Content::Text("another text".to_owned())).unwrap().set;
+        assert!(!dropped.add_set(0, &other).unwrap(), "the document has changed");
+        assert_eq!(clusters(&mut dropped).unwrap(), clusters(&mut kept).unwrap());
+    }
+}
+
+#[test]
 fn comparisons_for_a_value_of_all_records_are_bounded() {
     let mut settings = CollectionSettings::default();
     settings.shingles.unit = Unit::Field;
