@@ -1,4 +1,4 @@
-//! The arguments of the functions that write documents: arrays with an element for each of them.
+//! The arguments of the function that writes documents: arrays with an element for each of them.
 
 use std::collections::HashSet;
 
@@ -74,9 +74,6 @@ impl OldSets {
     }
 }
 
-/// A value and the type of its parameter.
-type Parameter<'a> = (&'a (dyn ToSql + Sync), Type);
-
 impl<'a> Arguments<'a> {
     pub fn new(collection: i32, seen: i64) -> Self {
         Self { collection, seen, ..Self::default() }
@@ -94,7 +91,7 @@ impl<'a> Arguments<'a> {
         self.locks.extend_from_slice(keys);
         self.probes.extend_from_slice(keys);
         self.equal.push(entry);
-        self.of_key = self.of_key.max(of_key as i32);
+        self.of_key = self.of_key.max(of_key as i32 + 1);
     }
 
     pub fn write_document(&mut self, new: &NewDocument<'a>) {
@@ -128,25 +125,26 @@ impl<'a> Arguments<'a> {
         }
     }
 
+    /// Takes the locks and returns what is unknown; writes nothing.
     pub async fn find_unknown(&self, client: &Client) -> Result<Vec<Row>, Error> {
-        call(client, "SELECT * FROM akin.find_unknown", &[self.looked_up().as_slice()]).await
+        self.call(client, &Self::new(self.collection, self.seen)).await
     }
 
-    /// Without a document to write it does nothing.
+    /// Writes in a transaction that holds the locks; nothing without a document to write.
     pub async fn write(&self, client: &Client) -> Result<Vec<Row>, Error> {
         if self.ids.is_empty() {
             return Ok(Vec::new());
         }
-        let collection: Parameter<'_> = (&self.collection, Type::INT4);
-        call(client, "SELECT akin.write", &[&[collection], &self.written()]).await
+        Self::new(self.collection, self.seen).call(client, self).await
     }
 
+    /// Takes the locks, and writes unless something is unknown, which is returned.
     pub async fn add(&self, client: &Client) -> Result<Vec<Row>, Error> {
-        call(client, "SELECT * FROM akin.add", &[&self.looked_up(), &self.written()]).await
+        self.call(client, self).await
     }
 
-    fn looked_up(&self) -> Vec<Parameter<'_>> {
-        vec![
+    async fn call(&self, client: &Client, written: &Self) -> Result<Vec<Row>, Error> {
+        let parameters: [(&(dyn ToSql + Sync), Type); 26] = [
             (&self.collection, Type::INT4),
             (&self.locks, Type::INT8_ARRAY),
             (&self.probes, Type::INT8_ARRAY),
@@ -155,41 +153,27 @@ impl<'a> Arguments<'a> {
             (&self.seen, Type::INT8),
             (&self.known_ids, Type::TEXT_ARRAY),
             (&self.versions, Type::INT8_ARRAY),
-        ]
+            (&written.ids, Type::TEXT_ARRAY),
+            (&written.entries, Type::INT8_ARRAY),
+            (&written.hashes, Type::INT8_ARRAY),
+            (&written.stored, Type::INT8_ARRAY),
+            (&written.expires, Type::INT8_ARRAY),
+            (&written.forms, Type::INT2_ARRAY),
+            (&written.metadatas, Type::TEXT_ARRAY),
+            (&written.contents, Type::BYTEA_ARRAY),
+            (&written.new_entries, Type::INT8_ARRAY),
+            (&written.sizes, Type::INT4_ARRAY),
+            (&written.sketches, Type::BYTEA_ARRAY),
+            (&written.sets, Type::BYTEA_ARRAY),
+            (&written.keys, Type::INT8_ARRAY),
+            (&written.key_entries, Type::INT8_ARRAY),
+            (&written.old.entries, Type::INT8_ARRAY),
+            (&written.old.keys, Type::INT8_ARRAY),
+            (&written.old.key_entries, Type::INT8_ARRAY),
+            (&written.created, Type::INT8),
+        ];
+        let places: Vec<String> = (1..=parameters.len()).map(|n| format!("${n}")).collect();
+        let sql = format!("SELECT * FROM akin.add({})", places.join(", "));
+        client.query_typed(&sql, &parameters).await
     }
-
-    fn written(&self) -> Vec<Parameter<'_>> {
-        vec![
-            (&self.ids, Type::TEXT_ARRAY),
-            (&self.entries, Type::INT8_ARRAY),
-            (&self.hashes, Type::INT8_ARRAY),
-            (&self.stored, Type::INT8_ARRAY),
-            (&self.expires, Type::INT8_ARRAY),
-            (&self.forms, Type::INT2_ARRAY),
-            (&self.metadatas, Type::TEXT_ARRAY),
-            (&self.contents, Type::BYTEA_ARRAY),
-            (&self.new_entries, Type::INT8_ARRAY),
-            (&self.sizes, Type::INT4_ARRAY),
-            (&self.sketches, Type::BYTEA_ARRAY),
-            (&self.sets, Type::BYTEA_ARRAY),
-            (&self.keys, Type::INT8_ARRAY),
-            (&self.key_entries, Type::INT8_ARRAY),
-            (&self.old.entries, Type::INT8_ARRAY),
-            (&self.old.keys, Type::INT8_ARRAY),
-            (&self.old.key_entries, Type::INT8_ARRAY),
-            (&self.created, Type::INT8),
-        ]
-    }
-}
-
-/// Calls a function with the parameters in their order.
-async fn call(
-    client: &Client,
-    function: &str,
-    parameters: &[&[Parameter<'_>]],
-) -> Result<Vec<Row>, Error> {
-    let parameters = parameters.concat();
-    let places: Vec<String> = (1..=parameters.len()).map(|n| format!("${n}")).collect();
-    let sql = format!("{function}({})", places.join(", "));
-    client.query_typed(&sql, &parameters).await
 }

@@ -39,7 +39,7 @@ const MATERIAL_WEIGHT: usize = 64;
 pub(crate) struct ProbeKeys {
     pub keys: Vec<i64>,
     pub equal: i64,
-    /// Sets of each key, at most.
+    /// Sets of each key that are compared, at most; one more is read, if there is one.
     pub of_key: usize,
 }
 
@@ -142,7 +142,7 @@ impl FoundSets {
         let (mut shared, mut in_crowd) = (HashMap::<i64, u32>::new(), false);
         for key in &probe.keys {
             let sets = self.by_key.get(key).map_or(&[][..], Vec::as_slice);
-            in_crowd |= sets.len() >= probe.of_key;
+            in_crowd |= sets.len() > probe.of_key;
             for near in sets.iter().take(probe.of_key) {
                 *shared.entry(near.entry).or_default() += 1;
             }
@@ -155,9 +155,11 @@ impl FoundSets {
     }
 }
 
-/// How many sets of each key a search reads.
+/// How many sets of each key a search compares: a wide search as many as it may.
 pub(crate) fn of_key(keys: usize, limits: &SearchLimits) -> usize {
-    let wanted = limits.found_max.saturating_mul(OF_KEY_FOR_EACH);
+    let is_wide = limits.postings_max > limits.compared_max;
+    let few = limits.found_max.saturating_mul(OF_KEY_FOR_EACH);
+    let wanted = if is_wide { limits.compared_max } else { few };
     wanted.min(limits.postings_max).min(READ_MAX / keys.max(1))
 }
 
@@ -305,7 +307,7 @@ pub(crate) async fn look_up(
     keys.sort_unstable();
     keys.dedup();
     let equal: Vec<i64> = probes.iter().map(|of| of.asked.equal).collect();
-    let of_key = probes.iter().map(|of| of.asked.of_key).max().unwrap_or(0) as i32;
+    let of_key = probes.iter().map(|of| of.asked.of_key).max().unwrap_or(0) as i32 + 1;
     let sql = "SELECT * FROM akin.candidates($1, $2, $3, -1)";
     let parameters: Parameters<'_> =
         &[(&keys, Type::INT8_ARRAY), (&of_key, Type::INT4), (&equal, Type::INT8_ARRAY)];

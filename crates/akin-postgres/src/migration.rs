@@ -36,17 +36,20 @@ pub(crate) async fn migrate(client: &Client) -> Result<(), BackendError> {
     };
     for (migration, number) in missing.iter().zip(version + 1..) {
         let applied = format!(
-            "SET LOCAL search_path = akin; {migration}; {PATHS}; INSERT INTO migrations VALUES ({number})"
+            "SET LOCAL search_path = akin; {migration}; {FUNCTION_SETTINGS};
+             INSERT INTO migrations VALUES ({number})"
         );
         client.batch_execute(&applied).await.map_err(failed)?;
     }
     client.batch_execute("COMMIT").await.map_err(failed)
 }
 
-/// Functions find the schema with any path of the session.
-const PATHS: &str = "
+/// Functions find the schema with any path of the session, and plan for any sizes of the tables.
+const FUNCTION_SETTINGS: &str = "
 DO $$ DECLARE f regprocedure; BEGIN
     FOR f IN SELECT oid FROM pg_proc WHERE pronamespace = 'akin'::regnamespace LOOP
-        EXECUTE format('ALTER FUNCTION %s SET search_path = akin, pg_temp', f);
+        EXECUTE format('ALTER FUNCTION %s SET search_path = akin, pg_temp
+            SET plan_cache_mode = force_generic_plan SET jit = off
+            SET enable_seqscan = off SET enable_bitmapscan = off', f);
     END LOOP;
 END $$";

@@ -125,18 +125,16 @@ impl PostgresCollection {
         }
         locks.sort_unstable();
         locks.dedup();
-        let ids: Vec<&str> = versions.iter().map(|of| of.id.as_str()).collect();
         let ordinals: Vec<i64> = versions.iter().map(|of| of.ordinal).collect();
         let parameters: Parameters<'_> = &[
             (&self.number, Type::INT4),
             (&locks, Type::INT8_ARRAY),
-            (&ids, Type::TEXT_ARRAY),
             (&ordinals, Type::INT8_ARRAY),
             (&old.entries, Type::INT8_ARRAY),
             (&old.keys, Type::INT8_ARRAY),
             (&old.key_entries, Type::INT8_ARRAY),
         ];
-        let sql = "SELECT cardinality(akin.remove($1, $2, $3, $4, $5, $6, $7))";
+        let sql = "SELECT akin.remove($1, $2, $3, $4, $5, $6)";
         let row = self.shared.reads.query_opt(sql, parameters).await?;
         Ok(row.map_or(0, |row| row.get::<_, i32>(0)) as u64)
     }

@@ -9,8 +9,8 @@ use std::sync::atomic::Ordering;
 use akin_core::index::{ExactSearch, ScanLimits};
 use akin_core::measure::Overlap;
 use akin_engine::backend::{
-    BackendError, Candidate, Candidates, Records, Scan, Scanned, SketchScanning, SketchSearch,
-    SketchView,
+    Backend, BackendError, Candidate, Candidates, Records, Scan, Scanned, SketchScanning,
+    SketchSearch, SketchView,
 };
 use akin_engine::stored::{Detail, Order};
 use async_trait::async_trait;
@@ -95,7 +95,7 @@ impl PostgresCollection {
             Ok(true)
         };
         self.shared.scans.visit(&sql, parameters, visit).await?;
-        scan.seen = self.documents.load(Ordering::Relaxed).max(0) as usize;
+        scan.seen = self.stats().await?.documents as usize;
         Ok(scan)
     }
 }

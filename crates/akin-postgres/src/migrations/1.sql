@@ -88,13 +88,14 @@ BEGIN
     RAISE 'removed' USING ERRCODE = 'AK001';
 END $$;
 
+-- A session keeps the plans that it made while the tables were small, so the functions leave the
+-- planner no choice but to look each number up by its index: `LATERAL (… LIMIT 1)`.
+
 -- The sets under the keys `probes`, at most `of_key` of each key, and the sets `equal`, if they have
 -- a document above the ordinal `seen`; each with its newest document and the keys that led to it.
 CREATE FUNCTION candidates(probes bigint[], of_key int, equal bigint[], seen bigint)
 RETURNS TABLE (entry bigint, shingles int, sketch bytea, newest bigint, keys bigint[])
 LANGUAGE plpgsql STABLE
-SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET enable_hashjoin = off
-SET enable_mergejoin = off SET enable_bitmapscan = off SET jit = off
 AS $$
 #variable_conflict use_column
 BEGIN
@@ -107,8 +108,8 @@ BEGIN
             UNION ALL SELECT NULL, unnest(equal)
         ) p GROUP BY p.entry
     ) f
-    JOIN entries e ON e.entry = f.entry,
-    LATERAL (SELECT max(d.ordinal) AS newest FROM documents d WHERE d.entry = f.entry) n
+    , LATERAL (SELECT * FROM entries WHERE entry = f.entry LIMIT 1) e
+    , LATERAL (SELECT max(d.ordinal) AS newest FROM documents d WHERE d.entry = f.entry) n
     WHERE n.newest > seen;
 END $$;
 
@@ -116,8 +117,6 @@ END $$;
 CREATE FUNCTION members(sets bigint[], now bigint, of_set int)
 RETURNS TABLE (entry bigint, ordinal bigint, id text, has_metadata boolean)
 LANGUAGE plpgsql STABLE
-SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET enable_hashjoin = off
-SET enable_mergejoin = off SET enable_bitmapscan = off SET jit = off
 AS $$
 #variable_conflict use_column
 BEGIN
@@ -132,62 +131,32 @@ END $$;
 CREATE FUNCTION materials(sets bigint[])
 RETURNS TABLE (entry bigint, form smallint, content bytea, elements bytea, shingles int)
 LANGUAGE plpgsql STABLE
-SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET enable_hashjoin = off
-SET enable_mergejoin = off SET enable_bitmapscan = off SET jit = off
 AS $$
 #variable_conflict use_column
 BEGIN
     RETURN QUERY SELECT e.entry, m.form, m.content, e.elements, e.shingles
-    FROM unnest(sets) s JOIN entries e ON e.entry = s, LATERAL (
+    FROM unnest(sets) s, LATERAL (SELECT * FROM entries WHERE entry = s LIMIT 1) e, LATERAL (
         SELECT d.form, d.content FROM documents d WHERE d.entry = s ORDER BY d.ordinal LIMIT 1
     ) m;
-END $$;
-
--- Takes the locks of an addition and returns what its sender does not know: sets with documents
--- above `seen` (kind 0), and versions of its documents other than `versions`, where -1 is none
--- (kind 1, document `i`; without an entry if there is no version). Each statement sees what was
--- committed before it began, so after the locks are held.
-CREATE FUNCTION find_unknown(
-    coll int, locks bigint[], probes bigint[], of_key int, equal bigint[], seen bigint,
-    known_ids text[], versions bigint[]
-) RETURNS TABLE (
-    kind int, entry bigint, shingles int, sketch bytea, newest bigint, keys bigint[],
-    i bigint, hash bigint, expires_at bigint
-) LANGUAGE plpgsql
-SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET enable_hashjoin = off
-SET enable_mergejoin = off SET enable_bitmapscan = off SET jit = off
-AS $$
-#variable_conflict use_column
-BEGIN
-    PERFORM enter(coll, locks);
-    RETURN QUERY
-        SELECT 1, d.entry, e.shingles, e.sketch, d.ordinal, NULL::bigint[], o.i, d.hash, d.expires_at
-        FROM unnest(known_ids, versions) WITH ORDINALITY o(id, version, i)
-        LEFT JOIN documents d ON d.collection = coll AND d.id = o.id
-        LEFT JOIN entries e ON e.entry = d.entry
-        WHERE coalesce(d.ordinal, -1) <> o.version;
-    IF cardinality(probes) > 0 THEN
-        RETURN QUERY SELECT 0, c.*, NULL::bigint, NULL::bigint, NULL::bigint
-            FROM candidates(probes, of_key, equal, seen) c;
-    END IF;
 END $$;
 
 -- Removes the sets that no document has any more. The caller holds their locks.
 CREATE FUNCTION forget(old_entries bigint[], old_keys bigint[], old_key_entries bigint[])
 RETURNS void LANGUAGE plpgsql
-SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET enable_hashjoin = off
-SET enable_mergejoin = off SET enable_bitmapscan = off SET jit = off
 AS $$
 DECLARE gone bigint[];
 BEGIN
     WITH g AS (
-        DELETE FROM entries e USING unnest(old_entries) o WHERE e.entry = o
-        AND NOT EXISTS (SELECT FROM documents d WHERE d.entry = o) RETURNING e.entry
+        DELETE FROM entries e WHERE e.entry = ANY (old_entries)
+        AND (SELECT d.ordinal FROM documents d WHERE d.entry = e.entry LIMIT 1) IS NULL
+        RETURNING e.entry
     )
     SELECT array_agg(g.entry) INTO gone FROM g;
     IF gone IS NOT NULL THEN
-        DELETE FROM postings p USING unnest(old_keys, old_key_entries) o(key, entry)
-            WHERE p.key = o.key AND p.entry = o.entry AND o.entry = ANY (gone);
+        DELETE FROM postings WHERE ctid = ANY (ARRAY(
+            SELECT p.ctid FROM unnest(old_keys, old_key_entries) o(key, entry), LATERAL (
+                SELECT s.ctid FROM postings s WHERE s.key = o.key AND s.entry = o.entry LIMIT 1
+            ) p WHERE o.entry = ANY (gone)));
     END IF;
 END $$;
 
@@ -196,15 +165,39 @@ CREATE FUNCTION count_rows(coll int, difference bigint) RETURNS void LANGUAGE sq
         ON CONFLICT (collection, slot) DO UPDATE SET documents = c.documents + difference
 $$;
 
--- Writes documents, in the place of those with their ids, in a transaction that holds their locks.
-CREATE FUNCTION write(
-    coll int, doc_ids text[], doc_entries bigint[], hashes bigint[],
+-- Takes the locks of documents, and returns what their sender does not know: sets with documents
+-- above `seen` (kind 0), and versions of its documents other than `versions`, where -1 is none
+-- (kind 1, document `i`; without an entry if there is no version). If it returns nothing, it writes
+-- the documents, all or none, in the place of those with their ids (kind 2). Each statement sees
+-- what was committed before it began, so after the locks are held.
+CREATE FUNCTION add(
+    coll int, locks bigint[], probes bigint[], of_key int, equal bigint[], seen bigint,
+    known_ids text[], versions bigint[],
+    doc_ids text[], doc_entries bigint[], hashes bigint[],
     stored bigint[], expires bigint[], forms smallint[], metadatas text[], contents bytea[],
     new_entries bigint[], sizes int[], sketches bytea[], sets bytea[],
     keys bigint[], key_entries bigint[],
     old_entries bigint[], old_keys bigint[], old_key_entries bigint[], created bigint
-) RETURNS void LANGUAGE plpgsql SET plan_cache_mode = force_generic_plan SET jit = off AS $$
+) RETURNS TABLE (
+    kind int, entry bigint, shingles int, sketch bytea, newest bigint, keys_shared bigint[],
+    i bigint, hash bigint, expires_at bigint
+) LANGUAGE plpgsql AS $$
+#variable_conflict use_column
+DECLARE versions_differ boolean;
 BEGIN
+    PERFORM enter(coll, locks);
+    RETURN QUERY
+        SELECT 1, d.entry, e.shingles, e.sketch, d.ordinal, NULL::bigint[], o.i, d.hash, d.expires_at
+        FROM unnest(known_ids, versions) WITH ORDINALITY o(id, version, i)
+        LEFT JOIN LATERAL (
+            SELECT * FROM documents WHERE collection = coll AND id = o.id LIMIT 1
+        ) d ON true
+        LEFT JOIN LATERAL (SELECT * FROM entries WHERE entry = d.entry LIMIT 1) e ON true
+        WHERE coalesce(d.ordinal, -1) <> o.version;
+    versions_differ := FOUND;
+    RETURN QUERY SELECT 0, c.*, NULL::bigint, NULL::bigint, NULL::bigint
+        FROM candidates(probes, of_key, equal, seen) c WHERE cardinality(probes) > 0;
+    IF FOUND OR versions_differ OR cardinality(doc_ids) = 0 THEN RETURN; END IF;
     WITH new AS (
         INSERT INTO entries SELECT * FROM unnest(new_entries, sizes, sketches, sets)
         ON CONFLICT DO NOTHING RETURNING entry
@@ -228,55 +221,32 @@ BEGIN
     IF cardinality(old_entries) > 0 THEN
         PERFORM forget(old_entries, old_keys, old_key_entries);
     END IF;
-END $$;
-
--- Adds documents, all or none, unless something is unknown: then it returns that and writes nothing.
--- A row of kind 2 says that they are written.
-CREATE FUNCTION add(
-    coll int, locks bigint[], probes bigint[], of_key int, equal bigint[], seen bigint,
-    known_ids text[], versions bigint[],
-    doc_ids text[], doc_entries bigint[], hashes bigint[],
-    stored bigint[], expires bigint[], forms smallint[], metadatas text[], contents bytea[],
-    new_entries bigint[], sizes int[], sketches bytea[], sets bytea[],
-    keys bigint[], key_entries bigint[],
-    old_entries bigint[], old_keys bigint[], old_key_entries bigint[], created bigint
-) RETURNS TABLE (
-    kind int, entry bigint, shingles int, sketch bytea, newest bigint, keys_shared bigint[],
-    i bigint, hash bigint, expires_at bigint
-) LANGUAGE plpgsql AS $$
-BEGIN
-    RETURN QUERY SELECT * FROM find_unknown(
-        coll, locks, probes, of_key, equal, seen, known_ids, versions);
-    IF FOUND THEN RETURN; END IF;
-    PERFORM write(coll, doc_ids, doc_entries, hashes, stored, expires, forms,
-        metadatas, contents, new_entries, sizes, sketches, sets, keys, key_entries,
-        old_entries, old_keys, old_key_entries, created);
     kind := 2;
     RETURN NEXT;
 END $$;
 
--- Removes documents whose versions are known, and returns the ids of those that had them still.
+-- Removes documents that still have these versions, and returns their number.
 CREATE FUNCTION remove(
-    coll int, locks bigint[], doc_ids text[], versions bigint[],
+    coll int, locks bigint[], versions bigint[],
     old_entries bigint[], old_keys bigint[], old_key_entries bigint[]
-) RETURNS text[] LANGUAGE plpgsql
-SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET enable_hashjoin = off
-SET enable_mergejoin = off SET enable_bitmapscan = off SET jit = off
-AS $$
-DECLARE removed text[];
+) RETURNS int LANGUAGE plpgsql AS $$
+DECLARE removed int;
 BEGIN
     PERFORM enter(coll, locks);
     WITH r AS (
-        DELETE FROM documents d USING unnest(doc_ids, versions) o(id, version)
-        WHERE d.collection = coll AND d.id = o.id AND d.ordinal = o.version
-        RETURNING d.id
-    ), c AS (INSERT INTO changes (collection, id) SELECT coll, r.id FROM r RETURNING id)
-    SELECT array_agg(c.id) INTO removed FROM c;
-    IF removed IS NOT NULL THEN
-        PERFORM count_rows(coll, -cardinality(removed));
+        DELETE FROM documents WHERE ctid = ANY (ARRAY(
+            SELECT d.ctid FROM unnest(versions) v, LATERAL (
+                SELECT o.ctid FROM documents o WHERE o.collection = coll AND o.ordinal = v LIMIT 1
+            ) d))
+        RETURNING id
+    )
+    INSERT INTO changes (collection, id) SELECT coll, r.id FROM r;
+    GET DIAGNOSTICS removed = ROW_COUNT;
+    IF removed > 0 THEN
+        PERFORM count_rows(coll, -removed);
         PERFORM forget(old_entries, old_keys, old_key_entries);
     END IF;
-    RETURN coalesce(removed, '{}');
+    RETURN removed;
 END $$;
 
 -- Removes a collection, once no transaction writes to it; false if it is none.

@@ -162,6 +162,7 @@ impl Engine {
         let (mut checking, mut seen) = (Checking::new(&self.settings.limits, query), 0);
         let mut known = HashSet::new();
         for found_max in self.founds_max(query) {
+            checking.is_truncated = false;
             let candidates = match looked_up.take() {
                 Some(candidates) => candidates,
                 None => {
@@ -193,7 +194,6 @@ impl Engine {
             if !finds_more || checking.is_over(query) {
                 break;
             }
-            checking.is_truncated = false;
         }
         checking.append_rest();
         Ok((checking, seen))
