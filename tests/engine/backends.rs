@@ -15,8 +15,8 @@ use akin::engine::CollectionSettings;
 use akin::storage::StorageSettings;
 use akin_core::scheme::Scheme;
 
-/// The variable that names the backend of a process.
-const BACKEND: &str = "AKIN_TEST_BACKEND";
+use crate::postgres_server::PostgresServer;
+use crate::store_under_test::{BACKEND, blocking, server_url, store_of};
 
 /// What the backend in memory does not have: the names of these tests begin so.
 const NOT_IN_MEMORY: &[&str] = &[
@@ -54,28 +54,76 @@ const NOT_IN_MEMORY: &[&str] = &[
     "expiry::the_time_to_live_of_a_collection_applies",
 ];
 
+/// What PostgreSQL does not have: the names of these tests begin so.
+const NOT_IN_POSTGRES: &[&str] = &[
+    "backends::",
+    // Files, and what a start makes of them.
+    "format::",
+    "restart::",
+    // Passages, and prefix filters.
+    "contained::",
+    "containment::",
+    "passages::",
+    "exact::a_prefix_collection_reports_all_near_duplicates_of_additions",
+    "exact::concurrent_skip_in_a_prefix_collection_stores_exactly_one",
+    // A write that was sent may happen, although nobody waits for it.
+    "arrival::an_aborted_addition_leaves_nothing_in_flight",
+    "arrival::the_search_repeats_once_all_rivals_are_withdrawn",
+];
+
+/// Tests of thousands of lookups, each of which takes PostgreSQL a round trip: they take four
+/// minutes of processor time together, and are run by hand (CONTRIBUTING.md).
+const LONG_OVER_POSTGRES: &[&str] = &[
+    "arrival::a_document_read_from_disk_is_found_during_replacement",
+    "conditions::a_filter_finds_its_only_match_among_near_copies",
+    "crowd::truncated_crowd_lookups_say_so_and_find_equals",
+    "discovery::discoveries_do_not_depend_on_arrival_order",
+    "exact::exact_lookups_equal_brute_force_across_a_restart",
+    "nearest::the_nearest_are_those_of_brute_force",
+    "pages::pages_of_a_crowd_make_up_its_list",
+    "recall::verified_lookups_find_what_brute_force_finds",
+    "records::a_record_edited_in_every_field_is_found",
+    "records::lookups_equal_brute_force_over_a_shared_field",
+    "records_crowd::a_crowd_is_looked_up_as_by_brute_force",
+    "records_crowd::records_in_flight_are_found_among_others_of_their_city",
+];
+
 /// The collection of a directory.
 pub fn stored(
     dir: &Path,
     settings: CollectionSettings,
     storage: &StorageSettings,
 ) -> Arc<dyn StoredCollection> {
+    let (dir, storage) = (dir.to_owned(), storage.clone());
+    if server_url().is_some() {
+        let open = move |settings: &CollectionSettings, opening: &Opening| {
+            let store = store_of(&dir, storage.clone());
+            blocking(|| store.default_collection(settings))?.open(opening)
+        };
+        return Arc::new(Unnamed { settings, open });
+    }
     match env::var(BACKEND).as_deref() {
-        Err(_) => Arc::new(LocalCollection::new(dir.to_owned(), settings, storage.clone())),
-        Ok("memory") => Arc::new(InMemory { dir: dir.to_owned(), settings }),
+        Err(_) => Arc::new(LocalCollection::new(dir, settings, storage)),
+        Ok("memory") => {
+            let open = move |settings: &_, opening: &_| open_in_memory(&dir, settings, opening);
+            Arc::new(Unnamed { settings, open })
+        }
         Ok(other) => panic!("{BACKEND}={other}"),
     }
 }
 
-/// A collection that stays in memory as if it were in a directory.
-struct InMemory {
-    dir: PathBuf,
+/// A collection that is opened, and never gets another name or settings.
+struct Unnamed<F> {
     settings: CollectionSettings,
+    open: F,
 }
 
-static KEPT: LazyLock<Mutex<HashMap<PathBuf, Arc<Memory>>>> = LazyLock::new(Mutex::default);
+type Opened = Result<(Arc<dyn Backend>, CollectionSettings), BackendError>;
 
-impl StoredCollection for InMemory {
+impl<F> StoredCollection for Unnamed<F>
+where
+    F: Fn(&CollectionSettings, &Opening) -> Opened + Send + Sync,
+{
     fn number(&self) -> u64 {
         0
     }
@@ -84,16 +132,8 @@ impl StoredCollection for InMemory {
         &self.settings
     }
 
-    fn open(
-        &self,
-        opening: &Opening,
-    ) -> Result<(Arc<dyn Backend>, CollectionSettings), BackendError> {
-        let seeded = seeded(&self.settings, None)?;
-        let scheme = Scheme::new(&seeded.scheme, &seeded.sketch);
-        let estimator = scheme.estimator(&seeded.sketch);
-        let new = || Arc::new(Memory::new(scheme, estimator, opening.clock.clone()));
-        let memory = Arc::clone(KEPT.lock().unwrap().entry(self.dir.clone()).or_insert_with(new));
-        Ok((memory, seeded))
+    fn open(&self, opening: &Opening) -> Opened {
+        (self.open)(&self.settings, opening)
     }
 
     fn replacement(
@@ -116,16 +156,40 @@ impl StoredCollection for InMemory {
     }
 }
 
-/// Runs this binary's tests again.
-#[test]
-fn the_tests_pass_over_the_backend_in_memory() {
+/// Data stays in memory as if it were in the directory.
+fn open_in_memory(dir: &Path, settings: &CollectionSettings, opening: &Opening) -> Opened {
+    static KEPT: LazyLock<Mutex<HashMap<PathBuf, Arc<Memory>>>> = LazyLock::new(Mutex::default);
+    let seeded = seeded(settings, None)?;
+    let scheme = Scheme::new(&seeded.scheme, &seeded.sketch);
+    let estimator = scheme.estimator(&seeded.sketch);
+    let new = || Arc::new(Memory::new(scheme, estimator, opening.clock.clone()));
+    let memory = Arc::clone(KEPT.lock().unwrap().entry(dir.to_owned()).or_insert_with(new));
+    Ok((memory, seeded))
+}
+
+/// Runs this binary's tests again over a backend, but for those whose names begin with `skipped`.
+fn run_again(backend: &str, skipped: &[&str]) -> String {
     let mut tests = Command::new(env::current_exe().unwrap());
-    tests.env(BACKEND, "memory");
-    for other in NOT_IN_MEMORY {
+    tests.env(BACKEND, backend);
+    for other in skipped {
         tests.args(["--skip", other]);
     }
     let output = tests.output().unwrap();
-    let told = String::from_utf8_lossy(&output.stdout);
+    let told = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(output.status.success(), "{told}");
+    told
+}
+
+#[test]
+fn the_tests_pass_over_the_backend_in_memory() {
+    let told = run_again("memory", NOT_IN_MEMORY);
     assert!(told.contains("running 4"), "some forty tests are of every backend: {told}");
+}
+
+#[test]
+fn the_tests_pass_over_postgresql() {
+    let Some(server) = PostgresServer::start(&["fsync=off"]) else { return };
+    let skipped = [NOT_IN_POSTGRES, LONG_OVER_POSTGRES].concat();
+    let told = run_again(&server.url("postgres"), &skipped);
+    assert!(told.contains("running 63"), "the other tests are run: {told}");
 }

@@ -17,6 +17,8 @@ mod forgery;
 mod format;
 mod measured;
 mod nearest;
+#[path = "../not_run/mod.rs"]
+mod not_run;
 #[path = "../../crates/akin-core/benches/corpus/numbers.rs"]
 mod numbers;
 mod pages;
@@ -24,11 +26,15 @@ mod passages;
 #[allow(dead_code, reason = "tests/model uses the rest")]
 #[path = "../model/plain_resemblance.rs"]
 mod plain_resemblance;
+#[path = "../postgres_server/mod.rs"]
+mod postgres_server;
 mod recall;
 mod records;
 mod records_crowd;
 mod restart;
 mod shingles;
+#[path = "../store_under_test/mod.rs"]
+mod store_under_test;
 
 use std::path::Path;
 
@@ -38,6 +44,7 @@ use akin::engine::{
     AddOptions, Added, Clock, CollectionSettings, Engine, EngineError, Lookup, Mode, Opening, Probe,
 };
 use akin::storage::StorageSettings;
+use store_under_test::server_url;
 
 const CACHE_BYTES: u64 = 16 << 20;
 
@@ -88,6 +95,18 @@ async fn add(engine: &Engine, document: Document) -> Added {
 fn lookup(threshold: f64, mode: Mode) -> Lookup {
     let threshold = Some(threshold.try_into().unwrap());
     Lookup { threshold, points: None, limit: 10_000, mode: Some(mode), ..Lookup::default() }
+}
+
+/// Writes the index to a file, if it is in this process.
+async fn snapshot(engine: &Engine) {
+    if server_url().is_none() {
+        engine.snapshot().await.unwrap();
+    }
+}
+
+/// A figure of the index, if it is in this process.
+fn of_index(figure: u64) -> Option<u64> {
+    server_url().is_none().then_some(figure)
 }
 
 /// Ids and resemblances of a stored document's near-duplicates.

@@ -19,6 +19,7 @@ use tempfile::tempdir;
 
 use crate::corpus::{edited, words};
 use crate::numbers::Numbers;
+use crate::store_under_test::server_url;
 use crate::{CACHE_BYTES, add, id, open, open_with, text, try_open};
 
 /// Makes so many families, from a seed.
@@ -205,7 +206,9 @@ async fn the_nearest_are_those_of_brute_force() {
         ("prefix", with(|it| it.scheme.kind = Kind::Prefix), bags),
     ];
     let (mut wanted, mut missed) = (0, 0);
-    for (seed, (name, settings, corpus)) in kinds.into_iter().enumerate() {
+    // PostgreSQL has no prefix filters.
+    let kinds = kinds.into_iter().take(if server_url().is_none() { 8 } else { 7 });
+    for (seed, (name, settings, corpus)) in kinds.enumerate() {
         let has_keys = settings.scheme.kind != Kind::Prefix;
         let count = compare(&settings, corpus(12, seed as u64)).await;
         assert!(count.wanted > 600 && count.scans > 100, "{name}: {count:?}");

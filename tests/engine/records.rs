@@ -14,7 +14,7 @@ use futures_util::future::join_all;
 use tempfile::tempdir;
 
 use crate::numbers::Numbers;
-use crate::{add, id, text, try_open};
+use crate::{add, id, of_index, snapshot, text, try_open};
 
 const NAMES: [&str; 3] = ["name", "address", "phone"];
 
@@ -135,12 +135,12 @@ async fn field_sketches_find_records_without_an_equal_field() {
         let probe = || Probe::Content(content(&typed));
         let before = found(&engine, probe(), Some(190)).await;
         assert_eq!(before.len(), matches);
-        engine.snapshot().await.unwrap();
+        snapshot(&engine).await;
         drop(engine);
         let engine = try_open(dir.path(), settings).unwrap();
         assert_eq!(found(&engine, probe(), Some(190)).await, before);
         engine.remove(&id("right")).await.unwrap();
-        assert_eq!(engine.stats().await.unwrap().backend.keys, Some(0));
+        assert_eq!(engine.stats().await.unwrap().backend.keys, of_index(0));
     }
 }
 
@@ -196,7 +196,7 @@ async fn records_are_found_across_restart_replacement_and_removal() {
     let engine = open(dir.path());
     add(&engine, record("a", &BILL)).await;
     add(&engine, record("b", &BILL)).await;
-    engine.snapshot().await.unwrap();
+    snapshot(&engine).await;
     add(&engine, record("c", &BILL)).await;
     let moved = [BILL[0], ("address", "1 Elm Road"), BILL[2]];
     add(&engine, record("b", &moved)).await;

@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 use std::convert::Infallible;
 use std::sync::{Arc, Mutex};
 
-use akin::backend::LocalCollections;
 use akin::engine::{
     CollectionSettings, Collections, CollectionsSettings, LimitSettings, Opening, Progress,
 };
@@ -23,6 +22,7 @@ use tower::ServiceExt;
 use tower::util::MapRequestLayer;
 
 use crate::contract::{CONTRACT, Sent};
+use crate::store_under_test::store_of;
 
 /// Of an [`App`].
 pub const COLLECTIONS_MAX: usize = 4;
@@ -80,9 +80,8 @@ impl App {
             limits_max: LimitSettings::default().times(100),
             opening,
         };
-        let store = Arc::new(LocalCollections::new(dir, store));
-        let opening =
-            tokio::task::spawn_blocking(move || Collections::open(store, &collection, of_all));
+        let open = move || Collections::open(store_of(&dir, store), &collection, of_all);
+        let opening = tokio::task::spawn_blocking(open);
         let collections = Arc::new(opening.await.unwrap().unwrap());
         assert!(self.state.collections.set(collections).is_ok());
     }

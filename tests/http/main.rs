@@ -45,5 +45,8 @@ mod refusals;
 mod reindex;
 mod signatures;
 mod socket;
+#[allow(dead_code, reason = "tests/engine uses the rest")]
+#[path = "../store_under_test/mod.rs"]
+mod store_under_test;
 mod thresholds;
 mod transport;

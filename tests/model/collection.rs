@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
-use akin::backend::{LocalCollections, SetCache};
+use akin::backend::SetCache;
 use akin::document::{Document, DocumentId};
 use akin::engine::{
     Clock, ClusterPart, ClusterQuery, Collection, CollectionName, CollectionSettings, Collections,
@@ -21,6 +21,7 @@ use crate::numbers::Numbers;
 use crate::plain::{Model, Plain, id, metadata};
 use crate::plain_resemblance::{Least, score};
 use crate::settings::{Setting, rule_of};
+use crate::store_under_test::store_of;
 
 const START_MS: i64 = 1_800_000_000_000;
 
@@ -266,8 +267,10 @@ async fn open(dir: &TempDir, now_ms: &Arc<AtomicI64>, sets_cache_bytes: u64) -> 
             ..Opening::default()
         },
     };
-    let store = Arc::new(LocalCollections::new(dir, StorageSettings::default()));
-    let open = move || Collections::open(store, &CollectionSettings::default(), of_all);
+    let open = move || {
+        let store = store_of(&dir, StorageSettings::default());
+        Collections::open(store, &CollectionSettings::default(), of_all)
+    };
     Arc::new(tokio::task::spawn_blocking(open).await.unwrap().unwrap())
 }
 

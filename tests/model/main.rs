@@ -3,7 +3,8 @@
 //! whenever several have paused, every answer is what the model says.
 //!
 //! A failure prints the seed: `AKIN_MODEL_SEED=7` plays that one alone. `AKIN_MODEL_SECONDS=600`
-//! plays new seeds for so long.
+//! plays new seeds for so long. `AKIN_TEST_BACKEND=postgres://…` plays over a server of PostgreSQL
+//! what that can: `cargo test … -- --skip prefix --skip passages`.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod answers;
@@ -20,6 +21,9 @@ mod plain;
 mod plain_resemblance;
 mod settings;
 mod single_client;
+#[allow(dead_code, reason = "tests/engine uses the rest")]
+#[path = "../store_under_test/mod.rs"]
+mod store_under_test;
 
 use std::time::{Duration, Instant, SystemTime};
 

@@ -5,6 +5,7 @@ use akin_core::scheme::{Kind, Threshold};
 use akin_core::text::Unit;
 
 use crate::plain_resemblance::{Least, Rule};
+use crate::store_under_test::server_url;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Setting {
@@ -36,7 +37,8 @@ impl Setting {
         settings.limits.duplicates_max = 1_000;
         settings.limits.checked_max = 1_000;
         // Where lookups find everything.
-        if matches!(self, Self::Indexed | Self::Prefix | Self::Textless) {
+        let keeps_clusters = server_url().is_none();
+        if keeps_clusters && matches!(self, Self::Indexed | Self::Prefix | Self::Textless) {
             settings.clusters.threshold = Some(threshold(CLUSTERED_FROM));
         }
         match self {

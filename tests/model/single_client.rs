@@ -10,6 +10,7 @@ use crate::passages;
 use crate::plain::{Model, Plain, owner};
 use crate::plain_resemblance::Least;
 use crate::settings::{CLUSTERED_FROM, Setting};
+use crate::store_under_test::server_url;
 
 const STEPS: usize = 60;
 
@@ -80,6 +81,7 @@ async fn step(world: &mut World) {
         54 if world.numbers.one_in(2) => world.check_stored_clusters().await,
         54 => world.check_discovery().await,
         55 => world.reindex().await,
+        56..58 if server_url().is_some() => world.check_listed().await,
         56..58 => drop(world.engine().snapshot().await.unwrap()),
         _ => world.restart().await,
     }

@@ -103,7 +103,7 @@ impl Told {
     }
 }
 
-async fn open(url: &str, deadline: Duration) -> Engine {
+pub async fn open(url: &str, deadline: Duration) -> Engine {
     let mut settings = CollectionSettings::default();
     settings.sketch.seed = Some(0);
     let connections = ConnectionSettings { deadline, ..connections() };

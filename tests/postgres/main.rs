@@ -5,6 +5,7 @@
 mod changes;
 mod collections;
 mod faults;
+mod histories;
 mod http;
 #[path = "../not_run/mod.rs"]
 mod not_run;

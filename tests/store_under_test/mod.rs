@@ -1,0 +1,71 @@
+//! The store that tests keep their collections in: a directory, or a database of the server of
+//! PostgreSQL whose URL the variable `AKIN_TEST_BACKEND` has.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use akin::backend::{CollectionStore, LocalCollections};
+use akin::storage::StorageSettings;
+
+/// The variable that names the backend of a process.
+pub const BACKEND: &str = "AKIN_TEST_BACKEND";
+
+/// The URL of the server, if collections are in a database.
+pub fn server_url() -> Option<String> {
+    std::env::var(BACKEND).ok().filter(|url| url.starts_with("postgres://"))
+}
+
+/// The collections of a directory, or of the database that belongs to it.
+pub fn store_of(dir: &Path, storage: StorageSettings) -> Arc<dyn CollectionStore> {
+    match server_url() {
+        None => Arc::new(LocalCollections::new(dir.to_owned(), storage)),
+        Some(url) => in_database(&url, dir, &storage),
+    }
+}
+
+#[cfg(feature = "postgres")]
+fn in_database(url: &str, dir: &Path, storage: &StorageSettings) -> Arc<dyn CollectionStore> {
+    use std::hash::{DefaultHasher, Hash, Hasher};
+    use std::sync::LazyLock;
+    use std::time::Duration;
+
+    use akin_postgres::{ConnectionSettings, PostgresStore};
+    use tokio::runtime::Runtime;
+
+    /// Of all databases: a test may block the threads of its own.
+    static RUNTIME: LazyLock<Runtime> = LazyLock::new(|| Runtime::new().unwrap());
+
+    let mut hasher = DefaultHasher::new();
+    dir.hash(&mut hasher);
+    let name = format!("test{:016x}", hasher.finish());
+    create_database(url, &name);
+    let (server, _) = url.rsplit_once('/').unwrap();
+    let settings = ConnectionSettings {
+        deadline: Duration::from_secs(20),
+        scans_max: 4,
+        changes_kept: storage.changes_kept,
+        compression_level: 1,
+    };
+    let url = format!("{server}/{name}");
+    blocking(move || Arc::new(RUNTIME.block_on(PostgresStore::open(&url, &settings)).unwrap()))
+}
+
+/// Unless it exists, of an earlier start over the directory.
+#[cfg(feature = "postgres")]
+fn create_database(url: &str, name: &str) {
+    let create = format!("CREATE DATABASE {name} STRATEGY file_copy");
+    let mut psql = std::process::Command::new("psql");
+    let output = psql.args([url, "-qtAc", &create]).output().unwrap();
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() || error.contains("already exists"), "{error}");
+}
+
+#[cfg(not(feature = "postgres"))]
+fn in_database(url: &str, _: &Path, _: &StorageSettings) -> Arc<dyn CollectionStore> {
+    panic!("{BACKEND}={url} needs the feature postgres");
+}
+
+/// Calls what blocks on another thread, as the threads of a runtime may not.
+pub fn blocking<T: Send>(call: impl FnOnce() -> T + Send) -> T {
+    std::thread::scope(|scope| scope.spawn(call).join().unwrap())
+}
