@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# bench/postgres.sh [DOCUMENTS]: akin over PostgreSQL, beside datasketch over Redis in the same run,
-# and writes the table of docs/postgres.md. It needs PostgreSQL, redis-server and Python with venv
-# (Debian: postgresql redis-server python3-venv), and takes some minutes for the 100,000 documents.
+# bench/postgres.sh [DOCUMENTS] [--large DOCUMENTS]: akin over PostgreSQL, beside datasketch over Redis
+# in the same run; writes the tables of docs/postgres.md and docs/benchmarks.md. It needs PostgreSQL,
+# redis-server and Python with venv (Debian: postgresql redis-server python3-venv), and takes some
+# minutes for the 100,000 documents. `--large` adds a database of which a sixth fits its buffers.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 export AKIN_BIN="${AKIN_BIN:-$PWD/target/release/akin}"
@@ -9,4 +10,4 @@ export AKIN_BIN="${AKIN_BIN:-$PWD/target/release/akin}"
 venv=target/bench-postgres
 [ -x "$venv/bin/python" ] || python3 -m venv "$venv"
 "$venv/bin/python" -m pip install --quiet --disable-pip-version-check datasketch==2.0.0 redis
-exec "$venv/bin/python" bench/peers/postgres.py "${1:-100000}"
+exec "$venv/bin/python" bench/peers/postgres.py "$@"

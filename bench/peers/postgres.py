@@ -1,5 +1,9 @@
-"""Measures akin over PostgreSQL, and datasketch over Redis, with made-up documents of 120 words."""
+"""Measures akin over PostgreSQL, and datasketch over Redis, with made-up documents of 120 words.
 
+Rates depend on what else the machine does; the processor time of a document does not. So each row
+has both, and the rate that two cores without other work reach by that time."""
+
+import argparse
 import datetime
 import glob
 import json
@@ -9,21 +13,27 @@ import select
 import shutil
 import socket
 import subprocess
-import sys
 import tempfile
+import threading
 import time
+from collections import deque
+from collections.abc import Iterable
 from pathlib import Path
 
 CLIENTS = 64
 SINGLES = 20_000
 CROWD = 20_000
+REPLACED = 20_000
 PEER = 10_000
-PAGE = Path(__file__).parents[2] / "docs" / "postgres.md"
+PAGES = Path(__file__).parents[2] / "docs"
+SIZE = (
+    "SELECT sum(pg_total_relation_size(oid)) FROM pg_class "
+    "WHERE relkind = 'r' AND relnamespace = 'akin'::regnamespace"
+)
 
 
 def words(seed: int) -> list[str]:
-    made = random.Random(seed)
-    return [f"w{made.randrange(50_000)}" for _ in range(120)]
+    return [f"w{number}" for number in random.Random(seed).choices(range(50_000), k=120)]
 
 
 def text(number: int) -> str:
@@ -53,9 +63,9 @@ def cpu(pids: set[int]) -> float:
     return total / os.sysconf("SC_CLK_TCK")
 
 
-def requests(address: tuple[str, int], made: list[bytes], expected: set[int]) -> None:
+def requests(address: tuple[str, int], made: Iterable[bytes], expected: set[int]) -> int:
     """Sends the requests over connections that are kept, each after the answer to the last."""
-    left = iter(made)
+    left, answered = iter(made), 0
     poll, sockets, buffers = select.epoll(), {}, {}
     for _ in range(CLIENTS):
         first = next(left, None)
@@ -80,12 +90,14 @@ def requests(address: tuple[str, int], made: list[bytes], expected: set[int]) ->
             if status not in expected:
                 raise SystemExit(f"{status}: {body[:500]!r}")
             buffers[number] = b""
+            answered += 1
             following = next(left, None)
             if following is None:
                 poll.unregister(number)
                 sockets.pop(number).close()
             else:
                 connection.sendall(following)
+    return answered
 
 
 def post(path: str, document: dict) -> bytes:
@@ -99,7 +111,7 @@ def get(path: str) -> bytes:
 
 
 class Postgres:
-    def __init__(self, directory: str):
+    def __init__(self, directory: str, shared_buffers: str):
         self.bin = sorted(glob.glob("/usr/lib/postgresql/*/bin"))[-1]
         self.directory, self.user = directory, []
         if os.geteuid() == 0:
@@ -110,7 +122,7 @@ class Postgres:
         with open(f"{directory}/data/postgresql.conf", "a") as conf:
             conf.write(
                 f"listen_addresses = ''\nunix_socket_directories = '{directory}'\n"
-                "shared_buffers = 1GB\nmax_wal_size = 8GB\nwal_compression = on\n"
+                f"shared_buffers = {shared_buffers}\nmax_wal_size = 8GB\nwal_compression = on\n"
                 "max_locks_per_transaction = 256\nautovacuum_vacuum_cost_delay = 0\n"
             )
         self.run("pg_ctl", "-D", f"{directory}/data", "-w", "-l", f"{directory}/log", "start")
@@ -121,25 +133,33 @@ class Postgres:
         command = [*self.user, f"{self.bin}/{program}", *arguments]
         subprocess.run(command, check=True, cwd="/", stdout=subprocess.DEVNULL)
 
-    def number(self, sql: str) -> float:
+    def sql(self, sql: str) -> str:
         command = ["psql", "-h", self.directory, "-U", "akin", "-d", "postgres", "-qtAc", sql]
-        return float(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+        return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+    def size(self) -> int:
+        return int(self.sql(SIZE))
 
     def stop(self) -> None:
         self.run("pg_ctl", "-D", f"{self.directory}/data", "-m", "fast", "stop")
 
 
 class Akin:
-    def __init__(self, directory: str, database: Postgres):
+    """A server of akin on a database of its own."""
+
+    def __init__(self, shared_buffers: str = "1GB"):
+        self.directories = [tempfile.TemporaryDirectory() for _ in range(2)]
+        self.database = Postgres(self.directories[0].name, shared_buffers)
         environment = {
             "AKIN__STORAGE__BACKEND": "postgres",
-            "AKIN__POSTGRES__URL": database.url,
+            "AKIN__POSTGRES__URL": self.database.url,
             "AKIN__LOG__FORMAT": "json",
         }
-        command = [os.environ["AKIN_BIN"], "serve", "--listen", "127.0.0.1:0", "--data-dir", directory]
         self.process = subprocess.Popen(
-            command, env=os.environ | environment, stderr=subprocess.PIPE, text=True
-        )
+            [os.environ["AKIN_BIN"], "serve", "--listen", "127.0.0.1:0"]
+            + ["--data-dir", self.directories[1].name],
+            env=os.environ | environment, stderr=subprocess.PIPE, text=True,
+        )  # fmt: skip
         for line in self.process.stderr:
             entry = json.loads(line)
             if entry.get("message") == "listening":
@@ -147,18 +167,27 @@ class Akin:
                 self.address = (host, int(port))
             if entry.get("message") == "ready":
                 break
-        self.pids = {self.process.pid, database.pid}
-        self.database = database
+        # What else it writes is read, lest it waits.
+        threading.Thread(target=deque, args=(self.process.stderr, 0), daemon=True).start()
 
-    def measured(self, made: list[bytes], expected: set[int]) -> tuple[float, float, float]:
-        """Requests a second, and µs of processor time of akin and of PostgreSQL for each."""
-        before = [cpu({pid}) for pid in (self.process.pid, self.database.pid)]
-        began = time.monotonic()
-        requests(self.address, made, expected)
-        rate = len(made) / (time.monotonic() - began)
-        after = [cpu({pid}) for pid in (self.process.pid, self.database.pid)]
-        own, its = ((b - a) / len(made) * 1e6 for a, b in zip(before, after))
-        return rate, own, its
+    def __enter__(self) -> "Akin":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.process.terminate()
+        self.process.wait()
+        self.database.stop()
+        for directory in self.directories:
+            directory.cleanup()
+
+    def measured(self, name: str, made: Iterable[bytes], expected: set[int]) -> list[str]:
+        """A row: requests a second, and the processor time of akin and of PostgreSQL for each."""
+        pids = (self.process.pid, self.database.pid)
+        before, began = [cpu({pid}) for pid in pids], time.monotonic()
+        count = requests(self.address, made, expected)
+        seconds = time.monotonic() - began
+        times = [(cpu({pid}) - of) / count for pid, of in zip(pids, before)]
+        return row(name, count / seconds, *times)
 
     def create(self, name: str, settings: dict) -> None:
         body = json.dumps(settings).encode()
@@ -168,52 +197,88 @@ class Akin:
 
 
 def three(number: float) -> str:
+    """With three digits that count."""
     if number == 0:
         return "0"
-    digits = max(0, 2 - int(f"{number:e}".split("e")[1]))
-    return f"{round(number, 2 - int(f'{number:e}'.split('e')[1])):,.{digits}f}"
+    exponent = int(f"{number:e}".split("e")[1])
+    return f"{round(number, 2 - exponent):,.{max(0, 2 - exponent)}f}"
+
+
+def row(name: str, rate: float, own: float, of_database: float) -> list[str]:
+    by_time = os.cpu_count() / (own + of_database)
+    row = [name, three(rate), three(own * 1e6), three(of_database * 1e6), three(by_time)]
+    print(*row, sep="\t", flush=True)
+    return row
+
+
+def posts(collection: str, numbers: Iterable[int], made=text, version: int = 0) -> Iterable[bytes]:
+    path = f"/collections/{collection}/documents"
+    return (post(path, {"id": f"a{n}", "text": made(n + version)}) for n in numbers)
+
+
+def of_collection(akin: Akin, name: str, documents: int, keys: str, settings: dict) -> list[list[str]]:
+    """Inserts into an empty collection, inserts into a full one, and lookups."""
+    akin.create(name, settings)
+    empty, table = akin.database.size(), []
+    # Made before they are sent, unless there are too many.
+    fill = posts(name, range(documents))
+    fill = fill if documents > 200_000 else list(fill)
+    table.append(akin.measured(f"first {documents:,} inserts, {keys}", fill, {201}))
+    each = (akin.database.size() - empty) / documents
+    more = list(posts(name, range(documents, documents + SINGLES)))
+    title = f"inserts after {documents:,}, {keys}, {three(each)} B a document"
+    table.append(akin.measured(title, more, {201}))
+    chosen = random.Random(1)
+    lookups = [
+        get(f"/collections/{name}/similar?id=a{chosen.randrange(documents)}") for _ in range(SINGLES)
+    ]
+    table.append(akin.measured(f"lookups among {documents:,}, {keys}", lookups, {200}))
+    return table
+
+
+def of_crowd(akin: Akin) -> list[list[str]]:
+    akin.create("crowd", {"scheme": {"threshold_min": 0.8}})
+    table, part = [], CROWD // 4
+    for first in range(0, CROWD, part):
+        made = list(posts("crowd", range(first, first + part), of_template))
+        title = f"inserts {first:,} to {first + part:,} of one template"
+        table.append(akin.measured(title, made, {201}))
+    return table
+
+
+def of_replaced(akin: Akin) -> list[list[str]]:
+    """Replaces every document several times, with other texts."""
+    akin.create("replaced", {"scheme": {"threshold_min": 0.8}})
+    empty, table, expected = akin.database.size(), [], {201}
+    for version in range(6):
+        made = list(posts("replaced", range(REPLACED), version=version * REPLACED * 5))
+        what = f"replacement {version} of all" if version else "inserts"
+        measured = akin.measured(f"{what} of {REPLACED:,} documents", made, expected)
+        each = three((akin.database.size() - empty) / REPLACED)
+        measured[0] += f", {each} B a document afterwards"
+        table.append(measured)
+        expected = {200}
+    began = cpu({akin.database.pid})
+    akin.database.sql("VACUUM")
+    spent = cpu({akin.database.pid}) - began
+    each = three((akin.database.size() - empty) / REPLACED)
+    table[-1][0] += f"; {each} after a vacuum of {three(spent)} CPU seconds"
+    return table
 
 
 def of_akin(documents: int) -> list[list[str]]:
-    rows = []
-    with tempfile.TemporaryDirectory() as directory, tempfile.TemporaryDirectory() as data:
-        database = Postgres(directory)
-        akin = Akin(data, database)
-        size = "SELECT sum(pg_total_relation_size(oid)) FROM pg_class c WHERE relkind = 'r' AND relnamespace = 'akin'::regnamespace"
-        for name, keys, settings in [
-            ("nine", "9 keys", {"scheme": {"threshold_min": 0.8}}),
-            ("all", "32 keys", {}),
-        ]:
-            akin.create(name, settings)
-            empty, path = database.number(size), f"/collections/{name}/documents"
-            fill = [post(path, {"id": f"a{n}", "text": text(n)}) for n in range(documents)]
-            row = [f"{documents:,} singles from empty, {keys}"]
-            rows.append(row + [three(of) for of in akin.measured(fill, {201})])
-            bytes_each = (database.number(size) - empty) / documents
-            more = [
-                post(path, {"id": f"a{n}", "text": text(n)})
-                for n in range(documents, documents + SINGLES)
-            ]
-            row = [f"inserts after {documents:,}, {keys}, {three(bytes_each)} B a document"]
-            rows.append(row + [three(of) for of in akin.measured(more, {201})])
-            chosen = random.Random(1)
-            lookups = [
-                get(f"/collections/{name}/similar?id=a{chosen.randrange(documents)}")
-                for _ in range(SINGLES)
-            ]
-            rows.append([f"lookups, {keys}"] + [three(of) for of in akin.measured(lookups, {200})])
-        akin.create("crowd", {"scheme": {"threshold_min": 0.8}})
-        for first in range(0, CROWD, CROWD // 4):
-            crowd = [
-                post("/collections/crowd/documents", {"id": f"c{n}", "text": of_template(n)})
-                for n in range(first, first + CROWD // 4)
-            ]
-            row = [f"inserts {first:,} to {first + CROWD // 4:,} of one template"]
-            rows.append(row + [three(of) for of in akin.measured(crowd, {201})])
-        akin.process.terminate()
-        akin.process.wait()
-        database.stop()
-    return rows
+    with Akin() as akin:
+        table = of_collection(akin, "nine", documents, "9 keys", {"scheme": {"threshold_min": 0.8}})
+        table += of_collection(akin, "all", documents, "32 keys", {})
+        return table + of_crowd(akin) + of_replaced(akin)
+
+
+def of_large(documents: int) -> list[list[str]]:
+    """With buffers for a sixth of the data, which has some 1,500 bytes a document."""
+    with Akin(f"{documents * 1_500 // 6 >> 20}MB") as akin:
+        settings = {"scheme": {"threshold_min": 0.8}}
+        keys = "9 keys, buffers of a sixth"
+        return of_collection(akin, "large", documents, keys, settings)
 
 
 def of_datasketch() -> list[list[str]]:
@@ -222,8 +287,8 @@ def of_datasketch() -> list[list[str]]:
     with tempfile.TemporaryDirectory() as directory:
         path = f"{directory}/redis.sock"
         server = subprocess.Popen(
-            ["redis-server", "--port", "0", "--unixsocket", path, "--save", "", "--appendonly", "yes",
-             "--appendfsync", "always", "--dir", directory],
+            ["redis-server", "--port", "0", "--unixsocket", path, "--save", "", "--dir", directory]
+            + ["--appendonly", "yes", "--appendfsync", "always"],
             stdout=subprocess.DEVNULL,
         )
         while not os.path.exists(path):
@@ -237,46 +302,56 @@ def of_datasketch() -> list[list[str]]:
             made.update_batch([" ".join(cut[n : n + 3]).encode() for n in range(len(cut) - 2)])
             return made
 
-        def measured(name: str, work) -> list[str]:
-            before, began = (time.process_time(), cpu({server.pid})), time.monotonic()
-            for number in range(PEER):
-                work(number)
-            rate = PEER / (time.monotonic() - began)
-            own, its = time.process_time() - before[0], cpu({server.pid}) - before[1]
-            return [name, three(rate), three(own / PEER * 1e6), three(its / PEER * 1e6)]
-
         def insert(number: int) -> None:
             made = sketch(text(number))
             index.query(made)
             index.insert(f"a{number}", made)
 
-        rows = [
-            measured(f"datasketch over Redis: queries and inserts of {PEER:,}, one process", insert),
-            measured("datasketch over Redis: queries", lambda number: index.query(sketch(text(number)))),
+        def measured(name: str, work) -> list[str]:
+            before = (time.process_time(), cpu({server.pid}), time.monotonic())
+            for number in range(PEER):
+                work(number)
+            after = (time.process_time(), cpu({server.pid}), time.monotonic())
+            own, its, seconds = ((b - a) / PEER for a, b in zip(before, after))
+            return row(name, 1 / seconds, own, its)
+
+        table = [
+            measured(f"datasketch over Redis: first {PEER:,} queries with inserts", insert),
+            measured("datasketch over Redis: queries", lambda n: index.query(sketch(text(n)))),
         ]
         server.terminate()
         server.wait()
-    return rows
+    return table
+
+
+def write(page: str, table: list[list[str]]) -> None:
+    """Puts a table in the place of that in a page."""
+    model = next(line for line in open("/proc/cpuinfo") if line.startswith("model name"))
+    lines = [
+        f"{' '.join(model.split(':')[1].split()[:2])}, {os.cpu_count()} cores shared by all, "
+        f"{datetime.date.today()}: documents of 120 words, texts kept, checked and synced, "
+        f"{CLIENTS} clients over HTTP (datasketch: one process without HTTP, texts not kept):",
+        "",
+        "| | a second | CPU µs of akin or Python | CPU µs of the database | a second by CPU time |",
+        "|---|--:|--:|--:|--:|",
+        *(f"| {' | '.join(of)} |" for of in table),
+    ]
+    path = PAGES / page
+    before, _, rest = path.read_text().partition("<!-- postgres: written by bench/postgres.sh -->\n")
+    after = rest.partition("<!-- /postgres -->")[2]
+    marks = ("<!-- postgres: written by bench/postgres.sh -->\n", "\n<!-- /postgres -->")
+    path.write_text(before + marks[0] + "\n".join(lines) + marks[1] + after)
 
 
 def main() -> None:
-    documents = int(sys.argv[1])
-    model = next(line for line in open("/proc/cpuinfo") if line.startswith("model name"))
-    rows = of_akin(documents) + of_datasketch()
-    table = [
-        f"{' '.join(model.split(':')[1].split()[:2])}, {os.cpu_count()} cores shared by all, {datetime.date.today()}: "
-        f"documents of 120 words, texts kept, checked and synced, {CLIENTS} clients over HTTP "
-        "(`bench/postgres.sh`):",
-        "",
-        "| | a second | CPU µs of akin or Python | CPU µs of the database |",
-        "|---|--:|--:|--:|",
-        *(f"| {' | '.join(row)} |" for row in rows),
-    ]
-    page = PAGE.read_text()
-    begin, end = page.index("<!-- postgres:"), page.index("<!-- /postgres -->")
-    begin = page.index("\n", begin) + 1
-    PAGE.write_text(page[:begin] + "\n".join(table) + "\n" + page[end:])
-    print("\n".join(table))
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("documents", type=int, nargs="?", default=100_000)
+    parser.add_argument("--large", type=int, help="documents with buffers for a sixth of them")
+    given = parser.parse_args()
+    table, peer = of_akin(given.documents), of_datasketch()
+    large = of_large(given.large) if given.large else []
+    write("postgres.md", table + large + peer)
+    write("benchmarks.md", table[1:3] + large[1:] + peer)
 
 
 if __name__ == "__main__":
