@@ -12,6 +12,7 @@ command -v curl > /dev/null || need+=(curl)
 python3 -c 'import ensurepip, venv' 2> /dev/null || need+=(python3 python3-venv) # schemathesis
 command -v node > /dev/null || need+=(nodejs) # clients/js
 compgen -G "/usr/lib/postgresql/*/bin/initdb" > /dev/null || need+=(postgresql) # tests/postgres
+[ -x /usr/sbin/haproxy ] || need+=(haproxy) # tests/postgres
 command -v npm > /dev/null || need+=(npm)
 if [ ${#need[@]} -gt 0 ]; then
     sudo=$([ "$(id -u)" = 0 ] || echo sudo)

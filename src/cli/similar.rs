@@ -44,8 +44,8 @@ pub struct Arguments {
     /// prefix]
     #[arg(long)]
     mode: Option<Mode>,
-    /// Further members of the matches with --json: text, metadata, or text,metadata [default:
-    /// neither]
+    /// Further members of the matches with --json: text, metadata, highlights, or several with
+    /// commas between [default: none]
     #[arg(long, value_name = "PARTS", requires = "json")]
     include: Option<String>,
     /// Write the server's answer unchanged

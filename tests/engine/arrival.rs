@@ -213,10 +213,10 @@ async fn new_metadata_replaces_the_document() {
     assert_eq!(add(&engine, with(r#"{"v": 1}"#)).await.status, AddStatus::Created);
     assert_eq!(add(&engine, with(r#"{"v": 1}"#)).await.status, AddStatus::Unchanged);
     assert_eq!(add(&engine, with(r#"{"v": 2}"#)).await.status, AddStatus::Replaced);
-    let include = MatchDetails { metadata: true, content: false };
+    let include = MatchDetails { metadata: true, ..MatchDetails::default() };
     let probe = Probe::Content(text("b", "one two three four").content);
     let mut found = engine.similar(probe, Lookup::default()).await.unwrap().matches;
-    engine.read_details(&mut found, include).await.unwrap();
+    engine.read_details(&mut found, include, None).await.unwrap();
     assert_eq!(found[0].metadata.as_ref().unwrap().as_json(), r#"{"v": 2}"#);
 }
 

@@ -25,6 +25,7 @@ mod discovery;
 mod documents;
 mod failing;
 mod fuzz;
+mod highlights;
 mod lifecycle;
 mod limits;
 mod lookups;

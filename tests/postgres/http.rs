@@ -5,7 +5,7 @@ use std::process::Command;
 use serde_json::{Value, json};
 
 use crate::of_family;
-use crate::postgres_server::Database;
+use crate::postgres_server::{Database, PostgresServer};
 use crate::serving::Process;
 use crate::serving::client::{Answer, Caller};
 
@@ -17,6 +17,10 @@ struct Server {
 
 impl Server {
     fn start(database: &Database) -> Self {
+        Self::start_at(&database.url())
+    }
+
+    fn start_at(url: &str) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let mut command = Command::new(env!("CARGO_BIN_EXE_akin"));
         command
@@ -25,7 +29,7 @@ impl Server {
             .env("AKIN__LOG__FORMAT", "json")
             .env("AKIN__STORAGE__BACKEND", "postgres")
             .env("AKIN__POSTGRES__TIMEOUT_MS", "2000")
-            .env("AKIN__POSTGRES__URL", database.url());
+            .env("AKIN__POSTGRES__URL", url);
         let mut process = Process::spawn(command).unwrap();
         process.await_ready().unwrap();
         let caller = Caller::new(&process.url);
@@ -97,4 +101,26 @@ fn a_server_that_is_stopped_for_a_while_does_not_keep_others_from_writing() {
     one.process.signal("CONT");
     let (status, added) = one.json("POST", "/documents", &document(4));
     assert_eq!((status, added["duplicates"].as_array().unwrap().len()), (201, 4));
+}
+
+/// A proxy sends no requests to a server that would refuse them.
+#[test]
+fn a_server_is_not_ready_while_its_database_is_down() {
+    let Some(mut database) = PostgresServer::start(&["fsync=off"]) else { return };
+    let server = Server::start_at(&database.url("postgres"));
+    let await_status = |wanted| loop {
+        let (status, answer) = server.json("GET", "/readyz", &json!(null));
+        if status == wanted {
+            break answer;
+        }
+        std::thread::yield_now();
+    };
+    await_status(200);
+    database.kill();
+    let problem = await_status(503);
+    assert_eq!(problem["code"], "out_of_service", "{problem}");
+    assert!(problem["detail"].as_str().unwrap().contains("the database"), "{problem}");
+    assert_eq!(server.call("GET", "/healthz", &json!(null)).status, 200);
+    database.resume();
+    await_status(200);
 }

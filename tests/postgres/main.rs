@@ -12,10 +12,12 @@ mod not_run;
 #[path = "../postgres_server/mod.rs"]
 mod postgres_server;
 mod races;
+mod roll;
 mod same;
 #[path = "../serving/mod.rs"]
 mod serving;
 mod start;
+mod whole;
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1000,8 +1000,9 @@ export interface LookupProbe {
    */
   mode?: Mode | null;
   /**
-   * The optional parts of each match: `text` (its text, tokens or fields), `metadata`, or both
-   * with a comma between. By default neither.
+   * The optional parts of each match: `text` (its text, tokens or fields), `metadata`,
+   * `highlights` (the parts of its text that the probe shares), or several with commas between.
+   * By default none.
    */
   include?: string[] | null;
   /**
@@ -1047,6 +1048,12 @@ export interface Match {
   keys_shared: number;
   /** By `include=metadata`. */
   metadata?: Record<string, any>;
+  /**
+   * By `include=highlights`: the parts of the match's text that are covered by shingles of the
+   * probe, in Unicode code points, each `[from, to)`: the slice `text[from:to]` of Python.
+   * Absent if the match has no text, or the call has done as much work before as it may.
+   */
+  highlights?: number[][];
 }
 
 /** How much of a probe and of a match the other has. */
@@ -1785,10 +1792,11 @@ export interface SimilarToPostedQuery {
    */
   mode?: Mode | null;
   /**
-   * The optional parts of each match: `text` (its text, tokens or fields), `metadata`, or both
-   * with a comma between. By default neither.
+   * The optional parts of each match: `text` (its text, tokens or fields), `metadata`,
+   * `highlights` (the parts of its text that the probe shares), or several with commas between.
+   * By default none.
    */
-  include?: ("text" | "metadata")[] | null;
+  include?: ("text" | "metadata" | "highlights")[] | null;
   /**
    * A condition on the metadata: a filter expression of JSONPath (RFC 9535, section 2.3.5) in
    * which `@` is the metadata. There are comparisons (`==`, `!=`, `<`, `<=`, `>`, `>=`) of
@@ -1845,10 +1853,11 @@ export interface SimilarToStoredQuery {
    */
   mode?: Mode | null;
   /**
-   * The optional parts of each match: `text` (its text, tokens or fields), `metadata`, or both
-   * with a comma between. By default neither.
+   * The optional parts of each match: `text` (its text, tokens or fields), `metadata`,
+   * `highlights` (the parts of its text that the probe shares), or several with commas between.
+   * By default none.
    */
-  include?: ("text" | "metadata")[] | null;
+  include?: ("text" | "metadata" | "highlights")[] | null;
   /**
    * A condition on the metadata: a filter expression of JSONPath (RFC 9535, section 2.3.5) in
    * which `@` is the metadata. There are comparisons (`==`, `!=`, `<`, `<=`, `>`, `>=`) of

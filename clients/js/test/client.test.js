@@ -44,6 +44,10 @@ test("documents come, are found, and go", async () => {
   const found = await client.query(BUS, { filter: '@.lang == "en"', threshold: 0.9 });
   assert.deepEqual(found.matches.map(({ id, exact }) => [id, exact]), [["news/1", 1]]);
   assert.equal((await client.query({ id: "news/1" })).matches[0].id, "ä/?#");
+  const absent = await client.query({ id: "news/0", text: BUS }, { include: ["highlights"] });
+  assert.deepEqual(absent.matches.map((found) => found.id), ["news/1", "ä/?#"]);
+  const [[from, to]] = absent.matches[0].highlights ?? [];
+  assert.ok(BUS.includes(sliceText(BUS, from, to)));
   const nearest = await client.query({ id: "news/1" }, { k: 5 });
   assert.deepEqual([nearest.matches.length, nearest.floor, nearest.threshold], [1, 0.15, undefined]);
   const [known, unknown] = await client.queryMany([{ id: "news/1" }, { id: "nobody" }]);

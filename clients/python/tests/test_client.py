@@ -66,6 +66,14 @@ def test_lookups(client: akin_search.Client) -> None:
     found = client.query(BUS_2, filter='@.lang == "fr"', include=["metadata"])["matches"]
     assert [(m["id"], m["metadata"]) for m in found] == [("fr", {"lang": "fr"})]
     assert [m["id"] for m in client.query(id="en")["matches"]] == ["fr"]
+    # A text stands in for a document that is not stored, or not yet.
+    for looked_up in (BUS_2, BUS):
+        found = client.query(BUS_2, id="de", include=["highlights"])["matches"]
+        assert [m["id"] for m in found] == ["en", "fr"]
+        shared = [BUS[start:end] for start, end in found[0]["highlights"]]
+        assert shared and all(part in looked_up for part in shared)
+        client.insert("de", BUS)
+    client.remove("de")
     second = client.query(BUS, offset=1, include=["text"])["matches"]
     assert [(m["id"], m["text"], "metadata" in m) for m in second] == [("fr", BUS, False)]
     assert [m["id"] for m in client.cluster_of("fr", threshold=0.9)["members"]] == ["en", "fr"]
@@ -162,6 +170,8 @@ def test_what_is_asked_wrongly() -> None:
     client = akin_search.Client("http://127.0.0.1:1", patience_s=0)
     with pytest.raises(TypeError, match="exactly one of id, text, .* not none"):
         client.query()
+    with pytest.raises(TypeError, match="not text and tokens|not tokens and text"):
+        client.query("a", id="b", tokens=["c"])
     with pytest.raises(TypeError, match="not text and tokens"):
         client.insert("a", "b", tokens=["c"])
     with pytest.raises(TypeError, match=r"query\(\) got an unexpected .* 'treshold'"):

@@ -109,6 +109,12 @@ pub struct Match {
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Content, inline)]
     pub content: Option<Content>,
+    /// By `include=highlights`: the parts of the match's text that are covered by shingles of the
+    /// probe, in Unicode code points, each `[from, to)`: the slice `text[from:to]` of Python.
+    /// Absent if the match has no text, or the call has done as much work before as it may.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(example = json!([[0, 46], [80, 106]]))]
+    pub highlights: Option<Vec<[usize; 2]>>,
     /// The stored version, which has the details; `None` for a document in flight.
     #[serde(skip)]
     pub stored: Option<StoredVersion>,
@@ -203,7 +209,8 @@ impl Match {
         keys_shared: u32,
         stored: Option<StoredVersion>,
     ) -> Self {
-        Self { id, similarity, keys_shared, metadata: None, content: None, stored }
+        let (metadata, content, highlights) = (None, None, None);
+        Self { id, similarity, keys_shared, metadata, content, highlights, stored }
     }
 
     pub fn resemblance(&self) -> f64 {

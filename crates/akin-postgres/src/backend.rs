@@ -1,8 +1,8 @@
 //! A collection in PostgreSQL as the engine sees it.
 
 use std::collections::HashMap;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::sync::{Arc, PoisonError};
 
 use akin_core::index::{ExactSearch, Search};
 use akin_core::scheme::{Key, Scheme};
@@ -31,6 +31,24 @@ use crate::shared::SharedDatabase;
 /// Bits of a key for its value, and for its table and value.
 const VALUE_BITS: u32 = 32;
 const KEY_BITS: u32 = 40;
+
+/// Ordinals that are drawn for each document of a sample: enough where one of 16 is a document's.
+const DRAWN_FOR_EACH: usize = 64;
+
+/// Draws ordinals between the lowest and the highest, and keeps those of documents: each document
+/// is as likely as any other. Without a join, as a plan of a join might read all documents.
+const SAMPLE_OF_ORDINALS: &str = "SELECT id FROM (
+        SELECT (SELECT d.id FROM akin.documents d WHERE d.collection = $1 AND d.ordinal = o.ordinal
+            AND (d.expires_at IS NULL OR d.expires_at > $2)) AS id
+        FROM (SELECT DISTINCT low + floor(random() * (high - low + 1))::int8 AS ordinal
+            FROM (SELECT min(ordinal) AS low, max(ordinal) AS high FROM akin.documents
+                WHERE collection = $1) bounds, generate_series(1, $4::int8)) o
+    ) drawn WHERE id IS NOT NULL ORDER BY random() LIMIT $3";
+
+/// For small collections, and for those whose ordinals are few among those of others.
+const SAMPLE_OF_ALL: &str = "SELECT id FROM akin.documents WHERE collection = $1
+    AND (expires_at IS NULL OR expires_at > $2) AND $4::int8 IS NOT NULL
+    ORDER BY random() LIMIT $3";
 
 /// Odd, of random bits: multiplies the number of a collection.
 const MIX: u64 = 0x9e37_79b9_7f4a_7c15;
@@ -127,6 +145,26 @@ impl PostgresCollection {
             &[(&self.number, Type::INT4), (&id.as_str(), Type::TEXT), (&self.now_ms(), Type::INT8)];
         let row = self.shared.reads.query_opt(&sql, parameters).await?;
         row.map(|row| self.record(&row, detail)).transpose()
+    }
+
+    /// `drawn`: how many ordinals are drawn, if the query draws ordinals.
+    async fn sample_by(
+        &self,
+        sql: &str,
+        documents: usize,
+        drawn: usize,
+    ) -> Result<Vec<DocumentId>, BackendError> {
+        let number = |of: usize| i64::try_from(of).unwrap_or(i64::MAX);
+        let parameters: crate::pool::Parameters<'_> = &[
+            (&self.number, Type::INT4),
+            (&self.now_ms(), Type::INT8),
+            (&number(documents), Type::INT8),
+            (&number(drawn), Type::INT8),
+        ];
+        let mut ids = Vec::new();
+        let visit = |row: Row| document_id(row.get(0)).map(|id| ids.push(id)).map(|()| true);
+        self.shared.scans.visit(sql, parameters, visit).await?;
+        Ok(ids)
     }
 
     /// Rows of documents with these ids, by their places in the list.
@@ -287,17 +325,14 @@ impl Backend for PostgresCollection {
     }
 
     async fn sample(&self, documents: usize) -> Result<Vec<DocumentId>, BackendError> {
-        let sql = "SELECT id FROM akin.documents WHERE collection = $1
-            AND (expires_at IS NULL OR expires_at > $2) ORDER BY random() LIMIT $3";
-        let parameters: crate::pool::Parameters<'_> = &[
-            (&self.number, Type::INT4),
-            (&self.now_ms(), Type::INT8),
-            (&i64::try_from(documents).unwrap_or(i64::MAX), Type::INT8),
-        ];
-        let mut ids = Vec::new();
-        let visit = |row: Row| document_id(row.get(0)).map(|id| ids.push(id)).map(|()| true);
-        self.shared.scans.visit(sql, parameters, visit).await?;
-        Ok(ids)
+        let drawn = documents.saturating_mul(DRAWN_FOR_EACH);
+        if self.documents.load(Ordering::Relaxed).max(0) as usize > drawn {
+            let sample = self.sample_by(SAMPLE_OF_ORDINALS, documents, drawn).await?;
+            if sample.len() == documents {
+                return Ok(sample);
+            }
+        }
+        self.sample_by(SAMPLE_OF_ALL, documents, 0).await
     }
 
     async fn export(&self, detail: Detail, order: Order) -> Records {
@@ -323,6 +358,10 @@ impl Backend for PostgresCollection {
     /// A database that fails refuses requests until it is back: the process goes on.
     fn poisoned(&self) -> watch::Receiver<Option<String>> {
         self.shared.healthy.subscribe()
+    }
+
+    fn outage(&self) -> Option<String> {
+        self.shared.outage.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     async fn close(&self) -> Result<(), BackendError> {

@@ -43,6 +43,13 @@ pub(crate) fn failed(error: tokio_postgres::Error) -> BackendError {
     }
 }
 
+/// A call that waited for a connection as long as it may.
+pub(crate) fn busy() -> BackendError {
+    let reason = "all connections to the database are taken (storage.scans_max limits those that \
+                  read whole collections)";
+    BackendError::OutOfService { reason: reason.to_owned() }
+}
+
 /// A call that took longer than it may.
 pub(crate) fn late() -> BackendError {
     let reason = "the database did not answer in time (postgres.timeout_ms)".to_owned();

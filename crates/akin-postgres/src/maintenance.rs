@@ -82,8 +82,14 @@ pub(crate) async fn follow(shared: Weak<SharedDatabase>) {
     loop {
         ticks.tick().await;
         let Some(shared) = shared.upgrade() else { return };
+        let read = shared.reads.query(&sql, &[]).await;
+        let outage = read.as_ref().err().map(|error| match error {
+            BackendError::OutOfService { reason } => reason.clone(),
+            error => error.to_string(),
+        });
+        *shared.outage.lock().unwrap_or_else(PoisonError::into_inner) = outage;
         // Until the database is back, the known figures stay.
-        for row in shared.reads.query(&sql, &[]).await.unwrap_or_default() {
+        for row in read.unwrap_or_default() {
             let last_change = row.get::<_, i64>(1).cast_unsigned();
             shared.followed.update(row.get(0), last_change, row.get(2));
         }

@@ -12,7 +12,7 @@ use tokio_postgres::types::{ToSql, Type};
 use tokio_postgres::{Client, Row, RowStream};
 
 use crate::database::{Database, DatabaseConnection};
-use crate::error::{failed, is_answer, late};
+use crate::error::{busy, failed, is_answer, late};
 
 /// The parameters of a query. Statements are not prepared, so that poolers of transactions serve.
 pub(crate) type Parameters<'a> = &'a [(&'a (dyn ToSql + Sync), Type)];
@@ -37,9 +37,11 @@ impl ConnectionPool {
         Self { database, free: Mutex::default(), permits, deadline }
     }
 
+    /// # Errors
+    /// `OutOfService`: all connections were taken until the deadline, or there was no new one.
     pub async fn take(&self) -> Result<Taken, BackendError> {
-        let permit = Arc::clone(&self.permits).acquire_owned().await;
-        let permit = permit.map_err(|_| BackendError::Closed)?;
+        let permit = timeout(self.deadline, Arc::clone(&self.permits).acquire_owned()).await;
+        let permit = permit.map_err(|_| busy())?.map_err(|_| BackendError::Closed)?;
         while let Some(connection) = self.pop() {
             if !connection.client.is_closed() {
                 return Ok(Taken { connection, permit });

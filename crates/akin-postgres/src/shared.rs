@@ -56,6 +56,8 @@ pub(crate) struct SharedDatabase {
     pub compression_level: i32,
     /// Never set: a database that fails refuses requests until it is back.
     pub healthy: watch::Sender<Option<String>>,
+    /// Why the database cannot be reached now.
+    pub outage: Mutex<Option<String>>,
     /// End with the last handle.
     tasks: Mutex<JoinSet<()>>,
 }
@@ -87,6 +89,7 @@ impl SharedDatabase {
             followed: FollowedChanges::default(),
             compression_level: settings.compression_level,
             healthy: watch::Sender::new(None),
+            outage: Mutex::default(),
             tasks: Mutex::default(),
         });
         shared.start(&database, deadline);

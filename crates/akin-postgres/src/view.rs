@@ -9,17 +9,23 @@ use akin_engine::backend::{BackendError, SketchOf, SketchView};
 use akin_engine::stored::Detail;
 use akin_model::document::Ordinal;
 use tokio::runtime::Handle;
-use tokio::time::timeout;
+use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 
 use crate::backend::PostgresCollection;
-use crate::error::{failed, late};
+use crate::error::failed;
 use crate::lookup::{document_id, ordinal};
 use crate::pool::{Parameters, Taken, stream};
 use crate::rows::{COLUMNS, damaged};
 
 /// Elements of the sets that are kept: 64 MiB.
 const ELEMENTS_KEPT_MAX: usize = 8 << 20;
+
+/// Sets that are read at once.
+const WINDOW_MAX: i64 = 64;
+
+/// No further set of a window is kept once its sets have so many shingles: 2 MiB.
+const WINDOW_SHINGLES: i32 = 256 << 10;
 
 pub(crate) struct PostgresView {
     collection: PostgresCollection,
@@ -30,6 +36,9 @@ pub(crate) struct PostgresView {
     runtime: Handle,
     sets: HashMap<Ordinal, ShingleSet>,
     elements: usize,
+    /// Sets that were read before they are wanted, and how many of them were wanted.
+    ahead: HashMap<Ordinal, ShingleSet>,
+    used: i64,
 }
 
 impl PostgresView {
@@ -43,24 +52,67 @@ impl PostgresView {
         let parameters: Parameters<'_> = &[(&collection.number, Type::INT4), (&now_ms, Type::INT8)];
         let count = taken.client().query_typed_one(sql, parameters).await.map_err(failed)?;
         let (documents, runtime) = (count.get::<_, i64>(0) as u64, Handle::current());
-        let (sets, elements) = (HashMap::new(), 0);
-        Ok(Self { collection, taken, documents, now_ms, runtime, sets, elements })
+        let (sets, ahead) = (HashMap::new(), HashMap::new());
+        Ok(Self {
+            collection,
+            taken,
+            documents,
+            now_ms,
+            runtime,
+            sets,
+            elements: 0,
+            ahead,
+            used: 0,
+        })
     }
 
-    fn read(&self, wanted: Ordinal) -> Result<ShingleSet, BackendError> {
+    /// Reads the set of a document and those of the documents behind it in the order of ids, in
+    /// which discoveries read all sets: twice as many as were used of the last ones.
+    fn read(&mut self, wanted: Ordinal) -> Result<ShingleSet, BackendError> {
+        let window = (2 * (self.used + 1)).min(WINDOW_MAX);
+        (self.used, self.ahead) = (0, HashMap::new());
+        let rows = self.rows(wanted, window)?;
+        let mut records = rows.iter().map(|row| self.collection.record(row, Detail::Set));
+        let set = records.next().transpose()?.and_then(|of| of.set);
+        let set = set.ok_or_else(|| damaged(&format!("{wanted:?}"), "it has no set"))?;
+        // Whoever wants an unreadable set reads it again.
+        self.ahead = records.flatten().filter_map(|of| Some((of.ordinal, of.set?))).collect();
+        Ok(set)
+    }
+
+    /// As many rows as the window has, but no more once they have many shingles.
+    fn rows(&self, from: Ordinal, window: i64) -> Result<Vec<Row>, BackendError> {
         let sql = format!(
             "SELECT {COLUMNS} FROM akin.documents d JOIN akin.entries e ON e.entry = d.entry
-             WHERE d.collection = $1 AND d.ordinal = $2"
+             WHERE d.collection = $1 AND d.id >= (SELECT id FROM akin.documents
+                 WHERE collection = $1 AND ordinal = $2) ORDER BY d.id LIMIT $3"
         );
-        let parameters: Parameters<'_> =
-            &[(&self.collection.number, Type::INT4), (&wanted.get().cast_signed(), Type::INT8)];
-        let row = self.runtime.block_on(async {
-            let row = self.taken.client().query_typed_one(&sql, parameters);
-            timeout(self.collection.shared.scans.deadline, row).await
-        });
-        let record =
-            self.collection.record(&row.map_err(|_| late())?.map_err(failed)?, Detail::Set)?;
-        record.set.ok_or_else(|| damaged(record.id.as_str(), "it has no set"))
+        let parameters: Parameters<'_> = &[
+            (&self.collection.number, Type::INT4),
+            (&from.get().cast_signed(), Type::INT8),
+            (&window, Type::INT8),
+        ];
+        self.runtime.block_on(async {
+            let mut rows = pin!(stream(self.taken.client(), &sql, parameters).await?);
+            let (mut read, mut shingles) = (Vec::new(), 0);
+            while let Some(row) = self.collection.shared.scans.next(rows.as_mut()).await? {
+                // The rest is read past, as the transaction goes on.
+                if shingles < WINDOW_SHINGLES {
+                    shingles += row.get::<_, i32>(3);
+                    read.push(row);
+                }
+            }
+            Ok(read)
+        })
+    }
+
+    fn keep(&mut self, ordinal: Ordinal, set: ShingleSet) {
+        if self.elements > ELEMENTS_KEPT_MAX {
+            self.sets.clear();
+            self.elements = 0;
+        }
+        self.elements += set.count();
+        self.sets.insert(ordinal, set);
     }
 }
 
@@ -103,13 +155,14 @@ impl SketchView for PostgresView {
         if let Some(set) = self.sets.get(&ordinal) {
             return Ok(set.clone());
         }
-        let set = self.read(ordinal)?;
-        if self.elements > ELEMENTS_KEPT_MAX {
-            self.sets.clear();
-            self.elements = 0;
-        }
-        self.elements += set.count();
-        self.sets.insert(ordinal, set.clone());
+        let set = match self.ahead.remove(&ordinal) {
+            Some(set) => {
+                self.used += 1;
+                set
+            }
+            None => self.read(ordinal)?,
+        };
+        self.keep(ordinal, set.clone());
         Ok(set)
     }
 }

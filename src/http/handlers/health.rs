@@ -24,8 +24,8 @@ pub async fn alive() -> Json<StatusReply> {
 ///
 /// Answers 503 `not_ready` with the progress while collections are being opened, 503 `not_ready`
 /// without a progress while the server stops, and 503 `out_of_service` once the store of a
-/// collection has failed. Collections that could not be opened
-/// are counted; all other collections are served.
+/// collection has failed, or while the database of the collections cannot be reached. Collections
+/// that could not be opened are counted; all other collections are served.
 #[utoipa::path(
     get, path = "/readyz", operation_id = "readiness", tag = "Operating",
     responses((status = 200, description = "Ready.", body = ReadinessReply)),

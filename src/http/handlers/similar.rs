@@ -211,16 +211,20 @@ async fn look_up(
     memory: Arc<Reservation>,
 ) -> Result<Found, Problem> {
     let started = Instant::now();
+    let similar = async |probe: Probe| {
+        let set = if include.highlights { Some(engine.set_of(&probe).await?) } else { None };
+        Ok((engine.similar(probe, lookup.clone()).await?, set))
+    };
     let looking_up = async {
-        match (engine.similar(probe, lookup.clone()).await, fallback) {
+        match (similar(probe).await, fallback) {
             (Err(EngineError::DocumentNotFound { .. }), Some(content)) => {
-                engine.similar(Probe::Content(content), lookup.clone()).await
+                similar(Probe::Content(content)).await
             }
-            (answer, _) => answer,
+            (found, _) => found,
         }
     };
-    let answer = request::within(Some(Arc::clone(&memory)), looking_up).await?;
+    let (answer, probe) = request::within(Some(Arc::clone(&memory)), looking_up).await?;
     let took = started.elapsed();
     metrics::looked_up(&answer.searched, took);
-    Ok(Found { answer, took, include: *include, memory })
+    Ok(Found { answer, took, include: *include, probe, memory })
 }

@@ -34,7 +34,7 @@ impl Include {
     }
 }
 
-/// The optional parts of a match: by default neither.
+/// The optional parts of a match: by default none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MatchInclude(pub MatchDetails);
 
@@ -71,14 +71,16 @@ impl Names for Include {
 }
 
 impl Names for MatchInclude {
-    const EXPECTED: &'static str = "must be text, metadata or both with a comma between";
+    const EXPECTED: &'static str =
+        "must be text, metadata, highlights, or several of them with commas between";
 
     fn none() -> Self {
-        Self(MatchDetails { metadata: false, content: false })
+        Self(MatchDetails::default())
     }
 
     fn choices(&mut self) -> Vec<(&'static str, &mut bool)> {
-        vec![("text", &mut self.0.content), ("metadata", &mut self.0.metadata)]
+        let MatchDetails { metadata, content, highlights } = &mut self.0;
+        vec![("text", content), ("metadata", metadata), ("highlights", highlights)]
     }
 }
 

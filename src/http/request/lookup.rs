@@ -59,9 +59,11 @@ pub struct LookupParameters {
     /// `estimated`: they are scored by their sketches alone; `exact`: checked exactly, and no
     /// match is missed. By default `verified`, and `exact` where the kind is `prefix`.
     pub mode: Option<Mode>,
-    /// The optional parts of each match: `text` (its text, tokens or fields), `metadata`, or both
-    /// with a comma between. By default neither.
-    #[param(value_type = Option<String>, pattern = "^(text|metadata)(,(text|metadata))*$",
+    /// The optional parts of each match: `text` (its text, tokens or fields), `metadata`,
+    /// `highlights` (the parts of its text that the probe shares), or several with commas between.
+    /// By default none.
+    #[param(value_type = Option<String>,
+        pattern = "^(text|metadata|highlights)(,(text|metadata|highlights))*$",
         example = "text,metadata")]
     #[schema(value_type = Option<Vec<String>>, example = json!(["text", "metadata"]))]
     pub include: Option<MatchInclude>,

@@ -11,6 +11,7 @@ use crate::budget::Reservation;
 use crate::engine::{Answer, Engine, MatchDetails};
 use crate::http::problem::ProblemReply;
 use crate::http::response::reply::{Broken, Writer};
+use akin_core::text::ShingleSet;
 use akin_model::timed::Timed;
 
 pub type AnswerReply = Timed<Answer>;
@@ -49,6 +50,8 @@ pub struct Found {
     pub answer: Answer,
     pub took: Duration,
     pub include: MatchDetails,
+    /// The set of the probe, if the parts that matches share with it are included.
+    pub probe: Option<ShingleSet>,
     /// The memory of the matches.
     pub memory: Arc<Reservation>,
 }
@@ -65,11 +68,11 @@ impl Found {
         let mut list = writer.list("matches")?;
         for block in matches.chunks_mut(at_once) {
             let memory = if is_one_block { Arc::clone(&own) } else { Arc::new(own.another(0)?) };
-            let reading = engine.read_details(block, self.include);
+            let reading = engine.read_details(block, self.include, self.probe.as_ref());
             request::within(Some(Arc::clone(&memory)), reading).await?;
             for found in block {
                 list.element(&*found, &memory).await?;
-                (found.metadata, found.content) = (None, None);
+                (found.metadata, found.content, found.highlights) = (None, None, None);
             }
         }
         list.end(&Timed::new(searched, self.took))?;

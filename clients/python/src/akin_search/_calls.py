@@ -72,15 +72,18 @@ def query(
 ) -> Call[types.Answer]:
     """Finds the near-duplicates of a text, a set, a record, or of the stored document `id`.
 
+    With `id` and a content the content is looked up if no document with the id is stored.
     With `k` it finds the k most similar documents, however unlike they are, and no `threshold`,
     `points`, `limit` or `offset` may be given. With `measure="containment"` it finds the documents
     that contain the probe, or with `of="match"` the documents that the probe contains, in
     collections with the setting `passages.words`.
     `filter` is a condition on metadata, such as `@.lang == "en" && @.year >= 2020`; `include` says
-    what matches have besides their scores: `text`, `metadata` or both; by default neither.
+    what matches have besides their scores: `text`, `metadata`, `highlights` (the slices of their
+    texts that the probe shares), or several of them; by default none.
     """
-    content = _content(id=id, text=text, tokens=tokens, fields=fields, signature=signature)
-    return _posted("/similar", {**content, **_given(options)})
+    contents = {"text": text, "tokens": tokens, "fields": fields, "signature": signature}
+    probe = _content(**contents) if _given(contents) else _content(id=id, **contents)
+    return _posted("/similar", _given({"id": checked_id(id), **probe, **options}))
 
 
 def query_many(

@@ -1039,8 +1039,9 @@ class LookupProbe(TypedDict):
     match is missed. By default `verified`, and `exact` where the kind is `prefix`.
     """
     include: NotRequired[Optional[typing.Collection[str]]]
-    """The optional parts of each match: `text` (its text, tokens or fields), `metadata`, or both
-    with a comma between. By default neither.
+    """The optional parts of each match: `text` (its text, tokens or fields), `metadata`,
+    `highlights` (the parts of its text that the probe shares), or several with commas
+    between. By default none.
     """
     filter: NotRequired[Optional[str]]
     """A condition on the metadata: a filter expression of JSONPath (RFC 9535, section 2.3.5) in
@@ -1085,6 +1086,11 @@ class Match(TypedDict):
     """Keys that the match shares with the probe; elements, if these found it."""
     metadata: NotRequired[dict[str, Any]]
     """By `include=metadata`."""
+    highlights: NotRequired[list[list[int]]]
+    """By `include=highlights`: the parts of the match's text that are covered by shingles of the
+    probe, in Unicode code points, each `[from, to)`: the slice `text[from:to]` of Python.
+    Absent if the match has no text, or the call has done as much work before as it may.
+    """
 
 
 class MatchContainment(TypedDict):
@@ -1802,9 +1808,10 @@ class SimilarToPostedQuery(TypedDict):
     `estimated`: they are scored by their sketches alone; `exact`: checked exactly, and no
     match is missed. By default `verified`, and `exact` where the kind is `prefix`.
     """
-    include: NotRequired[Optional[typing.Collection[Literal["text", "metadata"]]]]
-    """The optional parts of each match: `text` (its text, tokens or fields), `metadata`, or both
-    with a comma between. By default neither.
+    include: NotRequired[Optional[typing.Collection[Literal["text", "metadata", "highlights"]]]]
+    """The optional parts of each match: `text` (its text, tokens or fields), `metadata`,
+    `highlights` (the parts of its text that the probe shares), or several with commas
+    between. By default none.
     """
     filter: NotRequired[Optional[str]]
     """A condition on the metadata: a filter expression of JSONPath (RFC 9535, section 2.3.5) in
@@ -1855,9 +1862,10 @@ class SimilarToStoredQuery(TypedDict):
     `estimated`: they are scored by their sketches alone; `exact`: checked exactly, and no
     match is missed. By default `verified`, and `exact` where the kind is `prefix`.
     """
-    include: NotRequired[Optional[typing.Collection[Literal["text", "metadata"]]]]
-    """The optional parts of each match: `text` (its text, tokens or fields), `metadata`, or both
-    with a comma between. By default neither.
+    include: NotRequired[Optional[typing.Collection[Literal["text", "metadata", "highlights"]]]]
+    """The optional parts of each match: `text` (its text, tokens or fields), `metadata`,
+    `highlights` (the parts of its text that the probe shares), or several with commas
+    between. By default none.
     """
     filter: NotRequired[Optional[str]]
     """A condition on the metadata: a filter expression of JSONPath (RFC 9535, section 2.3.5) in

@@ -277,6 +277,11 @@ pub trait Backend: Send + Sync {
     /// Holds the reason once the backend no longer accepts writes.
     fn poisoned(&self) -> watch::Receiver<Option<String>>;
 
+    /// Why requests are refused at present, if they are: the backend may come back by itself.
+    fn outage(&self) -> Option<String> {
+        None
+    }
+
     /// Waits for pending operations and closes the files.
     async fn close(&self) -> Result<(), BackendError>;
 

@@ -105,6 +105,8 @@ pub struct MatchDetails {
     pub metadata: bool,
     /// Its text, tokens or fields, in collections that keep them.
     pub content: bool,
+    /// The parts of its text that the probe shares.
+    pub highlights: bool,
 }
 
 /// The content of a lookup or comparison, given or of a stored document.

@@ -184,9 +184,9 @@ impl Collections {
         outcome
     }
 
-    /// The reason why a collection has failed, if any has.
+    /// Why a collection refuses requests at present, if any does.
     pub fn fault(&self) -> Option<String> {
-        self.list().iter().find_map(|collection| collection.poisoned().borrow().clone())
+        self.list().iter().find_map(|collection| collection.outage())
     }
 
     /// Waits until a collection fails, and returns the reason; the process should then stop.

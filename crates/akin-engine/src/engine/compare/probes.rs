@@ -4,10 +4,13 @@ use crate::background::request::{charge, reserve};
 use crate::budget::cost;
 use crate::document::Content;
 use crate::engine::CONTENT_INLINE_BYTES_MAX;
-use crate::engine::compare::{Side, compare_sides};
+use crate::engine::compare::{Side, compare_sides, passages};
 use crate::engine::lookup::charging::{of_comparing, of_content};
-use crate::engine::{Analysis, CompareOptions, Comparison, Engine, EngineError, Probe, compute_if};
+use crate::engine::{
+    Analysis, CompareOptions, Comparison, Engine, EngineError, Match, Probe, compute_if,
+};
 use crate::stored::{Detail, Record};
+use akin_core::text::ShingleSet;
 
 /// If the product of two texts' lengths is higher, they are compared character by character off the
 /// runtime's thread: that takes about a millisecond.
@@ -41,6 +44,30 @@ impl Engine {
         let long = a.work() + b.work() > CONTENT_INLINE_BYTES_MAX
             || characters_product(&a, &b, options) > PRODUCT_INLINE_MAX;
         compute_if(long, move || compare_sides(&analyser, &a, &b, options)).await?
+    }
+
+    /// The parts of a match's text that are covered by shingles of the probe; `None` if there is no
+    /// text, or the request has done as much work as it may.
+    ///
+    /// # Errors
+    /// `TextNotKept`, `OverBudget`.
+    pub(crate) async fn highlights(
+        &self,
+        found: &Match,
+        probe: &ShingleSet,
+    ) -> Result<Option<Vec<[usize; 2]>>, EngineError> {
+        if !self.settings.store.text {
+            return Err(EngineError::TextNotKept { id: found.id.clone() });
+        }
+        let Some(content @ Content::Text(_)) = &found.content else { return Ok(None) };
+        if charge(of_content(content)).is_err() {
+            return Ok(None);
+        }
+        reserve(content.weight().saturating_mul(EXPLAINED_BYTES))?;
+        let long = content.weight() > CONTENT_INLINE_BYTES_MAX;
+        let (analyser, content, probe) = (self.analyser.clone(), content.clone(), probe.clone());
+        let passages = compute_if(long, move || passages(&analyser, &content, &probe)).await??;
+        Ok(Some(passages.shared))
     }
 
     async fn side(&self, probe: Probe, options: CompareOptions) -> Result<Side, EngineError> {

@@ -9,6 +9,7 @@ use crate::budget::cost;
 use crate::document::{Content, Metadata};
 use crate::engine::lookup::conditions::metadata_bytes;
 use crate::engine::{Engine, EngineError, Match, MatchDetails};
+use akin_core::text::ShingleSet;
 use akin_model::similarity::StoredVersion;
 
 /// Bytes of metadata read at once, unless the metadata of one document alone is larger.
@@ -26,7 +27,7 @@ impl Engine {
     #[must_use]
     pub fn details_at_once(&self, include: MatchDetails) -> usize {
         match include {
-            MatchDetails { content: true, .. } => 1,
+            MatchDetails { content: true, .. } | MatchDetails { highlights: true, .. } => 1,
             MatchDetails { metadata: true, .. } => self.metadata_at_once(),
             MatchDetails { .. } => usize::MAX,
         }
@@ -39,20 +40,28 @@ impl Engine {
     }
 
     /// Reads the details of a block of matches. The memory of the details and of their JSON is
-    /// reserved. A document that was removed in the meantime has no details.
+    /// reserved. A document that was removed in the meantime has no details. `probe`: the set by
+    /// which highlights are found.
     ///
     /// # Errors
-    /// `OverBudget`, `OutOfService`, `Store`.
+    /// `OverBudget`, `OutOfService`, `Store`; for highlights `TextNotKept`.
     pub async fn read_details(
         &self,
         matches: &mut [Match],
         include: MatchDetails,
+        probe: Option<&ShingleSet>,
     ) -> Result<(), EngineError> {
         if include.metadata {
             self.read_metadata(matches).await?;
         }
-        if include.content {
+        if include.content || include.highlights {
             self.read_contents(matches).await?;
+        }
+        for found in matches {
+            if let Some(probe) = probe.filter(|_| include.highlights) {
+                found.highlights = self.highlights(found, probe).await?;
+            }
+            found.content.take_if(|_| !include.content);
         }
         Ok(())
     }

@@ -12,6 +12,7 @@ use crate::engine::{
 };
 use crate::stored::Detail;
 use akin_core::scheme::Scheme;
+use akin_core::text::ShingleSet;
 
 impl Engine {
     /// The near-duplicates of a content or of a stored document, or the `k` documents that are most
@@ -60,6 +61,23 @@ impl Engine {
             None => Reach::Threshold { threshold, expected_recall },
         };
         Self::answer(found, page, (mode, reach))
+    }
+
+    /// The set of a probe, by which [`Engine::read_details`] finds the parts that matches share.
+    ///
+    /// # Errors
+    /// The errors of [`Engine::similar`].
+    pub async fn set_of(&self, probe: &Probe) -> Result<ShingleSet, EngineError> {
+        let analysis = match probe {
+            Probe::Stored(id) => {
+                self.stored(id).await?.ok_or_else(|| EngineError::not_found(id))?
+            }
+            Probe::Content(content) => {
+                charge(charging::of_content(content))?;
+                self.analyse_content(content).await?
+            }
+        };
+        Ok(analysis.set)
     }
 
     /// The mode of a request, by default the scheme's. Prefix schemes have no keys of sketches to

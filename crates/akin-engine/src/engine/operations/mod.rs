@@ -93,6 +93,11 @@ impl Engine {
         self.backend.poisoned()
     }
 
+    /// Why requests are refused at present, if they are.
+    pub fn outage(&self) -> Option<String> {
+        self.poisoned().borrow().clone().or_else(|| self.backend.outage())
+    }
+
     /// Stops discoveries, writes a last snapshot if anything changed, and closes the store, even if
     /// the snapshot fails.
     ///

@@ -1,0 +1,119 @@
+//! Reads of whole collections: views, samples, and how long they wait for a connection.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use akin::backend::Backend;
+use akin::engine::{CollectionSettings, Discovery, EngineError, Mode, Opening, Order};
+use futures_util::StreamExt;
+
+use crate::postgres_server::Database;
+use crate::{connections, document, engine, of_family};
+
+/// Rows of documents that were read, and how many reads there were, once no connection of akin is
+/// open any more: each of them reports its figures when it ends.
+fn reads(database: &Database) -> [u64; 2] {
+    let open = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'akin' \
+        AND datname = current_database()";
+    while database.sql(open) != "0" {
+        std::thread::yield_now();
+    }
+    let read = database.sql(
+        "SELECT seq_tup_read + idx_tup_fetch, seq_scan + idx_scan FROM pg_stat_user_tables \
+         WHERE schemaname = 'akin' AND relname = 'documents'",
+    );
+    let (rows, scans) = read.split_once('|').unwrap();
+    [rows, scans].map(|figure| figure.parse().unwrap())
+}
+
+async fn backend(database: &Database) -> Arc<dyn Backend> {
+    let store = crate::store(&database.url()).await;
+    let open = move || {
+        let mut settings = CollectionSettings::default();
+        settings.sketch.seed = Some(0);
+        let store: &dyn akin::backend::CollectionStore = &*store;
+        store.default_collection(&settings).unwrap().open(&Opening::default()).unwrap().0
+    };
+    tokio::task::spawn_blocking(open).await.unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_view_reads_many_sets_at_once() {
+    let Some(database) = Database::new() else { return };
+    let stored = engine(&database).await;
+    let prepared = (0..600).map(|n| {
+        let given = document(&format!("d{n}"), &of_family(n / 2, n % 2));
+        (stored.prepare(given).unwrap(), akin::engine::AddOptions::default())
+    });
+    stored.add_all(prepared.collect()).await.into_iter().for_each(|of| drop(of.unwrap()));
+    drop(stored);
+    let [_, before] = reads(&database);
+    let reader = engine(&database).await;
+    let discovery = Discovery { threshold: None, mode: Some(Mode::Exact) };
+    let pairs = reader.pairs(discovery, ()).await.unwrap().map(Result::unwrap);
+    assert_eq!(pairs.collect::<Vec<_>>().await.concat().len(), 300);
+    drop(reader);
+    let [_, after] = reads(&database);
+    assert!(after - before < 100, "600 sets were read in {} reads", after - before);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_sample_is_uniform_and_does_not_read_the_collection() {
+    let Some(database) = Database::new() else { return };
+    drop(backend(&database).await);
+    // Nine of ten documents of the second half were removed.
+    database.sql(
+        "INSERT INTO akin.documents (ordinal, entry, hash, stored_at, collection, form, id)
+         SELECT n, n, 0, 0, collection, 0, 'd' || n
+         FROM akin.collections, generate_series(0, 19999) n WHERE n < 10000 OR n % 10 = 0;
+         INSERT INTO akin.counts SELECT collection, 0, 11000 FROM akin.collections",
+    );
+    database.sql("VACUUM ANALYZE akin.documents");
+    let [before, _] = reads(&database);
+    let reader = backend(&database).await;
+    assert_eq!(reader.stats().await.unwrap().documents, 11_000);
+    let mut of_first_half = 0;
+    for _ in 0..20 {
+        let sample = reader.sample(20).await.unwrap();
+        let numbers: HashSet<u32> =
+            sample.iter().map(|id| id.as_str()[1..].parse().unwrap()).collect();
+        assert_eq!(numbers.len(), 20, "{sample:?}");
+        of_first_half += numbers.iter().filter(|number| **number < 10_000).count();
+    }
+    // Ten of eleven, give or take four deviations.
+    assert!((340..388).contains(&of_first_half), "{of_first_half} of 400");
+    drop(reader);
+    let [after, _] = reads(&database);
+    assert!(after - before < 50_000, "{} rows were read for 20 samples", after - before);
+}
+
+/// Of three reads of the whole collection at the same time, two are served.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_read_that_gets_no_connection_in_time_is_refused() {
+    let Some(database) = Database::new() else { return };
+    let connections =
+        akin_postgres::ConnectionSettings { deadline: Duration::from_millis(500), ..connections() };
+    let store = akin_postgres::PostgresStore::open(&database.url(), &connections).await.unwrap();
+    let store = Arc::new(store);
+    let open = move || {
+        let store: &dyn akin::backend::CollectionStore = &*store;
+        let stored = store.default_collection(&CollectionSettings::default()).unwrap();
+        akin::engine::Engine::open(&*stored, &Opening::default()).unwrap()
+    };
+    let engine = tokio::task::spawn_blocking(open).await.unwrap();
+    for n in 0..100 {
+        crate::add(&engine, &format!("d{n}"), &of_family(n, 0)).await;
+    }
+    let mut held = Vec::new();
+    for _ in 0..connections.scans_max {
+        let mut export = engine.export(Order::Id).await;
+        export.next().await.unwrap().unwrap();
+        held.push(export);
+    }
+    let refused = engine.export(Order::Id).await.next().await.unwrap();
+    let Err(EngineError::OutOfService { reason }) = refused else { panic!("{refused:?}") };
+    assert!(reason.contains("storage.scans_max"), "{reason}");
+    held.clear();
+    assert_eq!(engine.export(Order::Id).await.count().await, 100);
+}
