@@ -1,8 +1,8 @@
-"""first_results.py WHEEL: from an empty directory to a first result, for each door of akin.
+"""first_results.py WHEEL [NOTE]: from an empty directory to a first result, for each door of akin.
 
 The programs are those of the pages. Each door has a virtual environment and a directory of its own,
 and begins when the door before it has ended. Writes the table of docs/quickstart.md. Needs the
-network.
+network. NOTE, such as "a build without optimisations", stands above the table.
 """
 
 import http.server
@@ -163,8 +163,9 @@ def main():
     rows = [measure(wheel, door, site) for door in DOORS]
     page = ROOT / "docs/quickstart.md"
     columns = ["", "commands", "lines", "seconds to install", "to the result", "CPU seconds"]
+    load = f"{os.cpu_count()} cores with a load average of {os.getloadavg()[2]:.0f}"
     head = [
-        f"{os.cpu_count()} cores, {time.strftime('%Y-%m-%d')}:",
+        ", ".join([load, *sys.argv[2:], time.strftime("%Y-%m-%d")]) + ":",
         "",
         f"| {' | '.join(columns)} |",
         "|---|--:|--:|--:|--:|--:|",
