@@ -21,11 +21,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use akin::backend::{
-    Addition, Backend, Clock, Local, LocalSettings, PreparedDocument, Progress, SetCache,
-    SnapshotWriting, Unchecked,
+    Addition, Backend, Local, Opening, PreparedDocument, SetCache, SnapshotWriting, Unchecked,
 };
 use akin::document::{Content, Document, DocumentId};
-use akin::storage::{StorageSettings, Store, Sync};
+use akin::engine::CollectionSettings;
+use akin::storage::{StorageSettings, Sync};
 use akin::stored::DocumentDetails;
 use akin_core::scheme::{Scheme, SchemeSettings, Threshold};
 use akin_core::sketch::{Sketch, SketchSettings};
@@ -160,21 +160,12 @@ fn open(dir: &Path, exact_from: Option<Threshold>, how: &str) -> (Local, Opened)
 }
 
 fn local(dir: &Path, exact_from: Option<Threshold>) -> Local {
-    let settings = LocalSettings {
-        store: StorageSettings { sync: Sync::Interval, ..StorageSettings::default() },
-        shingler: shingler(),
-        keep_content: true,
-        exact_from,
-        ttl_ms: None,
-        sets: SetCache::new(64 << 20),
-        clusters_bytes_max: None,
-        passages: None,
-        clock: Clock::system(),
-    };
-    let sketch = SketchSettings::default();
-    let scheme = Scheme::new(&SchemeSettings::default(), &sketch);
-    let opened = Store::prepare(dir, &settings.store).expect("it is there or made");
-    Local::open(opened, settings, "{}", scheme, &sketch, &Progress::default()).expect("it opens")
+    let mut settings = CollectionSettings::default();
+    settings.sketch.seed = Some(0);
+    settings.scheme.exact_from = exact_from;
+    let storage = StorageSettings { sync: Sync::Interval, ..StorageSettings::default() };
+    let opening = Opening { sets: SetCache::new(64 << 20), ..Opening::default() };
+    Local::open(dir, &settings, storage, &opening).expect("it opens")
 }
 
 /// Ends without closing the store.

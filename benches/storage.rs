@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use akin::document::{Content, DocumentId, Ordinal};
-use akin::storage::{EncodedRecord, NewRecord, StorageSettings, Store, Sync, Write};
+use akin::storage::{EncodedRecord, NewRecord, StorageError, StorageSettings, Store, Sync, Write};
 use akin::stored::Record;
 use akin_core::sketch::Sketch;
 use akin_core::text::{ShingleSettings, Shingler};
@@ -178,7 +178,8 @@ fn at_random(ordinal: u32) -> String {
 /// What only the store does: the records were encoded before.
 fn store(dir: &Path, sync: Sync, text_bytes: usize, count: u32) -> Measured {
     let settings = StorageSettings { sync, ..StorageSettings::default() };
-    let store = Arc::new(Store::open(dir, &settings, "{}", shingler()).expect("the store opens"));
+    let choose = |_: Option<&str>| Ok::<_, StorageError>(("{}".to_owned(), shingler()));
+    let store = Arc::new(Store::open(dir, &settings, choose).expect("the store opens"));
     let mut of_writers: Vec<Vec<EncodedRecord>> = (0..WRITERS).map(|_| Vec::new()).collect();
     for (number, record) in records(text_bytes, count).into_iter().enumerate() {
         of_writers[number % WRITERS].push(record);
@@ -205,7 +206,7 @@ fn shingler() -> Shingler {
 async fn store_each(store: Arc<Store>, records: Vec<EncodedRecord>) {
     for record in records {
         let write = Write::Put { record, replaces: None };
-        store.write(write, |_| ()).await.expect("it is stored");
+        store.write_all(vec![write], |_| ()).await.expect("it is stored");
     }
 }
 

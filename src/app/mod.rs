@@ -28,7 +28,7 @@ use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at};
 
 use crate::background;
 use crate::config::Settings;
-use crate::engine::{Collection, Collections, EngineError, Progress, Sample};
+use crate::engine::{Collection, Collections, EngineError, Sample, StartProgress};
 use crate::http::{self, ServerSettings};
 
 /// Documents of a periodic measurement of recall.
@@ -142,7 +142,7 @@ async fn work(settings: Settings, state: http::AppState) -> Result<Infallible, A
 }
 
 async fn open(settings: Settings, state: &http::AppState) -> Result<Arc<Collections>, AppError> {
-    let of_all = settings.of_collections(Progress::clone(&state.progress));
+    let of_all = settings.of_collections(StartProgress::clone(&state.progress));
     let place = collections::place(&settings);
     tracing::info!(%place, "opening");
     let opened = spawn_blocking(move || {

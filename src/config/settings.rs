@@ -6,7 +6,7 @@ use utoipa::ToSchema;
 
 use super::{DEFAULT_TOML, PostgresSettings, StorageBackend};
 use crate::backend::SetCache;
-use crate::engine::{Clock, CollectionSettings, CollectionsSettings, Opening, Progress};
+use crate::engine::{Clock, CollectionSettings, CollectionsSettings, Opening, StartProgress};
 use crate::http::{LoggedRequests, ServerSettings, key_file};
 use crate::storage::StorageSettings;
 
@@ -86,7 +86,7 @@ impl Settings {
 
     /// The settings for all collections, which count the progress of their opening.
     #[must_use]
-    pub fn of_collections(&self, progress: Progress) -> CollectionsSettings {
+    pub fn of_collections(&self, progress: StartProgress) -> CollectionsSettings {
         let sets = SetCache::new(self.storage.sets_cache_bytes);
         CollectionsSettings {
             collections_max: self.storage.collections_max,

@@ -1,7 +1,7 @@
 use std::io::Write;
 
 use super::*;
-use crate::engine::{CollectionSettings, LimitSettings, Progress};
+use crate::engine::{CollectionSettings, LimitSettings, StartProgress};
 use crate::storage::StorageSettings;
 use akin_core::scheme::Threshold;
 
@@ -163,7 +163,7 @@ fn keys_without_a_default_can_be_set() {
 fn one_factor_bounds_the_limits_of_new_collections() {
     let (_file, sources) =
         file("[storage]\nlimits_factor_max = 3\n[collection.limits]\nduplicates_max = 7\n");
-    let limits_max = sources.load().unwrap().of_collections(Progress::default()).limits_max;
+    let limits_max = sources.load().unwrap().of_collections(StartProgress::default()).limits_max;
     let usual = LimitSettings { duplicates_max: 7, ..LimitSettings::default() };
     assert_eq!((limits_max.duplicates_max, &limits_max), (21, &usual.times(3)));
     let (_file, sources) = file("[storage]\nlimits_factor_max = 0\n");

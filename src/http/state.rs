@@ -10,7 +10,7 @@ use metrics_exporter_prometheus::PrometheusHandle;
 use super::ServerSettings;
 use super::settings::RATE_BURST_S;
 use crate::budget::{Budget, ClientShare, Purpose, Reservation};
-use crate::engine::{Collections, Progress};
+use crate::engine::{Collections, StartProgress};
 use crate::http::access::hosts::Hosts;
 use crate::http::access::key_ring::KeyRing;
 use crate::http::access::quotas::{Client, ClientQuotas, QuotaPermit};
@@ -39,7 +39,7 @@ pub struct Shared {
     /// Set once all collections are open; until then only health, readiness and metrics answer.
     pub collections: OnceLock<Arc<Collections>>,
     /// Progress of opening them.
-    pub progress: Arc<Progress>,
+    pub progress: Arc<StartProgress>,
     /// Set by the signal to stop.
     is_stopping: AtomicBool,
     pub settings: ServerSettings,

@@ -50,7 +50,7 @@ fn killed_server_keeps_every_acknowledged_write() {
     );
 }
 
-/// The queue of expiries is in memory. A start that did not fill it from the table `expiries` would
+/// The queue of expiries is in memory. A start that did not fill it from the stored documents would
 /// keep expired documents, and their memory, for ever.
 #[test]
 fn killed_server_removes_expired_documents_after_the_start() {

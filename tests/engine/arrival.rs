@@ -9,6 +9,7 @@ use akin::engine::{
     Probe,
 };
 use akin::storage::StorageSettings;
+use futures_util::future::join;
 use tempfile::tempdir;
 
 use crate::corpus::{edited, words};
@@ -128,6 +129,41 @@ async fn a_stored_document_posted_again_is_not_skipped() {
     assert_eq!((again.status, again.duplicates.len()), (AddStatus::Unchanged, 1));
     let other = engine.add(text("c", "one two three four five six"), SKIP).await.unwrap();
     assert_eq!(other.status, AddStatus::Skipped);
+}
+
+/// The page that the mirror resembles is replaced by an earlier document of the same call, which
+/// waits for the first document.
+#[tokio::test]
+async fn a_version_that_an_earlier_write_replaces_is_no_reason_to_skip() {
+    let dir = tempdir().unwrap();
+    let engine = open(dir.path());
+    let (old, new) = (near_copies(11, 2), near_copies(12, 2));
+    add(&engine, text("page", &old[0])).await;
+    let batch = [("first", &new[0]), ("page", &new[1]), ("mirror", &old[1])];
+    let batch = batch.map(|(id, of)| (engine.prepare(text(id, of)).unwrap(), SKIP));
+    let added = engine.add_all(batch.into()).await;
+    let statuses: Vec<_> = added.into_iter().map(|added| added.unwrap().status).collect();
+    assert_eq!(statuses, [AddStatus::Created, AddStatus::Replaced, AddStatus::Created]);
+    let again = engine.add(text("again", &old[0]), SKIP).await.unwrap();
+    assert_eq!(again.status, AddStatus::Skipped, "the mirror stays");
+    let removal = id("mirror");
+    let (removed, added) =
+        join(engine.remove(&removal), engine.add(text("again", &old[0]), SKIP)).await;
+    removed.unwrap();
+    assert_eq!(added.unwrap().status, AddStatus::Created);
+}
+
+/// The second version of a document arrives before a third document that resembles the first only.
+#[tokio::test]
+async fn a_version_in_flight_that_is_replaced_is_no_reason_to_skip() {
+    let dir = tempdir().unwrap();
+    let engine = open(dir.path());
+    let (old, new) = (near_copies(13, 2), near_copies(14, 1));
+    let batch = [("page", &old[0]), ("page", &new[0]), ("mirror", &old[1])];
+    let batch = batch.map(|(id, of)| (engine.prepare(text(id, of)).unwrap(), SKIP));
+    let added = engine.add_all(batch.into()).await;
+    let statuses: Vec<_> = added.into_iter().map(|added| added.unwrap().status).collect();
+    assert_eq!(statuses, [AddStatus::Created, AddStatus::Replaced, AddStatus::Created]);
 }
 
 /// A crawler that comes again posts a page that has changed a little, of which there is a mirror.

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Arc, LazyLock, Mutex};
 
-use akin::backend::memory::Memory;
+use akin::backend::testing::Memory;
 use akin::backend::{
     Backend, BackendError, LocalCollection, Opening, Removal, StoredCollection, seeded,
 };

@@ -1,7 +1,7 @@
 //! Collapsing against the same, done with every pair's exact resemblance.
 
 use akin::document::DocumentId;
-use akin::engine::{Collapsed, Collapsing, Hit, HitName};
+use akin::engine::{Collapsed, Collapsing, HitName, RankedHit};
 use akin_core::measure::Overlap;
 use akin_core::text::ShingleSet;
 use futures_util::future::join_all;
@@ -58,9 +58,9 @@ async fn collapsing_agrees_with_brute_force() {
         let threshold_given = Some(threshold.try_into().unwrap());
         let collapsing = Collapsing { threshold: threshold_given, ..Collapsing::default() };
         let expected = by_brute_force(&sets, threshold);
-        let by_id = ids.iter().cloned().map(Hit::stored).collect();
+        let by_id = ids.iter().cloned().map(RankedHit::stored).collect();
         // Every second hit is a text, and every third has an id that is not stored.
-        let hit = |position: usize| Hit {
+        let hit = |position: usize| RankedHit {
             name: HitName::Position(position),
             id: match position % 3 {
                 0 => Some(id("unheard of")),

@@ -5,7 +5,7 @@ use std::convert::Infallible;
 use std::sync::{Arc, Mutex};
 
 use akin::engine::{
-    CollectionSettings, Collections, CollectionsSettings, LimitSettings, Opening, Progress,
+    CollectionSettings, Collections, CollectionsSettings, LimitSettings, Opening, StartProgress,
 };
 use akin::http::{AppState, KeyRing, ServerSettings, router};
 use akin::storage::StorageSettings;
@@ -73,7 +73,8 @@ impl App {
     async fn open_with(&self, mut collection: CollectionSettings, store: StorageSettings) {
         // Estimates are then the same at every run.
         collection.sketch.seed.get_or_insert(0);
-        let (dir, progress) = (self.dir.path().to_owned(), Progress::clone(&self.state.progress));
+        let (dir, progress) =
+            (self.dir.path().to_owned(), StartProgress::clone(&self.state.progress));
         let opening = Opening { progress, ..Opening::default() };
         let of_all = CollectionsSettings {
             collections_max: COLLECTIONS_MAX,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use akin_core::index::{Search, SearchLimits};
 use akin_engine::backend::{
-    BackendError, Candidates, Found, Rival, RivalSearch, Rivals, Stored, Verdict, content_hash,
+    BackendError, Candidates, Findings, Rival, RivalSearch, Rivals, Stored, Verdict, content_hash,
 };
 use akin_engine::storage::{content, elements};
 use akin_engine::stored::{Detail, Record, Times};
@@ -107,7 +107,7 @@ impl<'a> InsertBatch<'a> {
 
     async fn decide(&self, n: usize, rivals: Rivals, replaced: &HashSet<DocumentId>) -> Decision {
         let PlannedInsert { queued, hash, times, old, .. } = &self.planned[n];
-        let mut found = Found::new(self.candidates(n, replaced));
+        let mut found = Findings::new(self.candidates(n, replaced));
         found.rivals = rivals;
         let verdict = queued.check.check(queued.number, found).await;
         if verdict == Verdict::Withdraw {

@@ -12,7 +12,9 @@ use tokio_postgres::Row;
 use crate::backend::PostgresCollection;
 use crate::lookup::{document_id, ordinal};
 use akin_engine::backend::{Candidate, Member};
-use content::FrameForm;
+
+/// The content is JSON, not a text.
+const JSON: i16 = 1;
 
 /// The whole content is the only shingle.
 const WHOLE_DOCUMENT: i16 = 8;
@@ -59,24 +61,16 @@ impl Material {
 }
 
 pub(crate) fn form_of(content: &Content, whole_document: bool) -> i16 {
-    let form = match FrameForm::of(content) {
-        FrameForm::Text => 0,
-        FrameForm::Tokens => 1,
-        FrameForm::Fields => 2,
-        FrameForm::Signature => 3,
-    };
+    let form = if matches!(content, Content::Text(_)) { 0 } else { JSON };
     form + if whole_document { WHOLE_DOCUMENT } else { 0 }
 }
 
 fn decoded(form: i16, frame: &[u8]) -> Option<Content> {
-    let form = match form & !WHOLE_DOCUMENT {
-        0 => FrameForm::Text,
-        1 => FrameForm::Tokens,
-        2 => FrameForm::Fields,
-        3 => FrameForm::Signature,
-        _ => return None,
-    };
-    content::decode(frame, form)
+    match form & !WHOLE_DOCUMENT {
+        0 => content::decode(frame, true),
+        JSON => content::decode(frame, false),
+        _ => None,
+    }
 }
 
 /// # Errors

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
 use crate::document::{Content, DocumentId};
-use crate::engine::{Collapsed, Collapsing, Hit, HitName};
+use crate::engine::{Collapsed, Collapsing, HitName, RankedHit};
 use crate::http::ServerSettings;
 use crate::http::handlers::fetch::check_count;
 use crate::http::problem::Problem;
@@ -74,13 +74,13 @@ pub struct CollapseParameters {
 impl Members for RankedList {
     type Options = CollapseParameters;
     /// The hits with their positions in the list, each id at its first occurrence.
-    type Checked = Vec<(usize, Hit)>;
+    type Checked = Vec<(usize, RankedHit)>;
 
     fn check(self, settings: &ServerSettings) -> Result<Self::Checked, Problem> {
-        let hits: Vec<(usize, Hit)> = match (self.ids, self.hits) {
+        let hits: Vec<(usize, RankedHit)> = match (self.ids, self.hits) {
             (Some(ids), None) => {
                 check_count("ids", ids.len(), settings.limit_max)?;
-                ids.into_iter().map(Hit::stored).enumerate().collect()
+                ids.into_iter().map(RankedHit::stored).enumerate().collect()
             }
             (None, Some(hits)) => {
                 check_count("hits", hits.len(), settings.limit_max)?;
@@ -93,19 +93,20 @@ impl Members for RankedList {
             }
         };
         let mut seen = HashSet::new();
-        let is_first = |(_, hit): &(usize, Hit)| hit.id.clone().is_none_or(|id| seen.insert(id));
+        let is_first =
+            |(_, hit): &(usize, RankedHit)| hit.id.clone().is_none_or(|id| seen.insert(id));
         Ok(hits.into_iter().filter(is_first).collect())
     }
 }
 
 impl HitBody {
-    fn read(self, at: usize) -> Result<(usize, Hit), Problem> {
+    fn read(self, at: usize) -> Result<(usize, RankedHit), Problem> {
         if self.id.is_none() && self.text.is_none() {
             let (pointer, detail) = (format!("/hits/{at}"), "a hit has an id, a text or both");
             return Err(Problem::of_field(Code::InvalidRequest, pointer, detail));
         }
         let Self { id, text } = self;
-        Ok((at, Hit { name: HitName::Position(at), id, text: text.map(Content::Text) }))
+        Ok((at, RankedHit { name: HitName::Position(at), id, text: text.map(Content::Text) }))
     }
 }
 

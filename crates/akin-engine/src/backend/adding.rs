@@ -6,8 +6,9 @@ use async_trait::async_trait;
 use futures_util::future::BoxFuture;
 use tokio::sync::watch;
 
-use super::in_flight::{Arrival, Outcome};
+use super::in_flight::{Arrival, Outcome, was_stored};
 use super::{ArrivingText, BackendError, Candidates, PreparedDocument, Stored};
+use crate::document::DocumentId;
 use crate::stored::Times;
 use akin_core::index::SearchLimits;
 use akin_core::scheme::{Key, Threshold};
@@ -48,7 +49,7 @@ pub struct RivalSearch {
 #[async_trait]
 pub trait Check: Send + Sync {
     /// Decides about the document with this number in the call.
-    async fn check(&self, number: usize, found: Found<'_>) -> Verdict;
+    async fn check(&self, number: usize, found: Findings<'_>) -> Verdict;
 }
 
 /// Stores every document, for tests and benches of a backend.
@@ -56,14 +57,14 @@ pub struct Unchecked;
 
 #[async_trait]
 impl Check for Unchecked {
-    async fn check(&self, _number: usize, _found: Found<'_>) -> Verdict {
+    async fn check(&self, _number: usize, _found: Findings<'_>) -> Verdict {
         Verdict::Store
     }
 }
 
 /// What a backend found of a document, once the document had its number in the order of arrival: so
 /// every earlier document is among the stored documents, or is a rival.
-pub struct Found<'a> {
+pub struct Findings<'a> {
     /// `None` if they are to be looked up by the check.
     pub candidates: Option<Candidates>,
     /// None in a store whose transactions order documents: there every earlier document is stored.
@@ -102,6 +103,16 @@ pub struct Rival {
     pub(crate) outcome: Option<watch::Receiver<Outcome>>,
 }
 
+/// A write in flight that arrived earlier.
+pub struct EarlierWrite(watch::Receiver<Outcome>);
+
+impl EarlierWrite {
+    /// Waits until the write is done or withdrawn.
+    pub async fn ended(self) {
+        was_stored(self.0).await;
+    }
+}
+
 impl Addition {
     pub fn new(
         mut document: PreparedDocument,
@@ -115,7 +126,7 @@ impl Addition {
     }
 }
 
-impl Found<'_> {
+impl Findings<'_> {
     /// Of a store whose transactions order documents.
     pub fn new(candidates: Option<Candidates>) -> Self {
         Self { candidates, rivals: Rivals::default(), arrival: None, has_text: false }
@@ -126,6 +137,13 @@ impl Found<'_> {
         if let Some(arrival) = self.arrival {
             arrival.wait_for_predecessor().await;
         }
+    }
+
+    /// The writes of these ids that arrived before the document, are in flight, and so may replace
+    /// or remove what lookups find; `None` where transactions order documents.
+    pub fn earlier_writes(&self, ids: &[DocumentId]) -> Option<Vec<Option<EarlierWrite>>> {
+        let outcomes = self.arrival?.earlier_writes(ids).into_iter();
+        Some(outcomes.map(|outcome| outcome.map(EarlierWrite)).collect())
     }
 }
 
@@ -142,8 +160,9 @@ impl Rival {
 
     /// Waits until the rival is stored (`true`) or withdrawn.
     pub async fn was_stored(self) -> bool {
-        let Some(mut outcome) = self.outcome else { return true };
-        let decided = outcome.wait_for(|outcome| *outcome != Outcome::Undecided).await;
-        decided.is_ok_and(|outcome| *outcome == Outcome::Stored)
+        match self.outcome {
+            Some(outcome) => was_stored(outcome).await,
+            None => true,
+        }
     }
 }

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use super::{Backend, BackendError, Clock, Progress, SetCache};
+use super::{Backend, BackendError, Clock, SetCache, StartProgress};
 use akin_model::name::CollectionName;
 use akin_model::settings::CollectionSettings;
 
@@ -125,7 +125,7 @@ pub enum Removal {
 pub struct Opening {
     /// The cache of sets that collections share.
     pub sets: SetCache,
-    pub progress: Progress,
+    pub progress: StartProgress,
     /// The time at which documents are stored and expire.
     pub clock: Clock,
 }
@@ -134,14 +134,14 @@ impl Opening {
     /// Of collections that are opened after the start.
     #[must_use]
     pub fn later(&self) -> Self {
-        Self { progress: Progress::default(), ..self.clone() }
+        Self { progress: StartProgress::default(), ..self.clone() }
     }
 }
 
 impl Default for Opening {
     /// A cache of 16 MiB and the clock of the system.
     fn default() -> Self {
-        let (sets, progress) = (SetCache::new(16 << 20), Progress::default());
+        let (sets, progress) = (SetCache::new(16 << 20), StartProgress::default());
         Self { sets, progress, clock: Clock::system() }
     }
 }

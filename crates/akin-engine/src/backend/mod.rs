@@ -22,14 +22,12 @@ mod error;
 mod gate;
 pub(crate) mod in_flight;
 mod local;
-#[cfg(any(test, fuzzing, feature = "fuzzing"))]
-pub mod memory;
 pub(crate) mod parallel;
 mod seed;
 mod set_cache;
 mod statistics;
-#[cfg(test)]
-pub(crate) mod testing;
+#[cfg(any(test, fuzzing, feature = "fuzzing"))]
+pub mod testing;
 
 use std::sync::Arc;
 
@@ -46,7 +44,9 @@ use akin_core::scheme::Key;
 use akin_core::sketch::Sketch;
 use akin_core::text::ShingleSet;
 
-pub use adding::{Adding, Addition, Check, Found, Rival, RivalSearch, Rivals, Unchecked, Verdict};
+pub use adding::{
+    Adding, Addition, Check, EarlierWrite, Findings, Rival, RivalSearch, Rivals, Unchecked, Verdict,
+};
 pub use capability::{
     ArrivingText, Backups, ChangeFeed, ClusterCounts, ClusterKeeping, ClusterNote, ClusterPosition,
     ClustersState, FoundPassages, LocatedPassages, PassageFilter, PassageRequest, PassageSearch,
@@ -59,10 +59,10 @@ pub use content_hash::content_hash;
 pub(crate) use content_hash::hash_of_parts;
 pub use error::BackendError;
 pub use gate::WriteGate;
-pub use local::{Local, LocalCollection, LocalCollections, LocalSettings};
+pub use local::{Local, LocalCollection, LocalCollections};
 pub use seed::seeded;
 pub use set_cache::SetCache;
-pub use statistics::{BackendStats, Progress, Recovery, RecoverySource};
+pub use statistics::{BackendStats, Recovery, RecoverySource, StartProgress};
 
 /// A document with its set, sketch and keys: everything needed to store and find it.
 #[derive(Debug)]

@@ -71,12 +71,12 @@ pub enum RecoverySource {
 
 /// Progress of a start, readable while it runs. Clones share it.
 #[derive(Clone, Debug, Default)]
-pub struct Progress {
+pub struct StartProgress {
     done: Arc<AtomicU64>,
     total: Arc<AtomicU64>,
 }
 
-impl Progress {
+impl StartProgress {
     /// Adds the documents of a further collection.
     pub fn add_total(&self, documents: u64) {
         self.total.fetch_add(documents, Ordering::Relaxed);

@@ -31,7 +31,7 @@ use quality::recall::RecallMeter;
 pub use crate::backend::PreparedDocument;
 pub use crate::backend::directory::Finding;
 pub use crate::backend::{
-    BackendStats, Clock, Opening, Progress, Recovery, RecoverySource, Removed,
+    BackendStats, Clock, Opening, Recovery, RecoverySource, Removed, StartProgress,
 };
 pub use crate::backend::{ClusterCounts, ClusterPosition, ClustersState};
 pub use crate::stored::{Change, Order, Position, Record, SnapshotInfo};
@@ -64,7 +64,7 @@ pub use discovery::{
 };
 pub use documents::DocumentChange;
 pub use error::{EngineError, NotOpened};
-pub use lookup::collapse::{Collapsed, Collapsing, Group, GroupMember, Hit, HitName};
+pub use lookup::collapse::{Collapsed, Collapsing, Group, GroupMember, HitName, RankedHit};
 pub use lookup::conditions::Conditions;
 pub use lookup::filter::{Filter, FilterError};
 pub use mask::Mask;
@@ -162,14 +162,10 @@ async fn compute_if<R: Send + 'static>(
     background::compute(work).await.map_err(stopped)
 }
 
-/// Runs long work that waits for files on a blocking thread, and short work in place.
-async fn off_runtime_if<R: Send + 'static>(
-    long: bool,
+/// Runs work that waits for files on a blocking thread.
+async fn off_runtime<R: Send + 'static>(
     work: impl FnOnce() -> R + Send + 'static,
 ) -> Result<R, EngineError> {
-    if !long {
-        return Ok(work());
-    }
     tokio::task::spawn_blocking(request::handed_over(work)).await.map_err(stopped)
 }
 

@@ -7,7 +7,7 @@ use tokio::sync::oneshot;
 
 use super::counters::Counters;
 use super::log::{self, Logged, Operation};
-use super::{EncodedRecord, StorageError, changes, expiries};
+use super::{EncodedRecord, StorageError, changes};
 use crate::document::Ordinal;
 
 /// A change of the stored documents.
@@ -48,95 +48,79 @@ impl Write {
     }
 }
 
-/// The result of a command. Dropping it tells the caller that the store has failed.
-type Done<T> = oneshot::Sender<Result<T, StorageError>>;
-
 /// A request to the committer.
-pub(super) enum StoreCommand {
-    /// The writes are sent back, so that the caller frees them instead of the committer.
-    Write {
-        writes: Vec<Write>,
-        applied: Box<dyn FnOnce(u64) + Send>,
-        done: Done<Vec<Write>>,
-    },
-    Trim {
-        up_to: u64,
-        done: Done<u64>,
-    },
-    Sync {
-        done: Done<()>,
-    },
+#[derive(Default)]
+pub(super) struct StoreCommand {
+    pub writes: Vec<Write>,
+    /// Removes some of the log up to this sequence.
+    pub trim_up_to: Option<u64>,
+    /// Makes everything before it durable, whatever the settings.
+    pub syncs: bool,
+}
+
+/// The outcome of a command.
+#[derive(Clone, Copy, Default)]
+pub(super) struct CommandOutcome {
+    /// The sequence of its last write, or of the last write before it.
+    pub sequence: u64,
+    /// Operations that were removed from the log.
+    pub trimmed: u64,
+}
+
+/// A command in the queue.
+pub(super) struct QueuedCommand {
+    pub command: StoreCommand,
+    /// Runs once the writes are durable, with the sequence of the last.
+    pub applied: Box<dyn FnOnce(u64) + Send>,
+    /// Dropping it tells the caller that the store has failed. The writes are sent back, so that
+    /// the caller frees them instead of the committer.
+    pub done: oneshot::Sender<Result<(CommandOutcome, Vec<Write>), StorageError>>,
 }
 
 impl StoreCommand {
-    pub fn writes(&self) -> &[Write] {
-        match self {
-            Self::Write { writes, .. } => writes,
-            Self::Trim { .. } | Self::Sync { .. } => &[],
-        }
-    }
-
     pub fn bytes(&self) -> u64 {
-        self.writes().iter().map(Write::bytes).sum()
+        self.writes.iter().map(Write::bytes).sum()
     }
 
-    /// Returns the sequence of the last write, or the number of operations that a trim removed.
     pub fn perform(
         &self,
         connection: &Connection,
         counters: &mut Counters,
         logged: &mut Logged,
-    ) -> Result<u64, StorageError> {
-        match self {
-            Self::Sync { .. } => {}
-            Self::Trim { up_to, .. } => {
-                let written = counters.last_sequence - logged.len() as u64;
-                let removed = log::trim(connection, written, *up_to)?;
-                changes::trim(connection, log::kept_after(connection, written)?)?;
-                return Ok(removed);
-            }
-            Self::Write { writes, .. } => {
-                for write in writes {
-                    write.perform(connection, counters, logged)?;
-                }
-            }
+    ) -> Result<CommandOutcome, StorageError> {
+        let mut outcome = CommandOutcome::default();
+        if let Some(up_to) = self.trim_up_to {
+            let written = counters.last_sequence - logged.len() as u64;
+            outcome.trimmed = log::trim(connection, written, up_to)?;
+            changes::trim(connection, log::kept_after(connection, written)?)?;
         }
-        Ok(counters.last_sequence)
-    }
-
-    /// Sends the result. The change is permanent even if the caller no longer waits for it.
-    pub fn conclude(self, outcome: u64, applied_sequence: &AtomicU64) {
-        match self {
-            Self::Sync { done } => {
-                let _ = done.send(Ok(()));
-            }
-            Self::Trim { done, .. } => {
-                let _ = done.send(Ok(outcome));
-            }
-            Self::Write { writes, applied, done } => {
-                applied(outcome);
-                applied_sequence.store(outcome, Ordering::Release);
-                let _ = done.send(Ok(writes));
-            }
+        for write in &self.writes {
+            write.perform(connection, counters, logged)?;
         }
+        outcome.sequence = counters.last_sequence;
+        Ok(outcome)
     }
 
     /// Whether it stores records, which takes room on the disk.
     pub fn needs_room(&self) -> bool {
-        self.writes().iter().any(|write| matches!(write, Write::Put { .. }))
+        self.writes.iter().any(|write| matches!(write, Write::Put { .. }))
+    }
+}
+
+impl QueuedCommand {
+    /// Sends the result. The change is permanent even if the caller no longer waits for it.
+    pub fn conclude(self, outcome: CommandOutcome, applied_sequence: &AtomicU64) {
+        let Self { command, applied, done } = self;
+        applied(outcome.sequence);
+        applied_sequence.store(outcome.sequence, Ordering::Release);
+        let _ = done.send(Ok((outcome, command.writes)));
     }
 
     /// Sends the reason why nothing of it was done. `applied` is dropped first, so that documents
     /// are no longer in flight when their callers hear of it.
     pub fn refuse(self, error: StorageError) {
-        match self {
-            Self::Sync { done } => drop(done.send(Err(error))),
-            Self::Trim { done, .. } => drop(done.send(Err(error))),
-            Self::Write { applied, done, .. } => {
-                drop(applied);
-                drop(done.send(Err(error)));
-            }
-        }
+        drop(self.applied);
+        let _ = self.done.send(Err(error));
     }
 }
 
@@ -170,7 +154,6 @@ fn remove(
         let what = format!("the document to remove, ordinal {}, does not exist", ordinal.get());
         StorageError::corrupt(what)
     })?;
-    expiries::remove(connection, ordinal)?;
     counters.documents -= 1;
     logged.append(counters, Operation::Remove, ordinal);
     Ok(id)

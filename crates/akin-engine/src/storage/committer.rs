@@ -25,7 +25,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, timeout_at};
 
 use super::acknowledged::Mark;
-use super::command::StoreCommand;
+use super::command::{CommandOutcome, QueuedCommand};
 use super::counters::Counters;
 use super::log::Logged;
 use super::room::{self, DiskRoom};
@@ -49,7 +49,7 @@ pub(super) struct Committer {
 /// The first stage: commits groups to the database.
 struct Writing {
     connection: Connection,
-    queue: mpsc::Receiver<StoreCommand>,
+    queue: mpsc::Receiver<QueuedCommand>,
     counters: Counters,
     group_writes_max: usize,
     group_bytes_max: u64,
@@ -74,10 +74,10 @@ type ConcludingGuard<'a> = MutexGuard<'a, Option<Concluding>>;
 
 /// Commands that are committed in a single transaction.
 struct CommandGroup {
-    commands: Vec<StoreCommand>,
+    commands: Vec<QueuedCommand>,
     bytes: u64,
     /// The result of each command, once they are committed.
-    outcomes: Vec<u64>,
+    outcomes: Vec<CommandOutcome>,
     /// The last operation logged with it.
     last_sequence: u64,
 }
@@ -85,7 +85,7 @@ struct CommandGroup {
 impl Committer {
     pub fn new(
         connection: Connection,
-        queue: mpsc::Receiver<StoreCommand>,
+        queue: mpsc::Receiver<QueuedCommand>,
         files: &Files,
         settings: &StorageSettings,
     ) -> Result<Self, StorageError> {
@@ -198,7 +198,7 @@ impl Committer {
 impl Writing {
     /// Waits for a command; `None` once the queue is closed. Between groups it syncs when a sync
     /// is due, and gives unused pages back to the disk.
-    fn next(&mut self) -> Result<Option<StoreCommand>, StorageError> {
+    fn next(&mut self) -> Result<Option<QueuedCommand>, StorageError> {
         loop {
             let sync_at = self.wal_sync.as_ref().and_then(WalSync::due);
             let Some(due) = sync_at.into_iter().chain(self.room.give_back_at()).min() else {
@@ -225,13 +225,13 @@ impl Writing {
     }
 
     /// Takes the first command and the commands queued after it, up to the limits of a group.
-    fn gather(&mut self, first: StoreCommand) -> CommandGroup {
-        let (mut writes, mut bytes) = (first.writes().len(), first.bytes());
+    fn gather(&mut self, first: QueuedCommand) -> CommandGroup {
+        let (mut writes, mut bytes) = (first.command.writes.len(), first.command.bytes());
         let mut commands = vec![first];
         while writes < self.group_writes_max && bytes < self.group_bytes_max {
             let Ok(command) = self.queue.try_recv() else { break };
-            writes += command.writes().len();
-            bytes += command.bytes();
+            writes += command.command.writes.len();
+            bytes += command.command.bytes();
             commands.push(command);
         }
         let outcomes = Vec::with_capacity(commands.len());
@@ -255,11 +255,12 @@ impl Writing {
     /// Refuses records for which the disk has no room.
     fn turn_away(&mut self, mut group: CommandGroup) -> Option<CommandGroup> {
         let refusal = self.room.refusal(&self.connection, group.bytes);
-        if !group.commands.iter().any(StoreCommand::needs_room) {
+        let needs_room = |queued: &QueuedCommand| queued.command.needs_room();
+        if !group.commands.iter().any(needs_room) {
             return Some(group);
         }
         if let Some(why) = refusal {
-            let (needing, others) = group.commands.into_iter().partition(StoreCommand::needs_room);
+            let (needing, others) = group.commands.into_iter().partition(needs_room);
             self.refuse(needing, &why);
             group.commands = others;
         } else if std::mem::take(&mut self.is_full) {
@@ -268,7 +269,7 @@ impl Writing {
         (!group.commands.is_empty()).then_some(group)
     }
 
-    fn refuse(&mut self, commands: Vec<StoreCommand>, why: &str) {
+    fn refuse(&mut self, commands: Vec<QueuedCommand>, why: &str) {
         let free_bytes = self.room.free_bytes().unwrap_or(0);
         if !std::mem::replace(&mut self.is_full, true) {
             let dir = self.dir.display();
@@ -292,11 +293,10 @@ impl Writing {
         let (mut counters, mut logged) = (self.counters, Logged::default());
         let transaction =
             self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-        for command in &group.commands {
+        for QueuedCommand { command, .. } in &group.commands {
             group.outcomes.push(command.perform(&transaction, &mut counters, &mut logged)?);
         }
-        logged.write(&transaction, counters.last_sequence)?;
-        counters.write(&transaction)?;
+        logged.write(&transaction, &counters)?;
         transaction.commit()?;
         self.counters = counters;
         group.last_sequence = counters.last_sequence;
@@ -304,7 +304,7 @@ impl Writing {
         if let Some(wal_sync) = &mut self.wal_sync {
             wal_sync.committed();
         }
-        if group.commands.iter().any(|command| matches!(command, StoreCommand::Sync { .. })) {
+        if group.commands.iter().any(|queued| queued.command.syncs) {
             self.sync()?;
         }
         Ok(())

@@ -1,39 +1,13 @@
 //! Encodes a content as a zstd frame with its content size; a short content is one raw block
-//! (RFC 8878). The frame holds
-//! - for a text, its UTF-8;
-//! - for tokens, each one's byte length (u32), count (u32) and UTF-8, little-endian;
-//! - for fields, each one's name and text, each as its byte length (u32, little-endian) and UTF-8;
-//! - for a signature, the bytes of a value (4 if that is enough for all, else 8), and then the
-//!   values, little-endian.
+//! (RFC 8878). The frame holds the UTF-8 of a text, and the JSON of any other content.
 
 use std::cell::RefCell;
-use std::collections::BTreeMap;
 use std::io;
 
 use zstd::bulk::{Compressor, Decompressor};
 use zstd::zstd_safe::get_frame_content_size;
 
-use crate::document::{Content, Token};
-
-/// Which of the above encodings a frame holds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FrameForm {
-    Text,
-    Tokens,
-    Fields,
-    Signature,
-}
-
-impl FrameForm {
-    pub fn of(content: &Content) -> Self {
-        match content {
-            Content::Text(_) => Self::Text,
-            Content::Tokens(_) => Self::Tokens,
-            Content::Fields(_) => Self::Fields,
-            Content::Signature(_) => Self::Signature,
-        }
-    }
-}
+use crate::document::Content;
 
 /// Shorter contents are not compressed, as that would be a quarter of the work of adding them.
 ///
@@ -48,9 +22,7 @@ const PLAIN_BYTES_END: usize = 1 << 31;
 pub fn encode(content: &Content, level: i32) -> Vec<u8> {
     let compressed = match content {
         Content::Text(text) => compress(text.as_bytes(), level),
-        Content::Tokens(tokens) => compress(&token_bytes(tokens), level),
-        Content::Fields(fields) => compress(&field_bytes(fields), level),
-        Content::Signature(values) => compress(&signature_bytes(values), level),
+        other => compress(&serde_json::to_vec(other).expect("it is plain JSON"), level),
     };
     compressed.expect("compressing into a large enough buffer fails only if memory is exhausted")
 }
@@ -62,13 +34,11 @@ pub(super) fn encoded_bytes(plain: &[u8]) -> Vec<u8> {
 }
 
 /// `None` for bytes that [`encode`] cannot have made.
-pub fn decode(bytes: &[u8], form: FrameForm) -> Option<Content> {
+pub fn decode(bytes: &[u8], is_text: bool) -> Option<Content> {
     let plain = decompress(bytes, plain_bytes(bytes)?).ok()?;
-    match form {
-        FrameForm::Text => String::from_utf8(plain).ok().map(Content::Text),
-        FrameForm::Tokens => tokens_of(&plain).map(Content::Tokens),
-        FrameForm::Fields => fields_of(&plain).map(Content::Fields),
-        FrameForm::Signature => signature_of(&plain).map(Content::Signature),
+    match is_text {
+        true => String::from_utf8(plain).ok().map(Content::Text),
+        false => serde_json::from_slice(&plain).ok(),
     }
 }
 
@@ -136,84 +106,12 @@ fn decompress(bytes: &[u8], length: usize) -> io::Result<Vec<u8>> {
     })
 }
 
-fn token_bytes(tokens: &[Token]) -> Vec<u8> {
-    let mut bytes = Vec::with_capacity(tokens.iter().map(|token| token.text.len() + 8).sum());
-    for token in tokens {
-        let length = u32::try_from(token.text.len()).expect("a token is shorter than 4 GiB");
-        bytes.extend_from_slice(&length.to_le_bytes());
-        bytes.extend_from_slice(&token.count.to_le_bytes());
-        bytes.extend_from_slice(token.text.as_bytes());
-    }
-    bytes
-}
-
-fn tokens_of(mut bytes: &[u8]) -> Option<Vec<Token>> {
-    let mut tokens = Vec::new();
-    while !bytes.is_empty() {
-        let (length, rest) = bytes.split_first_chunk()?;
-        let (count, rest) = rest.split_first_chunk()?;
-        let (text, rest) = rest.split_at_checked(u32::from_le_bytes(*length) as usize)?;
-        let text = str::from_utf8(text).ok()?.to_owned();
-        tokens.push(Token { text, count: u32::from_le_bytes(*count) });
-        bytes = rest;
-    }
-    Some(tokens)
-}
-
-fn field_bytes(fields: &BTreeMap<String, String>) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    for text in fields.iter().flat_map(|(name, text)| [name, text]) {
-        let length = u32::try_from(text.len()).expect("a field is shorter than 4 GiB");
-        bytes.extend_from_slice(&length.to_le_bytes());
-        bytes.extend_from_slice(text.as_bytes());
-    }
-    bytes
-}
-
-fn fields_of(mut bytes: &[u8]) -> Option<BTreeMap<String, String>> {
-    let mut fields = BTreeMap::new();
-    while !bytes.is_empty() {
-        let (name, rest) = text_of(bytes)?;
-        let (text, rest) = text_of(rest)?;
-        fields.insert(name, text);
-        bytes = rest;
-    }
-    Some(fields)
-}
-
-fn signature_bytes(values: &[u64]) -> Vec<u8> {
-    let width = if values.iter().all(|value| u32::try_from(*value).is_ok()) { 4 } else { 8 };
-    let value = |value: &u64| value.to_le_bytes().into_iter().take(width);
-    std::iter::once(width as u8).chain(values.iter().flat_map(value)).collect()
-}
-
-fn signature_of(bytes: &[u8]) -> Option<Vec<u64>> {
-    let (width, values) = bytes.split_first()?;
-    match width {
-        4 => values_of(values, |value| u32::from_le_bytes(value).into()),
-        8 => values_of(values, u64::from_le_bytes),
-        _ => None,
-    }
-}
-
-fn values_of<const BYTES: usize>(
-    bytes: &[u8],
-    value: impl Fn([u8; BYTES]) -> u64,
-) -> Option<Vec<u64>> {
-    let (values, rest) = bytes.as_chunks();
-    rest.is_empty().then(|| values.iter().map(|bytes| value(*bytes)).collect())
-}
-
-/// Splits off the length-prefixed text at the beginning of the bytes.
-fn text_of(bytes: &[u8]) -> Option<(String, &[u8])> {
-    let (length, rest) = bytes.split_first_chunk()?;
-    let (text, rest) = rest.split_at_checked(u32::from_le_bytes(*length) as usize)?;
-    Some((str::from_utf8(text).ok()?.to_owned(), rest))
-}
-
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use super::*;
+    use crate::document::Token;
 
     fn token(text: &str, count: u32) -> Token {
         Token { text: text.to_owned(), count }
@@ -228,7 +126,7 @@ mod tests {
         for length in (0..300).chain(1_020..1_030) {
             let content = Content::Text("a".repeat(length));
             let bytes = encode(&content, 1);
-            assert_eq!(decode(&bytes, FrameForm::Text).as_ref(), Some(&content));
+            assert_eq!(decode(&bytes, true).as_ref(), Some(&content));
             let is_compressed = bytes.len() < length;
             assert_eq!(is_compressed, length >= COMPRESSED_FROM_BYTES, "{length}");
         }
@@ -249,7 +147,7 @@ mod tests {
         ];
         for level in [-7, 1, 19] {
             for content in &contents {
-                let decoded = decode(&encode(content, level), FrameForm::of(content));
+                let decoded = decode(&encode(content, level), matches!(content, Content::Text(_)));
                 assert_eq!(decoded.as_ref(), Some(content));
             }
         }
@@ -281,17 +179,10 @@ mod tests {
     #[test]
     fn what_is_cut_short_is_refused() {
         let bytes = encode(&Content::Text("a text".repeat(9)), 1);
-        assert_eq!(decode(&bytes[..bytes.len() - 1], FrameForm::Text), None);
-        assert_eq!(decode(&[], FrameForm::Text), None);
-        assert_eq!(tokens_of(&token_bytes(&[token("ab", 1)])[..9]), None);
-        assert_eq!(signature_bytes(&[7, 8]).len(), 9, "four bytes a value are enough");
-        for values in [&[7, 8], &[7, 1 << 40]] {
-            let bytes = signature_bytes(values);
-            assert_eq!(signature_of(&bytes).as_deref(), Some(&values[..]));
-            assert_eq!(signature_of(&bytes[..bytes.len() - 1]), None);
-            assert_eq!(signature_of(&[&[5], &bytes[1..]].concat()), None);
-        }
-        let bytes = field_bytes(&fields(&[("a", "b")]));
-        assert!((1..bytes.len()).all(|end| fields_of(&bytes[..end]).is_none()));
+        assert_eq!(decode(&bytes[..bytes.len() - 1], true), None);
+        assert_eq!(decode(&[], true), None);
+        let tokens = encode(&Content::Tokens(vec![token("ab", 1)]), 1);
+        assert_eq!(decode(&tokens[..tokens.len() - 1], false), None);
+        assert_eq!(decode(&bytes, false), None, "a text is not JSON");
     }
 }

@@ -94,8 +94,8 @@ impl Store {
         connection.execute("VACUUM INTO ?1", [target])?;
         let copied = schema::open_reader(&path, PAGE_CACHE_KIB)?;
         stop.set(copied.get_interrupt_handle())?;
-        verify::check_rows(&copied, |connection, row| {
-            record::decode(connection, row, Detail::Content, &self.shingler).map(drop)
+        verify::check_rows(&copied, |row| {
+            record::decode(row, Detail::Content, &self.shingler).map(drop)
         })?;
         drop(copied);
         let file = File::open(&path).map_err(StorageError::io(&path))?;

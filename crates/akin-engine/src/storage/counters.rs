@@ -1,9 +1,8 @@
-//! The counters row, which outlives every document and log row.
+//! The counters of a store, which every transaction logs with its operations.
 
-use rusqlite::{Connection, params};
+use rusqlite::Connection;
 
-use super::StorageError;
-use super::checksum::Digest;
+use super::{StorageError, log};
 use crate::document::Ordinal;
 
 /// Not reached by a million operations a second in a hundred thousand years.
@@ -20,26 +19,9 @@ pub(super) struct Counters {
 }
 
 impl Counters {
-    pub fn insert_first(connection: &Connection) -> Result<(), StorageError> {
-        let first = "INSERT INTO counters (one, documents, next_ordinal, last_sequence, checksum)
-                     VALUES (1, 0, 0, 0, 0)";
-        connection.execute(first, [])?;
-        Self::default().write(connection)
-    }
-
+    /// Those of the last transaction.
     pub fn read(connection: &Connection) -> Result<Self, StorageError> {
-        let query = "SELECT documents, next_ordinal, last_sequence, checksum FROM counters";
-        let mut statement = connection.prepare_cached(query)?;
-        let (documents, next_ordinal, last_sequence, checksum): (i64, i64, i64, i64) = statement
-            .query_row([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?)))?;
-        let counters = Self {
-            documents: documents.cast_unsigned(),
-            next_ordinal: next_ordinal.cast_unsigned(),
-            last_sequence: last_sequence.cast_unsigned(),
-        };
-        if checksum != counters.checksum() {
-            return Err(StorageError::corrupt("the counters do not match their checksum"));
-        }
+        let counters = log::last_counters(connection)?;
         match counters.are_possible() {
             true => Ok(counters),
             false => {
@@ -76,26 +58,5 @@ impl Counters {
         let documents = self.documents;
         let what = format!("{seen} rows are found of {documents} documents: run `akin verify`");
         Err(StorageError::corrupt(what))
-    }
-
-    pub fn write(&self, connection: &Connection) -> Result<(), StorageError> {
-        let update = "UPDATE counters
-                      SET documents = ?1, next_ordinal = ?2, last_sequence = ?3, checksum = ?4";
-        connection.prepare_cached(update)?.execute(params![
-            self.documents.cast_signed(),
-            self.next_ordinal.cast_signed(),
-            self.last_sequence.cast_signed(),
-            self.checksum(),
-        ])?;
-        Ok(())
-    }
-
-    fn checksum(&self) -> i64 {
-        Digest::new()
-            .number(self.documents)
-            .number(self.next_ordinal)
-            .number(self.last_sequence)
-            .finish()
-            .cast_signed()
     }
 }

@@ -49,7 +49,7 @@ pub(super) fn select(
         seen += 1;
         let columns = Columns::new(row)?;
         let document = SketchRow::read(&columns)?;
-        if document.is_alive(connection, now_ms)? && matches(&read(&columns)?) {
+        if document.is_alive(now_ms) && matches(&read(&columns)?) {
             selected.push(columns.ordinal);
         }
     }

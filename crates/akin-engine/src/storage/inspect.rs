@@ -7,11 +7,11 @@ use rusqlite::Connection;
 
 use super::counters::Counters;
 use super::record;
-use super::row::{ALL_COLUMNS, flags};
+use super::row::ALL_COLUMNS;
 use super::snapshot::Snapshots;
 use super::snapshot_reader::{OpenedSnapshot, SnapshotReader};
 use super::store::Files;
-use super::{StorageError, acknowledged, expiries, schema, verify};
+use super::{StorageError, acknowledged, schema, verify};
 use crate::stored::Detail;
 use akin_core::text::Shingler;
 
@@ -183,11 +183,10 @@ impl Inspection {
     ) -> Result<(), StorageError> {
         let mut statement = connection.prepare(&format!("SELECT {ALL_COLUMNS} FROM documents"))?;
         let mut rows = statement.query([])?;
-        let (mut damaged, mut expiring) = (0, 0);
+        let mut damaged = 0;
         while let Some(row) = rows.next()? {
             self.documents += 1;
-            expiring += u64::from(row.get::<_, i64>("flags").unwrap_or(0) & flags::EXPIRES != 0);
-            let record = record::decode(connection, row, detail, expected.shingler);
+            let record = record::decode(row, detail, expected.shingler);
             // A store of other settings has other sketches.
             let sketch_bytes = (detail == Detail::All).then_some(expected.sketch_bytes);
             let checked = record.and_then(|record| {
@@ -210,15 +209,7 @@ impl Inspection {
         if let Err(error) = counters.check_ordinals(connection) {
             self.damage(&error);
         }
-        self.check_ids(connection)?;
-        let mut known = 0;
-        expiries::visit(connection, |_, _| known += 1)?;
-        if known != expiring {
-            let what =
-                format!("{known} expiry times are found of {expiring} documents that expire");
-            self.findings.push(Finding::damage(what, RESTORE));
-        }
-        Ok(())
+        self.check_ids(connection)
     }
 
     fn check_ids(&mut self, connection: &Connection) -> Result<(), StorageError> {

@@ -1,5 +1,5 @@
 //! The operation log: insertions and removals of documents, numbered without a gap. A row holds
-//! the operations of one transaction.
+//! the operations of one transaction, and the counters after it. The last row is never trimmed.
 
 use rusqlite::{Connection, Row, params};
 
@@ -45,51 +45,42 @@ impl Logged {
         self.0.len()
     }
 
-    /// Writes the operations, the last of which has the sequence `last`.
-    pub fn write(&self, connection: &Connection, last: u64) -> Result<(), StorageError> {
-        let insert = "INSERT INTO log (sequence, operations, checksum) VALUES (?1, ?2, ?3)";
-        let mut sequence = last + 1 - self.len() as u64;
+    /// Writes the operations, and the counters after the last of them.
+    pub fn write(&self, connection: &Connection, after: &Counters) -> Result<(), StorageError> {
+        let insert = "INSERT INTO log (sequence, operations, documents, next_ordinal, checksum)
+                      VALUES (?1, ?2, ?3, ?4, ?5)";
+        let mut sequence = after.last_sequence + 1 - self.len() as u64;
         for operations in self.0.chunks(OPERATIONS_OF_ROW_MAX) {
             let encoded = encode(operations);
-            let checksum = checksum(sequence, &encoded);
-            let row = params![sequence.cast_signed(), encoded, checksum];
-            connection.prepare_cached(insert)?.execute(row)?;
+            connection.prepare_cached(insert)?.execute(params![
+                sequence.cast_signed(),
+                encoded,
+                after.documents.cast_signed(),
+                after.next_ordinal.cast_signed(),
+                checksum(sequence, &encoded, after.documents, after.next_ordinal),
+            ])?;
             sequence += operations.len() as u64;
         }
         Ok(())
     }
 }
 
-/// Visits the operations after the sequence `after` of a log that ends at `last`, in order.
+/// The operations after the sequence `after` of a log that ends at `last`, in order.
 ///
 /// # Errors
 /// [`StorageError::Corrupt`] if a row is damaged, or operations are missing.
-pub(super) fn visit_after(
+pub(super) fn all_after(
     connection: &Connection,
     after: u64,
     last: u64,
-    mut visit: impl FnMut(Operation, Ordinal),
-) -> Result<(), StorageError> {
-    let query = "SELECT sequence, operations, checksum FROM log
-                 WHERE sequence >= (SELECT coalesce(max(sequence), 0) FROM log WHERE sequence <= ?1)
-                 ORDER BY sequence";
-    let first = after + 1;
-    let mut visited = 0;
-    let mut statement = connection.prepare_cached(query)?;
-    let mut rows = statement.query([first.cast_signed()])?;
-    while let Some(row) = rows.next()? {
-        let sequence = row.get::<_, i64>(0)?.cast_unsigned();
-        let before = usize::try_from(first.saturating_sub(sequence)).unwrap_or(usize::MAX);
-        for (operation, ordinal) in operations(row)?.into_iter().skip(before) {
-            visit(operation, ordinal);
-            visited += 1;
-        }
-    }
-    if after + visited != last {
-        let what = format!("the log has {visited} operations after {after}, but ends at {last}");
+) -> Result<Vec<(Operation, Ordinal)>, StorageError> {
+    let all = page_after(connection, after, usize::MAX)?;
+    let found = all.len();
+    if after + found as u64 != last {
+        let what = format!("the log has {found} operations after {after}, but ends at {last}");
         return Err(StorageError::corrupt(what));
     }
-    Ok(())
+    Ok(all)
 }
 
 /// The first `max` operations after the sequence `after`, in order.
@@ -101,7 +92,7 @@ pub(super) fn page_after(
     after: u64,
     max: usize,
 ) -> Result<Vec<(Operation, Ordinal)>, StorageError> {
-    let query = "SELECT sequence, operations, checksum FROM log
+    let query = "SELECT sequence, operations, documents, next_ordinal, checksum FROM log
                  WHERE sequence >= (SELECT coalesce(max(sequence), 0) FROM log WHERE sequence <= ?1)
                  ORDER BY sequence";
     let first = after + 1;
@@ -113,20 +104,34 @@ pub(super) fn page_after(
     {
         let sequence = row.get::<_, i64>(0)?.cast_unsigned();
         let before = usize::try_from(first.saturating_sub(sequence)).unwrap_or(usize::MAX);
-        page.extend(operations(row)?.into_iter().skip(before));
+        page.extend(read(row)?.0.into_iter().skip(before));
     }
     page.truncate(max);
     Ok(page)
 }
 
-/// The operations of a row of sequence, operations and checksum.
-fn operations(row: &Row<'_>) -> Result<Vec<(Operation, Ordinal)>, StorageError> {
-    let sequence = row.get::<_, i64>(0)?.cast_unsigned();
+/// The counters after the last operation; zeros if the log is empty.
+pub(super) fn last_counters(connection: &Connection) -> Result<Counters, StorageError> {
+    let query = "SELECT sequence, operations, documents, next_ordinal, checksum FROM log
+                 ORDER BY sequence DESC LIMIT 1";
+    let mut statement = connection.prepare_cached(query)?;
+    let mut rows = statement.query([])?;
+    let last = rows.next()?.map(read).transpose()?;
+    Ok(last.map_or_else(Counters::default, |(_, counters)| counters))
+}
+
+/// The operations of a row, and the counters after them.
+fn read(row: &Row<'_>) -> Result<(Vec<(Operation, Ordinal)>, Counters), StorageError> {
+    let number = |column| row.get::<_, i64>(column).map(i64::cast_unsigned);
+    let (sequence, documents, next_ordinal) = (number(0)?, number(2)?, number(3)?);
     let encoded = row.get_ref(1)?.as_blob().unwrap_or_default();
-    decode(sequence, encoded, row.get(2)?).ok_or_else(|| {
+    let sound = row.get::<_, i64>(4)? == checksum(sequence, encoded, documents, next_ordinal);
+    let operations = decode(encoded).filter(|_| sound).ok_or_else(|| {
         let what = format!("the log row {sequence} does not match its checksum");
         StorageError::corrupt(what)
-    })
+    })?;
+    let last_sequence = sequence.saturating_add(operations.len() as u64 - 1);
+    Ok((operations, Counters { documents, next_ordinal, last_sequence }))
 }
 
 /// The code of an operation and its ordinal, little-endian.
@@ -142,12 +147,8 @@ pub(super) fn encode(operations: &[(Operation, Ordinal)]) -> Vec<u8> {
 }
 
 /// `None` for a row that [`Logged::write`] cannot have written.
-pub(super) fn decode(
-    sequence: u64,
-    operations: &[u8],
-    sum: i64,
-) -> Option<Vec<(Operation, Ordinal)>> {
-    if operations.is_empty() || sum != checksum(sequence, operations) {
+pub(super) fn decode(operations: &[u8]) -> Option<Vec<(Operation, Ordinal)>> {
+    if operations.is_empty() {
         return None;
     }
     let (operations, []) = operations.as_chunks::<OPERATION_BYTES>() else { return None };
@@ -164,21 +165,24 @@ pub(super) fn kept_after(connection: &Connection, last: u64) -> Result<u64, Stor
     Ok(first.map_or(last, |first| first.cast_unsigned().saturating_sub(1)))
 }
 
-/// Removes the oldest rows that lie entirely at or below `up_to` from a log that ends at `last`, at
-/// most [`OPERATIONS_OF_ROW_MAX`] operations; returns how many operations it removed.
+/// Removes the oldest rows that lie entirely at or below `up_to` from a log that ends at `last`,
+/// except for the last row, at most [`OPERATIONS_OF_ROW_MAX`] operations; returns how many
+/// operations it removed.
 pub(super) fn trim(connection: &Connection, last: u64, up_to: u64) -> Result<u64, StorageError> {
     let before = kept_after(connection, last)?;
     let end = up_to.min(before.saturating_add(OPERATIONS_OF_ROW_MAX as u64)).min(last);
-    let delete = if end == last {
-        "DELETE FROM log WHERE sequence <= ?1"
-    } else {
-        "DELETE FROM log
-         WHERE sequence < (SELECT max(sequence) FROM log WHERE sequence <= ?1 + 1)"
-    };
+    let delete = "DELETE FROM log
+                  WHERE sequence < (SELECT max(sequence) FROM log WHERE sequence <= ?1 + 1)";
     connection.prepare_cached(delete)?.execute([end.cast_signed()])?;
     Ok(kept_after(connection, last)? - before)
 }
 
-pub(super) fn checksum(sequence: u64, operations: &[u8]) -> i64 {
-    Digest::new().number(sequence).bytes(operations).finish().cast_signed()
+fn checksum(sequence: u64, operations: &[u8], documents: u64, next_ordinal: u64) -> i64 {
+    Digest::new()
+        .number(sequence)
+        .bytes(operations)
+        .number(documents)
+        .number(next_ordinal)
+        .finish()
+        .cast_signed()
 }

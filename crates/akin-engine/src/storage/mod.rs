@@ -34,6 +34,7 @@
 //! | `shingles` | Number of elements in the set. |
 //! | `fingerprint` | 64-bit hash of the set. |
 //! | `flags` | The contents of the row, see `row::flags`. |
+//! | `expires_at` | Milliseconds since the epoch; it is not returned from then on. Or null. |
 //! | `sketch` | The slots, little-endian. |
 //! | `sketch_checksum` | Of the first part, from which the index is rebuilt. |
 //! | `stored_at` | Milliseconds since the epoch. |
@@ -52,6 +53,7 @@
 //! shingles          1
 //! fingerprint       -1
 //! flags             12
+//! expires_at        NULL
 //! sketch            x'c0c1'
 //! sketch_checksum   4966621892321425524
 //! stored_at         1800000000000
@@ -72,42 +74,25 @@
 //!
 //! ## `log`: insertions and removals of documents, one row per transaction
 //! Operations are numbered 1, 2, 3… without a gap. A row is trimmed when no kept snapshot needs
-//! any of it. A replacement is a removal and an insertion. A transaction of more than 4,096
-//! operations has several rows.
+//! any of it, but the last row stays. A replacement is a removal and an insertion. A transaction of
+//! more than 4,096 operations has several rows.
 //!
 //! | column | meaning |
 //! |---|---|
 //! | `sequence` | The number of the row's first operation. |
 //! | `operations` | 7 bytes each: 1 insertion or 2 removal; ordinal, little-endian. |
-//! | `checksum` | Of both columns. |
+//! | `documents` | Number of live documents, after the operations. |
+//! | `next_ordinal` | Greater than every ordinal ever stored. |
+//! | `checksum` | Of the other columns. |
 //!
 //! Example: ordinal 9 replaced ordinal 4, as operations 17 and 18:
 //!
 //! ```text
 //! sequence          17
 //! operations        x'0204000000000001090000000000'
+//! documents         5
+//! next_ordinal      10
 //! ```
-//!
-//! ## `expiries`: one row per document that expires
-//! Written and removed with its document, in the same transaction.
-//!
-//! | column | meaning |
-//! |---|---|
-//! | `ordinal` | The document's. |
-//! | `expires_at` | Milliseconds since the epoch; the document is not returned from then on. |
-//! | `checksum` | Of both columns. |
-//!
-//! ## `counters`: a single row
-//! Updated by every transaction. It keeps its values when documents are removed or the log is
-//! trimmed.
-//!
-//! | column | meaning |
-//! |---|---|
-//! | `one` | 1. |
-//! | `documents` | Number of live documents. |
-//! | `next_ordinal` | Greater than every ordinal ever stored. |
-//! | `last_sequence` | Number of the last operation ever logged. |
-//! | `checksum` | Of the three. |
 //!
 //! ## `settings`: two rows
 //! `identity` is the caller's canonical form of the settings that decide the stored data, and
@@ -126,7 +111,6 @@ mod directory;
 mod disk;
 pub mod elements;
 mod error;
-mod expiries;
 #[cfg(any(test, fuzzing, feature = "fuzzing"))]
 pub mod fuzzing;
 mod hostile;
@@ -165,7 +149,7 @@ pub use snapshot::{SNAPSHOTS_KEPT, Snapshots};
 pub use snapshot_file::{SnapshotEntry, SnapshotHeader, SnapshotListing, SnapshotRecord};
 pub use snapshot_reader::SnapshotReader;
 pub use snapshot_writer::SnapshotWriter;
-pub use store::{PreparedStore, Store};
+pub use store::Store;
 pub use verify::verify;
 pub use view::StoreView;
 
@@ -174,7 +158,12 @@ pub use view::StoreView;
 pub(crate) fn set_next_ordinal(dir: &std::path::Path, next_ordinal: u64) {
     let raw = rusqlite::Connection::open(dir.join("store.sqlite")).unwrap();
     let counters = counters::Counters::read(&raw).unwrap();
-    counters::Counters { next_ordinal, ..counters }.write(&raw).unwrap();
+    let mut after = counters::Counters { next_ordinal, ..counters };
+    let mut logged = log::Logged::default();
+    for operation in [log::Operation::Put, log::Operation::Remove] {
+        logged.append(&mut after, operation, crate::document::Ordinal::MAX);
+    }
+    logged.write(&raw, &after).unwrap();
 }
 
 #[cfg(test)]

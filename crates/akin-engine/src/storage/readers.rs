@@ -16,7 +16,7 @@ use super::record;
 use super::row::ALL_COLUMNS;
 use super::sets::{SetRow, Visited, visit_sets};
 use super::store::Files;
-use super::{StorageError, StorageSettings, StoreView, schema};
+use super::{StorageError, StorageSettings, Store, StoreView, schema};
 use crate::document::Ordinal;
 use crate::stored::{Detail, DocumentDetails, Order, Record};
 use akin_core::text::Shingler;
@@ -87,46 +87,101 @@ impl Readers {
     ) -> Result<T, StorageError> {
         let permit = permit_of(&self.reads).await;
         let pool = Arc::clone(&self.pool);
-        let task = spawn_blocking(move || {
+        let read = move || {
             let _permit = permit;
             pool.read(read)
-        });
-        task.await.unwrap_or_else(|error| Err(closed(error)))
+        };
+        blocking(read).await
+    }
+}
+
+impl Store {
+    /// The documents with these ordinals, in the given order; `None` for a document that does not
+    /// exist.
+    ///
+    /// # Errors
+    /// [`StorageError::CorruptDocument`] if a row does not match its checksum.
+    pub async fn fetch(
+        &self,
+        ordinals: Vec<Ordinal>,
+        detail: Detail,
+    ) -> Result<Vec<Option<Record>>, StorageError> {
+        let shingler = Arc::clone(&self.shingler);
+        let read = move |connection: &Connection| records(connection, &ordinals, detail, &shingler);
+        self.readers.read(read).await
     }
 
-    /// Selects among all documents alive at `now_ms`; stops once the future is dropped.
+    /// The document with this ordinal, if it exists, read on this thread. The caller limits the
+    /// number of such reads at a time.
+    ///
+    /// # Errors
+    /// [`StorageError::CorruptDocument`] if its row does not match its checksum.
+    pub fn fetch_here(
+        &self,
+        ordinal: Ordinal,
+        detail: Detail,
+    ) -> Result<Option<Record>, StorageError> {
+        let read =
+            |connection: &Connection| records(connection, &[ordinal], detail, &self.shingler);
+        Ok(self.readers.read_here(read)?.pop().flatten())
+    }
+
+    /// The details of one document, read by the calling thread, which has to be a blocking one.
+    ///
+    /// # Errors
+    /// [`StorageError::CorruptDocument`] if its row does not match its checksum.
+    pub fn details_here(&self, ordinal: Ordinal) -> Result<Option<DocumentDetails>, StorageError> {
+        let read = |connection: &Connection| details::details(connection, &[ordinal]);
+        Ok(self.readers.read_here(read)?.pop().flatten())
+    }
+
+    /// The details of the documents with these ordinals, in the given order; `None` for a document
+    /// that does not exist.
+    ///
+    /// # Errors
+    /// [`StorageError::CorruptDocument`] if a row does not match its checksum.
+    pub async fn details(
+        &self,
+        ordinals: Vec<Ordinal>,
+    ) -> Result<Vec<Option<DocumentDetails>>, StorageError> {
+        self.readers.read(move |connection| details::details(connection, &ordinals)).await
+    }
+
+    /// Every document alive at `now_ms` (milliseconds since the epoch) that matches, ascending,
+    /// from a single state of the store. Reading ends early if the future is dropped.
+    ///
+    /// # Errors
+    /// [`StorageError::CorruptDocument`] if a row does not match its checksum.
     pub async fn select(
         &self,
         now_ms: i64,
         matches: impl Fn(&DocumentDetails) -> bool + Send + 'static,
     ) -> Result<Vec<Ordinal>, StorageError> {
-        let permit = permit_of(&self.exports).await;
-        let pool = Arc::clone(&self.pool);
-        let (sender, selected) = oneshot::channel();
-        let task = spawn_blocking(move || {
+        let permit = permit_of(&self.readers.exports).await;
+        let pool = Arc::clone(&self.readers.pool);
+        // `_waiting` is dropped with this future, which ends the reading.
+        let (waited_for, _waiting) = oneshot::channel::<()>();
+        let select = move || {
             let _permit = permit;
-            let is_cancelled = || sender.is_closed();
-            let selected =
-                pool.read(|connection| details::select(connection, now_ms, matches, is_cancelled));
-            let _ = sender.send(selected);
-        });
-        match selected.await {
-            Ok(selected) => selected,
-            Err(_) => Err(task.await.err().map_or(StorageError::Closed, closed)),
-        }
+            let is_cancelled = || waited_for.is_closed();
+            pool.read(|connection| details::select(connection, now_ms, matches, is_cancelled))
+        };
+        blocking(select).await
     }
 
+    /// Every document alive at `now_ms` (milliseconds since the epoch), from a single state of the
+    /// store; ends early if the receiver is dropped. A corrupt document is sent as an error and the
+    /// remaining documents follow; any other error is the last item.
     pub async fn export(
         &self,
         detail: Detail,
         order: Order,
         now_ms: i64,
-        shingler: &Arc<Shingler>,
     ) -> mpsc::Receiver<Result<Record, StorageError>> {
-        let permit = permit_of(&self.exports).await;
-        let pool = Arc::clone(&self.pool);
+        let permit = permit_of(&self.readers.exports).await;
+        let pool = Arc::clone(&self.readers.pool);
         let (sender, receiver) = mpsc::channel(EXPORT_RECORDS_AHEAD);
-        let export = Export { detail, order, now_ms, shingler: Arc::clone(shingler) };
+        let export = Export { detail, order, now_ms, shingler: Arc::clone(&self.shingler) };
         spawn_blocking(move || {
             let _permit = permit;
             let exported = pool.read(|connection| export.send(connection, &sender));
@@ -138,17 +193,22 @@ impl Readers {
         receiver
     }
 
+    /// Visits the sets of all documents alive at `now_ms` (milliseconds since the epoch) by
+    /// ordinal, in a single state of the store, on a blocking thread. Stops once the future is
+    /// dropped. The caller limits the number of concurrent visits.
+    ///
+    /// # Errors
+    /// [`StorageError::Corrupt`], [`StorageError::Database`]
     pub async fn visit_sets<T: Send + 'static>(
         &self,
         now_ms: i64,
-        shingler: &Arc<Shingler>,
         mut state: T,
         mut visit: impl FnMut(&mut T, &SetRow<'_>) -> Visited + Send + 'static,
     ) -> Result<T, StorageError> {
-        let (pool, shingler) = (Arc::clone(&self.pool), Arc::clone(shingler));
+        let (pool, shingler) = (Arc::clone(&self.readers.pool), Arc::clone(&self.shingler));
         // `_waiting` is dropped with this future, which stops the visit.
         let (waited_for, _waiting) = oneshot::channel::<()>();
-        let task = spawn_blocking(move || {
+        let visit_all = move || {
             let visit = |row: &SetRow<'_>| match waited_for.is_closed() {
                 true => Ok(ControlFlow::Break(())),
                 false => visit(&mut state, row),
@@ -160,22 +220,29 @@ impl Readers {
                 }
             })?;
             Ok(state)
-        });
-        task.await.unwrap_or_else(|error| Err(closed(error)))
+        };
+        blocking(visit_all).await
     }
 
-    /// A long-lived view, on a connection of its own.
-    pub async fn view(
-        &self,
-        now_ms: i64,
-        shingler: &Arc<Shingler>,
-    ) -> Result<StoreView, StorageError> {
-        let (pool, shingler) = (Arc::clone(&self.pool), Arc::clone(shingler));
+    /// A consistent view of all documents alive at `now_ms` (milliseconds since the epoch), on a
+    /// connection of its own. The caller limits the number of concurrent views.
+    ///
+    /// # Errors
+    /// [`StorageError::Database`], [`StorageError::Corrupt`].
+    pub async fn view(&self, now_ms: i64) -> Result<StoreView, StorageError> {
+        let (pool, shingler) = (Arc::clone(&self.readers.pool), Arc::clone(&self.shingler));
         let open = move || {
             let connection = schema::open_reader(&pool.database, pool.page_cache_kib)?;
             StoreView::open(connection, now_ms, shingler)
         };
-        spawn_blocking(open).await.unwrap_or_else(|error| Err(closed(error)))
+        blocking(open).await
+    }
+
+    /// # Errors
+    /// [`StorageError::Database`], [`StorageError::Io`], [`StorageError::Corrupt`].
+    pub async fn sizes(&self) -> Result<StoreSizes, StorageError> {
+        let files = self.files.clone();
+        self.readers.read(move |connection| sizes(connection, &files)).await
     }
 }
 
@@ -183,12 +250,15 @@ async fn permit_of(semaphore: &Arc<Semaphore>) -> OwnedSemaphorePermit {
     Arc::clone(semaphore).acquire_owned().await.expect("the semaphores are never closed")
 }
 
-/// Maps the failure of a task: the read panicked, or the runtime is shutting down.
-fn closed(error: JoinError) -> StorageError {
-    match error.try_into_panic() {
+/// Reads on a blocking thread. Fails if the runtime is shutting down.
+async fn blocking<T: Send + 'static>(
+    read: impl FnOnce() -> Result<T, StorageError> + Send + 'static,
+) -> Result<T, StorageError> {
+    let failed = |error: JoinError| match error.try_into_panic() {
         Ok(panic) => resume_unwind(panic),
-        Err(_) => StorageError::Closed,
-    }
+        Err(_) => Err(StorageError::Closed),
+    };
+    spawn_blocking(read).await.unwrap_or_else(failed)
 }
 
 struct Pool {
@@ -228,7 +298,7 @@ pub struct StoreSizes {
     pub wal_bytes: u64,
 }
 
-pub(super) fn records(
+fn records(
     connection: &Connection,
     ordinals: &[Ordinal],
     detail: Detail,
@@ -238,12 +308,12 @@ pub(super) fn records(
     let mut statement = connection.prepare_cached(&query)?;
     let record = |ordinal: &Ordinal| {
         let mut rows = statement.query([i64::from(*ordinal)])?;
-        rows.next()?.map(|row| record::decode(connection, row, detail, shingler)).transpose()
+        rows.next()?.map(|row| record::decode(row, detail, shingler)).transpose()
     };
     ordinals.iter().map(record).collect()
 }
 
-pub(super) fn sizes(connection: &Connection, files: &Files) -> Result<StoreSizes, StorageError> {
+fn sizes(connection: &Connection, files: &Files) -> Result<StoreSizes, StorageError> {
     let bytes =
         |path: &Path| path.metadata().map(|file| file.len()).map_err(StorageError::io(path));
     Ok(StoreSizes {
@@ -283,7 +353,7 @@ impl Export {
             let mut rows = statement.query([ordinal.get::<_, i64>(0)?])?;
             let Some(row) = rows.next()? else { continue };
             seen += 1;
-            let record = match record::decode(connection, row, self.detail, &self.shingler) {
+            let record = match record::decode(row, self.detail, &self.shingler) {
                 Err(error) if !matches!(error, StorageError::CorruptDocument { .. }) => {
                     return Err(error);
                 }

@@ -2,12 +2,11 @@
 
 use rusqlite::{Connection, Row, params};
 
-use super::content::{self, FrameForm};
 use super::row::{
     ALL_COLUMNS, Columns, DetailsPart, RowPart, SketchRow, content_digest, derive, flags,
     read_content, seal, set_of,
 };
-use super::{StorageError, elements, expiries, row};
+use super::{StorageError, content, elements, row};
 use crate::document::{Content, DocumentId, Metadata, Ordinal};
 use crate::stored::{Detail, Record, Times};
 use akin_core::sketch::Sketch;
@@ -81,14 +80,11 @@ impl<'a> NewRecord<'a> {
 
     fn flags(&self) -> i64 {
         let set_if = |flag, condition| if condition { flag } else { 0 };
-        let form = self.content.map(FrameForm::of);
-        set_if(flags::TOKENS, form == Some(FrameForm::Tokens))
-            | set_if(flags::FIELDS, form == Some(FrameForm::Fields))
-            | set_if(flags::SIGNATURE, form == Some(FrameForm::Signature))
+        let is_text = matches!(self.content, None | Some(Content::Text(_)));
+        set_if(flags::JSON, !is_text)
             | set_if(flags::WHOLE_DOCUMENT, self.whole_document)
             | set_if(flags::CONTENT, self.content.is_some())
             | set_if(flags::METADATA, self.metadata.is_some())
-            | set_if(flags::EXPIRES, self.times.expires_at_ms.is_some())
     }
 }
 
@@ -104,12 +100,11 @@ pub(super) fn check_sketch(record: &Record, bytes: usize) -> Result<(), StorageE
     Err(StorageError::CorruptDocument { ordinal, id, what: row::OTHER_SKETCH })
 }
 
-/// Reads a row of `ALL_COLUMNS`, and the expiry time from the same state of the database.
+/// Reads a row of `ALL_COLUMNS`.
 ///
 /// # Errors
 /// [`StorageError::CorruptDocument`] if any part of the row is damaged.
 pub(super) fn decode(
-    connection: &Connection,
     row: &Row<'_>,
     detail: Detail,
     shingler: &Shingler,
@@ -130,7 +125,7 @@ pub(super) fn decode(
         ordinal: columns.ordinal,
         id: row.document_id(),
         stored_at_ms: details.stored_at_ms,
-        expires_at_ms: row.expires_at_ms(connection)?,
+        expires_at_ms: row.expires_at_ms,
         content,
         metadata: details.metadata(&columns)?,
         set,
@@ -181,7 +176,7 @@ impl EncodedRecord {
     pub(super) fn insert(&self, connection: &Connection) -> Result<(), StorageError> {
         let insert = format!(
             "INSERT INTO documents ({ALL_COLUMNS})
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)"
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)"
         );
         let [sketch, details, content] = self.digests;
         connection.prepare_cached(&insert)?.execute(params![
@@ -190,6 +185,7 @@ impl EncodedRecord {
             self.shingles,
             self.fingerprint.cast_signed(),
             self.flags,
+            self.times.expires_at_ms,
             self.sketch.as_bytes(),
             seal(sketch, self.ordinal, RowPart::Sketch),
             self.times.stored_at_ms,
@@ -200,10 +196,7 @@ impl EncodedRecord {
             self.content,
             seal(content, self.ordinal, RowPart::Content),
         ])?;
-        match self.times.expires_at_ms {
-            Some(expires_at_ms) => expiries::insert(connection, self.ordinal, expires_at_ms),
-            None => Ok(()),
-        }
+        Ok(())
     }
 
     fn digests(&self) -> [u64; 3] {
@@ -213,6 +206,7 @@ impl EncodedRecord {
             shingles: self.shingles,
             fingerprint: self.fingerprint,
             flags: self.flags,
+            expires_at_ms: self.times.expires_at_ms,
             sketch: self.sketch.as_bytes(),
         };
         let details = DetailsPart {

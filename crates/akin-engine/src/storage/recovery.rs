@@ -7,8 +7,7 @@ use rusqlite::Connection;
 use super::counters::Counters;
 use super::log::{self, Operation};
 use super::row::{Columns, SKETCH_COLUMNS};
-use super::{SketchRow, StorageError, Store, expiries, verify};
-use crate::document::Ordinal;
+use super::{SketchRow, StorageError, Store};
 use crate::stored::Tail;
 
 /// Reads for the start. They block, and each method sees a single state of the database; several
@@ -103,18 +102,6 @@ impl Store {
         })
     }
 
-    /// Visits every document that expires, with the time in milliseconds since the epoch.
-    ///
-    /// # Errors
-    /// [`StorageError::CorruptDocument`] at the first damaged row; [`StorageError::Corrupt`] if the
-    /// B-tree is damaged, which may hide rows.
-    pub fn expiries(&self, visit: impl FnMut(Ordinal, i64)) -> Result<(), StorageError> {
-        self.readers.read_here(|connection| {
-            verify::check_trees(connection, "quick_check(expiries)")?;
-            expiries::visit(connection, visit)
-        })
-    }
-
     /// Checks that a start has found every document.
     ///
     /// # Errors
@@ -134,12 +121,12 @@ fn tail(connection: &Connection, after: u64) -> Result<Tail, StorageError> {
         return Err(StorageError::TrimmedTail { after, kept_after });
     }
     let mut tail = Tail { last_sequence, ..Tail::default() };
-    log::visit_after(connection, after, last_sequence, |operation, ordinal| match operation {
-        Operation::Put => tail.born.push(ordinal),
-        Operation::Remove => {
-            tail.dead.insert(ordinal);
+    for (operation, ordinal) in log::all_after(connection, after, last_sequence)? {
+        match operation {
+            Operation::Put => tail.born.push(ordinal),
+            Operation::Remove => drop(tail.dead.insert(ordinal)),
         }
-    })?;
+    }
     let Tail { born, dead, .. } = &mut tail;
     born.retain(|ordinal| !dead.contains(ordinal));
     born.sort_unstable();

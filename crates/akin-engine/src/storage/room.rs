@@ -31,13 +31,14 @@ const STEP_PAGES: u32 = 64;
 const KEPT_SHARE: u64 = 8;
 const KEPT_PAGES_MIN: u64 = 128;
 
-/// While a long read keeps more of the log, pages are not given back.
+/// A longer log, which a long read keeps, is truncated once no read needs it; until then pages are
+/// not given back.
 const WAL_BYTES_MAX: u64 = 32 << 20;
 
 pub(super) struct DiskRoom {
     files: Files,
     min_bytes: u64,
-    /// When to look for unused pages; `None` until the next write.
+    /// When to look at the log and for unused pages; `None` until the next write.
     give_back_at: Option<Instant>,
 }
 
@@ -96,22 +97,27 @@ impl DiskRoom {
         self.give_back_at
     }
 
-    /// Gives a step of unused pages back to the disk.
+    /// Truncates a log that a long read has kept, and gives a step of unused pages back to the
+    /// disk.
     ///
     /// # Errors
     /// [`StorageError::Database`]; a lack of room is none.
     pub fn give_back(&mut self, connection: &Connection) -> Result<(), StorageError> {
         self.give_back_at = None;
+        if self.log_bytes() > WAL_BYTES_MAX {
+            try_truncating_log(connection);
+        }
+        if self.log_bytes() > WAL_BYTES_MAX {
+            self.give_back_at = Some(Instant::now() + RETRY);
+            return Ok(());
+        }
         let before = DatabasePages::read(connection)?;
         if !before.are_too_many_unused() {
             return Ok(());
         }
         let step_bytes = u64::from(STEP_PAGES) * before.page_bytes;
         let free = self.free_beside_log(connection, self.min_bytes / 2 + 2 * step_bytes);
-        if self.log_bytes() > WAL_BYTES_MAX {
-            try_truncating_log(connection);
-        }
-        if self.log_bytes() > WAL_BYTES_MAX || free.is_some_and(|free| free < 2 * step_bytes) {
+        if free.is_some_and(|free| free < 2 * step_bytes) {
             self.give_back_at = Some(Instant::now() + RETRY);
             return Ok(());
         }

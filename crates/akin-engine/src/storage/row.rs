@@ -1,28 +1,21 @@
 //! The three parts of a row of `documents`: their columns, checksums and reading.
 
+use rusqlite::Row;
 use rusqlite::types::{FromSqlResult, ValueRef};
-use rusqlite::{Connection, Row};
 
 use super::checksum::{Digest, of_numbers};
-use super::content::{self, FrameForm};
-use super::{StorageError, elements, expiries};
+use super::{StorageError, content, elements};
 use crate::document::{Content, DocumentId, Metadata, Ordinal};
 use akin_core::text::{ShingleSet, Shingler};
 
 /// The bits of the column `flags`.
 pub(super) mod flags {
-    /// The content is tokens, not text.
-    pub const TOKENS: i64 = 1;
+    /// The content is JSON, not a text.
+    pub const JSON: i64 = 1;
     pub const WHOLE_DOCUMENT: i64 = 2;
     /// The row has a content.
     pub const CONTENT: i64 = 4;
     pub const METADATA: i64 = 8;
-    /// The table `expiries` has the time.
-    pub const EXPIRES: i64 = 32;
-    /// The content is fields.
-    pub const FIELDS: i64 = 64;
-    /// The content is a signature.
-    pub const SIGNATURE: i64 = 128;
 }
 
 /// The fault of a row that has right checksums and a sketch of another length.
@@ -44,12 +37,12 @@ pub(super) fn seal(digest: u64, ordinal: Ordinal, part: RowPart) -> i64 {
 
 /// The columns of the first part, the first two parts, and all parts.
 pub(super) const SKETCH_COLUMNS: &str =
-    "ordinal, id, shingles, fingerprint, flags, sketch, sketch_checksum";
+    "ordinal, id, shingles, fingerprint, flags, expires_at, sketch, sketch_checksum";
 pub(super) const DETAILS_COLUMNS: &str =
-    "ordinal, id, shingles, fingerprint, flags, sketch, sketch_checksum,
+    "ordinal, id, shingles, fingerprint, flags, expires_at, sketch, sketch_checksum,
      stored_at, content_hash, metadata, elements, details_checksum";
 pub(super) const ALL_COLUMNS: &str =
-    "ordinal, id, shingles, fingerprint, flags, sketch, sketch_checksum,
+    "ordinal, id, shingles, fingerprint, flags, expires_at, sketch, sketch_checksum,
      stored_at, content_hash, metadata, elements, details_checksum, content, content_checksum";
 
 /// The first part of a row: the source of a rebuilt index.
@@ -61,6 +54,8 @@ pub struct SketchRow<'a> {
     /// Number of elements in the set.
     pub shingles: u32,
     pub fingerprint: u64,
+    /// Milliseconds since the epoch; `None` if it never does.
+    pub expires_at_ms: Option<i64>,
     pub sketch: &'a [u8],
     pub(super) flags: i64,
 }
@@ -91,11 +86,13 @@ impl<'a> SketchRow<'a> {
     }
 
     pub(super) fn digest(&self) -> u64 {
+        let expires_at_ms = self.expires_at_ms.map(i64::to_le_bytes);
         Digest::new()
             .bytes(self.id.as_bytes())
             .number(u64::from(self.shingles))
             .number(self.fingerprint)
             .number(self.flags.cast_unsigned())
+            .optional(expires_at_ms.as_ref().map(<[u8; 8]>::as_slice))
             .bytes(self.sketch)
             .finish()
     }
@@ -108,38 +105,17 @@ impl<'a> SketchRow<'a> {
             shingles: u32::try_from(shingles).map_err(|_| columns.corrupt("its shingles"))?,
             fingerprint: columns.number(3)?.cast_unsigned(),
             flags: columns.number(4)?,
-            sketch: columns.get(5, |sketch| sketch.as_blob())?,
+            expires_at_ms: columns.get(5, |at| at.as_i64_or_null())?,
+            sketch: columns.get(6, |sketch| sketch.as_blob())?,
         };
-        columns.check(6, seal(row.digest(), row.ordinal, RowPart::Sketch))?;
+        columns.check(7, seal(row.digest(), row.ordinal, RowPart::Sketch))?;
         DocumentId::check(row.id).map_err(|_| columns.corrupt("its id"))?;
         Ok(row)
     }
 
-    /// When the document expires, looked up only if it does.
-    pub(super) fn expires_at_ms(
-        &self,
-        connection: &Connection,
-    ) -> Result<Option<i64>, StorageError> {
-        let read = || expiries::read(connection, self.ordinal, self.id);
-        self.has(flags::EXPIRES).then(read).transpose()
-    }
-
     /// Whether the document has not expired yet.
-    pub(super) fn is_alive(
-        &self,
-        connection: &Connection,
-        now_ms: i64,
-    ) -> Result<bool, StorageError> {
-        Ok(self.expires_at_ms(connection)?.is_none_or(|at| at > now_ms))
-    }
-
-    fn form(&self) -> FrameForm {
-        match () {
-            () if self.has(flags::TOKENS) => FrameForm::Tokens,
-            () if self.has(flags::FIELDS) => FrameForm::Fields,
-            () if self.has(flags::SIGNATURE) => FrameForm::Signature,
-            () => FrameForm::Text,
-        }
+    pub(super) fn is_alive(&self, now_ms: i64) -> bool {
+        self.expires_at_ms.is_none_or(|at| at > now_ms)
     }
 }
 
@@ -163,12 +139,12 @@ impl<'a> DetailsPart<'a> {
 
     pub fn read(columns: &Columns<'a>) -> Result<Self, StorageError> {
         let part = Self {
-            stored_at_ms: columns.number(7)?,
-            content_hash: columns.number(8)?.cast_unsigned(),
-            metadata: columns.get(9, |metadata| metadata.as_str_or_null())?,
-            elements: columns.get(10, |elements| elements.as_blob())?,
+            stored_at_ms: columns.number(8)?,
+            content_hash: columns.number(9)?.cast_unsigned(),
+            metadata: columns.get(10, |metadata| metadata.as_str_or_null())?,
+            elements: columns.get(11, |elements| elements.as_blob())?,
         };
-        columns.check(11, seal(part.digest(), columns.ordinal, RowPart::Details))?;
+        columns.check(12, seal(part.digest(), columns.ordinal, RowPart::Details))?;
         Ok(part)
     }
 
@@ -191,9 +167,9 @@ pub(super) fn read_content(
     columns: &Columns<'_>,
     row: &SketchRow<'_>,
 ) -> Result<Option<Content>, StorageError> {
-    let bytes = columns.get(12, |content| content.as_blob_or_null())?;
-    columns.check(13, seal(content_digest(bytes), columns.ordinal, RowPart::Content))?;
-    let decode = |bytes| content::decode(bytes, row.form());
+    let bytes = columns.get(13, |content| content.as_blob_or_null())?;
+    columns.check(14, seal(content_digest(bytes), columns.ordinal, RowPart::Content))?;
+    let decode = |bytes| content::decode(bytes, !row.has(flags::JSON));
     bytes
         .map(|bytes| decode(bytes).ok_or_else(|| columns.corrupt("its content cannot be decoded")))
         .transpose()

@@ -7,7 +7,6 @@ use form_urlencoded::byte_serialize;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OpenFlags, params};
 
-use super::counters::Counters;
 use super::store::Files;
 use super::{StorageError, StorageSettings, acknowledged, directory, hostile};
 
@@ -24,6 +23,7 @@ CREATE TABLE documents (
     shingles INTEGER NOT NULL,
     fingerprint INTEGER NOT NULL,
     flags INTEGER NOT NULL,
+    expires_at INTEGER,
     sketch BLOB NOT NULL,
     sketch_checksum INTEGER NOT NULL,
     stored_at INTEGER NOT NULL,
@@ -34,13 +34,6 @@ CREATE TABLE documents (
     content BLOB,
     content_checksum INTEGER NOT NULL
 ) STRICT;
-CREATE TABLE counters (
-    one INTEGER PRIMARY KEY CHECK (one = 1),
-    documents INTEGER NOT NULL,
-    next_ordinal INTEGER NOT NULL,
-    last_sequence INTEGER NOT NULL,
-    checksum INTEGER NOT NULL
-) STRICT;
 CREATE TABLE settings (
     name TEXT PRIMARY KEY,
     value TEXT NOT NULL
@@ -48,11 +41,8 @@ CREATE TABLE settings (
 CREATE TABLE log (
     sequence INTEGER PRIMARY KEY,
     operations BLOB NOT NULL,
-    checksum INTEGER NOT NULL
-) STRICT;
-CREATE TABLE expiries (
-    ordinal INTEGER PRIMARY KEY,
-    expires_at INTEGER NOT NULL,
+    documents INTEGER NOT NULL,
+    next_ordinal INTEGER NOT NULL,
     checksum INTEGER NOT NULL
 ) STRICT;
 CREATE TABLE removals (
@@ -80,14 +70,14 @@ const SMALL_CACHE_KIB: i64 = 256;
 const WAL_KEPT_BYTES: u32 = 64 << 20;
 
 /// The only connection that writes, to a database that was not changed yet.
-pub(super) struct Writer {
+pub(super) struct WriterConnection {
     connection: Connection,
     path: PathBuf,
     /// The identity that the database was created with; `None` if it is empty.
     identity: Option<String>,
 }
 
-impl Writer {
+impl WriterConnection {
     /// Creates an empty file if there is none.
     pub fn connect(path: &Path) -> Result<Self, StorageError> {
         let connection = Connection::open(path)?;
@@ -236,7 +226,6 @@ fn create(connection: &mut Connection, identity: &str) -> Result<(), StorageErro
     let setting = "INSERT INTO settings (name, value) VALUES (?1, ?2)";
     transaction.execute(setting, params!["identity", identity])?;
     transaction.execute(setting, params!["created_at_ms", created_at_ms])?;
-    Counters::insert_first(&transaction)?;
     transaction.commit()?;
     Ok(())
 }

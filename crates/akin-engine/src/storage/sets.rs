@@ -76,21 +76,6 @@ impl Store {
             Ok(seen)
         })
     }
-
-    /// Visits the sets of all documents alive at `now_ms` (milliseconds since the epoch) by
-    /// ordinal, in a single state of the store, on a blocking thread. Stops once the future is
-    /// dropped. The caller limits the number of concurrent visits.
-    ///
-    /// # Errors
-    /// [`StorageError::Corrupt`], [`StorageError::Database`]
-    pub async fn visit_sets<T: Send + 'static>(
-        &self,
-        now_ms: i64,
-        state: T,
-        visit: impl FnMut(&mut T, &SetRow<'_>) -> Visited + Send + 'static,
-    ) -> Result<T, StorageError> {
-        self.readers.visit_sets(now_ms, &self.shingler, state, visit).await
-    }
 }
 
 fn rows_in_range() -> String {
@@ -114,9 +99,7 @@ pub(super) fn visit_sets(
         seen += 1;
         let columns = Columns::new(row)?;
         let document = SketchRow::read(&columns)?;
-        if document.is_alive(connection, now_ms)?
-            && visit(&SetRow { document, columns, shingler })?.is_break()
-        {
+        if document.is_alive(now_ms) && visit(&SetRow { document, columns, shingler })?.is_break() {
             return Ok(None);
         }
     }

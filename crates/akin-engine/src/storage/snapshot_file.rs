@@ -13,10 +13,10 @@
 //!     4  bytes of the identity: I
 //!     8  sequence                      bytes  a listing: one document
 //!     8  created at, ms since 1970         8  fingerprint of its set
-//!     8  next ordinal                      6  ordinal
-//!     I  identity, UTF-8                   2  bytes of the id: D; + 0x8000: has metadata
-//!        sections                          D  id, UTF-8
-//!        directory: for each section
+//!     8  next ordinal                      8  expires at, ms since 1970; 2^63 - 1: never
+//!     I  identity, UTF-8                   6  ordinal
+//!        sections                          2  bytes of the id: D; + 0x8000: has metadata
+//!        directory: for each section       D  id, UTF-8
 //!     4  kind: 1 entries, 2 listings
 //!     4  number of records
 //!     8  bytes of the section
@@ -41,8 +41,8 @@
 //! 00 10 00 00 00 00 00 00  02 00 00 00 00 00 00 00  7b 7d
 //! 08 07 06 05 04 03 02 01  03 00 00 00  02 00 00 00  c0 c1
 //!                          00 00 00 00 00 00  01 00 00 00 00 00
-//! 08 07 06 05 04 03 02 01  00 00 00 00 00 00  01 00  61
-//! 08 07 06 05 04 03 02 01  01 00 00 00 00 00  01 80  62
+//! 08 07 06 05 04 03 02 01  ff ff ff ff ff ff ff 7f  00 00 00 00 00 00  01 00  61
+//! 08 07 06 05 04 03 02 01  ff ff ff ff ff ff ff 7f  01 00 00 00 00 00  01 80  62
 //! 01 00 00 00  01 00 00 00  1e 00 00 00 00 00 00 00  dd 47 44 cf 9c 11 56 fb
 //! 02 00 00 00  02 00 00 00  22 00 00 00 00 00 00 00  73 82 ac ec e5 96 69 7e
 //! 01 00 00 00 00 00 00 00  02 00 00 00 00 00 00 00  02 00 00 00 00 00 00 00
@@ -103,8 +103,13 @@ pub struct SnapshotListing<'a> {
     /// A [`DocumentId`].
     pub id: &'a str,
     pub fingerprint: u64,
+    /// Milliseconds since the epoch; `None` if it never does.
+    pub expires_at_ms: Option<i64>,
     pub has_metadata: bool,
 }
+
+/// The expiry time of a document that does not expire.
+pub(super) const NEVER: i64 = i64::MAX;
 
 /// A record of a section. Entries and listings are not from the same moment: a document inserted or
 /// removed while the snapshot was taken may have an entry and no listing, or a listing and no
@@ -217,7 +222,7 @@ impl Section {
     pub fn is_possible(&self, sketch_bytes: u32) -> bool {
         let record_bytes_min = match self.kind {
             SectionKind::Entries => 22 + u64::from(sketch_bytes),
-            SectionKind::Listings => 17,
+            SectionKind::Listings => 25,
         };
         u64::from(self.records) <= self.bytes / record_bytes_min && self.bytes <= SECTION_BYTES_MAX
     }
@@ -315,12 +320,15 @@ fn read_entry<'a, 'b: 'a>(
 }
 
 fn read_listing<'a>(bytes: &mut &'a [u8]) -> Result<SnapshotListing<'a>, BrokenSnapshot> {
-    let (fingerprint, ordinal) = (u64_of(bytes)?, Ordinal::from_le_bytes(array(bytes)?));
+    let (fingerprint, expires_at_ms) = (u64_of(bytes)?, u64_of(bytes)?.cast_signed());
+    let expires_at_ms = Some(expires_at_ms).filter(|at| *at != NEVER);
+    let ordinal = Ordinal::from_le_bytes(array(bytes)?);
     let marked = array(bytes).map(u16::from_le_bytes)?;
     let id = str::from_utf8(take(bytes, usize::from(marked & !HAS_METADATA))?).ok();
     let id = id.filter(|id| DocumentId::check(id).is_ok());
     let id = id.ok_or(BrokenSnapshot::Format("it contains an invalid id"))?;
-    Ok(SnapshotListing { ordinal, id, fingerprint, has_metadata: marked & HAS_METADATA != 0 })
+    let has_metadata = marked & HAS_METADATA != 0;
+    Ok(SnapshotListing { ordinal, id, fingerprint, expires_at_ms, has_metadata })
 }
 
 fn take<'a>(bytes: &mut &'a [u8], count: usize) -> Result<&'a [u8], BrokenSnapshot> {

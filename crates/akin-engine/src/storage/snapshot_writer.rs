@@ -8,7 +8,8 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::snapshot::Snapshots;
 use super::snapshot_file::{
-    Footer, HAS_METADATA, SECTION_BYTES, Section, SectionKind, SnapshotHeader, SnapshotRecord,
+    Footer, HAS_METADATA, NEVER, SECTION_BYTES, Section, SectionKind, SnapshotHeader,
+    SnapshotRecord,
 };
 use super::snapshot_reader::checksum;
 use super::{StorageError, directory};
@@ -104,6 +105,8 @@ impl SnapshotWriter {
             SnapshotRecord::Listing(listing) => {
                 let mark = if listing.has_metadata { HAS_METADATA } else { 0 };
                 buffer.extend_from_slice(&listing.fingerprint.to_le_bytes());
+                let expires_at_ms = listing.expires_at_ms.unwrap_or(NEVER);
+                buffer.extend_from_slice(&expires_at_ms.to_le_bytes());
                 buffer.extend_from_slice(&listing.ordinal.to_le_bytes());
                 buffer.extend_from_slice(&(listing.id.len() as u16 | mark).to_le_bytes());
                 buffer.extend_from_slice(listing.id.as_bytes());

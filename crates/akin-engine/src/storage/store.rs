@@ -10,43 +10,12 @@ use rusqlite::Connection;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::unconstrained;
 
-use super::command::{StoreCommand, Write};
+use super::command::{CommandOutcome, QueuedCommand, StoreCommand, Write};
 use super::committer::Committer;
-use super::details;
-use super::readers::{self, Readers, StoreSizes};
-use super::schema::Writer;
-use super::{Snapshots, StorageError, StorageSettings, StoreView, copy, directory};
-use crate::document::Ordinal;
-use crate::stored::{Detail, DocumentDetails, Order, Record};
+use super::readers::Readers;
+use super::schema::WriterConnection;
+use super::{Snapshots, StorageError, StorageSettings, copy, directory};
 use akin_core::text::Shingler;
-
-/// A store that is locked and not open yet.
-pub struct PreparedStore {
-    lock: File,
-    files: Files,
-    writer: Writer,
-    settings: StorageSettings,
-}
-
-impl PreparedStore {
-    /// The identity with which the store was created; `None` if no store exists yet.
-    pub fn identity(&self) -> Option<&str> {
-        self.writer.identity()
-    }
-
-    /// As [`Store::open`]. Blocks.
-    ///
-    /// # Errors
-    /// As [`Store::open`].
-    pub fn open(self, identity: &str, shingler: Shingler) -> Result<Store, StorageError> {
-        let Self { lock, files, writer, settings } = self;
-        let connection = writer.open(&settings, identity)?;
-        let dir = files.dir();
-        directory::sync(dir)?;
-        let snapshots = Snapshots::open(dir.join("snapshots"))?;
-        Store::start(lock, files, connection, snapshots, &settings, shingler)
-    }
-}
 
 /// The durable store of a collection.
 ///
@@ -59,7 +28,7 @@ pub struct Store {
     /// Only one copy is made at a time.
     pub(super) copying: Mutex<()>,
     /// `None` once closing.
-    queue: RwLock<Option<mpsc::Sender<StoreCommand>>>,
+    queue: RwLock<Option<mpsc::Sender<QueuedCommand>>>,
     /// The threads that write, in turns.
     committers: Mutex<Vec<JoinHandle<()>>>,
     poisoned: watch::Receiver<Option<String>>,
@@ -91,47 +60,42 @@ impl Files {
 }
 
 impl Store {
-    /// Locks `dir` and looks at the store in it, or at nothing yet, without changing it. Blocks.
-    ///
-    /// # Errors
-    /// [`StorageError::InUse`], [`StorageError::NotAkin`], [`StorageError::OtherFormat`];
-    /// [`StorageError::Settings`] for settings with faults; [`StorageError::Database`] and
-    /// [`StorageError::Io`].
-    pub fn prepare(dir: &Path, settings: &StorageSettings) -> Result<PreparedStore, StorageError> {
-        let faults = settings.faults();
-        if !faults.is_empty() {
-            return Err(StorageError::Settings { faults });
-        }
-        directory::make(dir)?;
-        let lock = directory::lock(dir)?;
-        copy::clear(dir)?;
-        let files = Files::of(dir);
-        let writer = Writer::connect(&files.database)?;
-        if writer.identity().is_none() {
-            // SQLite syncs the directory, too, and does not mind if that fails.
-            directory::sync(dir)?;
-        }
-        Ok(PreparedStore { lock, files, writer, settings: settings.clone() })
-    }
-
     /// Opens the store in `dir`, or creates it. Blocks.
     ///
-    /// `identity` is the canonical form of the settings that decide the stored data: a store with a
-    /// different identity is refused. `shingler` computes the set of a stored content; it must
-    /// accept every content ever stored under the identity, so it should have no limits.
+    /// `choose` gets the identity with which the store was created, if there is one, and returns
+    /// the canonical form of the settings that decide the stored data: a store with a different
+    /// identity is refused. The shingler computes the set of a stored content; it must accept every
+    /// content ever stored under the identity, so it should have no limits. Until then the store is
+    /// locked, and not changed.
     ///
     /// # Errors
     /// [`StorageError::InUse`], [`StorageError::NotAkin`], [`StorageError::OtherFormat`],
     /// [`StorageError::OtherSettings`]; [`StorageError::Settings`] for settings with faults;
     /// [`StorageError::LostWrites`]; [`StorageError::Corrupt`], [`StorageError::Database`] and
-    /// [`StorageError::Io`].
-    pub fn open(
+    /// [`StorageError::Io`]; the errors of `choose`.
+    pub fn open<E: From<StorageError>>(
         dir: &Path,
         settings: &StorageSettings,
-        identity: &str,
-        shingler: Shingler,
-    ) -> Result<Self, StorageError> {
-        Self::prepare(dir, settings)?.open(identity, shingler)
+        choose: impl FnOnce(Option<&str>) -> Result<(String, Shingler), E>,
+    ) -> Result<Self, E> {
+        let faults = settings.faults();
+        if !faults.is_empty() {
+            return Err(StorageError::Settings { faults }.into());
+        }
+        directory::make(dir)?;
+        let lock = directory::lock(dir)?;
+        copy::clear(dir)?;
+        let files = Files::of(dir);
+        let writer = WriterConnection::connect(&files.database)?;
+        if writer.identity().is_none() {
+            // SQLite syncs the directory, too, and does not mind if that fails.
+            directory::sync(dir)?;
+        }
+        let (identity, shingler) = choose(writer.identity())?;
+        let connection = writer.open(settings, &identity)?;
+        directory::sync(dir)?;
+        let snapshots = Snapshots::open(dir.join("snapshots"))?;
+        Ok(Self::start(lock, files, connection, snapshots, settings, shingler)?)
     }
 
     /// Starts the committer on an open connection.
@@ -171,18 +135,6 @@ impl Store {
         })
     }
 
-    /// Like [`write_all`](Self::write_all), for a single write.
-    ///
-    /// # Errors
-    /// As [`write_all`](Self::write_all).
-    pub async fn write(
-        &self,
-        write: Write,
-        applied: impl FnOnce(u64) + Send + 'static,
-    ) -> Result<(), StorageError> {
-        self.write_all(vec![write], applied).await
-    }
-
     /// Commits the writes atomically. Resolves once they are committed in the sense of
     /// [`super::Sync`] and `applied` has run.
     ///
@@ -199,8 +151,8 @@ impl Store {
         writes: Vec<Write>,
         applied: impl FnOnce(u64) + Send + 'static,
     ) -> Result<(), StorageError> {
-        let applied = Box::new(applied);
-        self.send(|done| StoreCommand::Write { writes, applied, done }).await.map(drop)
+        let command = StoreCommand { writes, ..StoreCommand::default() };
+        self.send(command, applied).await.map(drop)
     }
 
     /// Removes the log up to a sequence, which no snapshot may need any more. Operations in the
@@ -212,9 +164,10 @@ impl Store {
     pub async fn trim_log(&self, up_to: u64) -> Result<u64, StorageError> {
         let mut total = 0;
         loop {
-            let removed = self.send(|done| StoreCommand::Trim { up_to, done }).await?;
-            total += removed;
-            if removed == 0 {
+            let command = StoreCommand { trim_up_to: Some(up_to), ..StoreCommand::default() };
+            let trimmed = self.send(command, |_| ()).await?.trimmed;
+            total += trimmed;
+            if trimmed == 0 {
                 return Ok(total);
             }
         }
@@ -225,25 +178,28 @@ impl Store {
     /// # Errors
     /// [`StorageError::Poisoned`].
     pub async fn sync(&self) -> Result<(), StorageError> {
-        self.send(|done| StoreCommand::Sync { done }).await
+        let command = StoreCommand { syncs: true, ..StoreCommand::default() };
+        self.send(command, |_| ()).await.map(drop)
     }
 
-    async fn send<T>(
+    async fn send(
         &self,
-        command: impl FnOnce(oneshot::Sender<Result<T, StorageError>>) -> StoreCommand,
-    ) -> Result<T, StorageError> {
+        command: StoreCommand,
+        applied: impl FnOnce(u64) + Send + 'static,
+    ) -> Result<CommandOutcome, StorageError> {
         let (done, outcome) = oneshot::channel();
         let queue = self.queue.read().unwrap_or_else(PoisonError::into_inner).clone();
         let Some(queue) = queue else { return Err(StorageError::Closed) };
         // Without `unconstrained`, Tokio's budget could delay this task and let later tasks pass
         // it.
-        if unconstrained(queue.send(command(done))).await.is_err() {
+        let queued = QueuedCommand { command, applied: Box::new(applied), done };
+        if unconstrained(queue.send(queued)).await.is_err() {
             return Err(self.why_stopped().await);
         }
         // The committer ends once all senders are dropped; waiting for a result needs none.
         drop(queue);
         match outcome.await {
-            Ok(outcome) => outcome,
+            Ok(outcome) => outcome.map(|(outcome, _writes)| outcome),
             Err(_) => Err(self.why_stopped().await),
         }
     }
@@ -289,101 +245,6 @@ impl Store {
         }
         drop(committers);
         self.lock.lock().unwrap_or_else(PoisonError::into_inner).take();
-    }
-
-    /// The documents with these ordinals, in the given order; `None` for a document that does not
-    /// exist.
-    ///
-    /// # Errors
-    /// [`StorageError::CorruptDocument`] if a row does not match its checksum.
-    pub async fn fetch(
-        &self,
-        ordinals: Vec<Ordinal>,
-        detail: Detail,
-    ) -> Result<Vec<Option<Record>>, StorageError> {
-        let shingler = Arc::clone(&self.shingler);
-        let read = move |connection: &Connection| {
-            readers::records(connection, &ordinals, detail, &shingler)
-        };
-        self.readers.read(read).await
-    }
-
-    /// The document with this ordinal, if it exists, read on this thread. The caller limits the
-    /// number of such reads at a time.
-    ///
-    /// # Errors
-    /// [`StorageError::CorruptDocument`] if its row does not match its checksum.
-    pub fn fetch_here(
-        &self,
-        ordinal: Ordinal,
-        detail: Detail,
-    ) -> Result<Option<Record>, StorageError> {
-        let read = |connection: &Connection| {
-            readers::records(connection, &[ordinal], detail, &self.shingler)
-        };
-        Ok(self.readers.read_here(read)?.pop().flatten())
-    }
-
-    /// The details of one document, read by the calling thread, which has to be a blocking one.
-    ///
-    /// # Errors
-    /// [`StorageError::CorruptDocument`] if its row does not match its checksum.
-    pub fn details_here(&self, ordinal: Ordinal) -> Result<Option<DocumentDetails>, StorageError> {
-        let read = |connection: &Connection| details::details(connection, &[ordinal]);
-        Ok(self.readers.read_here(read)?.pop().flatten())
-    }
-
-    /// The details of the documents with these ordinals, in the given order; `None` for a document
-    /// that does not exist.
-    ///
-    /// # Errors
-    /// [`StorageError::CorruptDocument`] if a row does not match its checksum.
-    pub async fn details(
-        &self,
-        ordinals: Vec<Ordinal>,
-    ) -> Result<Vec<Option<DocumentDetails>>, StorageError> {
-        self.readers.read(move |connection| details::details(connection, &ordinals)).await
-    }
-
-    /// Every document alive at `now_ms` (milliseconds since the epoch) that matches, ascending,
-    /// from a single state of the store. Reading ends early if the future is dropped.
-    ///
-    /// # Errors
-    /// [`StorageError::CorruptDocument`] if a row does not match its checksum.
-    pub async fn select(
-        &self,
-        now_ms: i64,
-        matches: impl Fn(&DocumentDetails) -> bool + Send + 'static,
-    ) -> Result<Vec<Ordinal>, StorageError> {
-        self.readers.select(now_ms, matches).await
-    }
-
-    /// Every document alive at `now_ms` (milliseconds since the epoch), from a single state of the
-    /// store; ends early if the receiver is dropped. A corrupt document is sent as an error and the
-    /// remaining documents follow; any other error is the last item.
-    pub async fn export(
-        &self,
-        detail: Detail,
-        order: Order,
-        now_ms: i64,
-    ) -> mpsc::Receiver<Result<Record, StorageError>> {
-        self.readers.export(detail, order, now_ms, &self.shingler).await
-    }
-
-    /// A consistent view of all documents alive at `now_ms` (milliseconds since the epoch). The
-    /// caller limits the number of concurrent views.
-    ///
-    /// # Errors
-    /// [`StorageError::Database`], [`StorageError::Corrupt`].
-    pub async fn view(&self, now_ms: i64) -> Result<StoreView, StorageError> {
-        self.readers.view(now_ms, &self.shingler).await
-    }
-
-    /// # Errors
-    /// [`StorageError::Database`], [`StorageError::Io`], [`StorageError::Corrupt`].
-    pub async fn sizes(&self) -> Result<StoreSizes, StorageError> {
-        let files = self.files.clone();
-        self.readers.read(move |connection| readers::sizes(connection, &files)).await
     }
 
     pub fn snapshots(&self) -> &Snapshots {

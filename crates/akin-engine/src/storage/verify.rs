@@ -7,7 +7,7 @@ use rusqlite::{Connection, Row};
 use super::counters::Counters;
 use super::record;
 use super::row::ALL_COLUMNS;
-use super::{StorageError, StorageSettings, Store, expiries, log};
+use super::{StorageError, StorageSettings, Store, log};
 use crate::stored::Detail;
 use akin_core::text::Shingler;
 
@@ -23,11 +23,12 @@ pub fn verify(
     shingler: Shingler,
     sketch_bytes: usize,
 ) -> Result<u64, StorageError> {
-    let store = Store::open(dir, settings, identity, shingler)?;
+    let store =
+        Store::open(dir, settings, |_| Ok::<_, StorageError>((identity.to_owned(), shingler)))?;
     let documents = store.readers.read_here(|connection| {
         check_trees(connection, "integrity_check(1)")?;
-        check_rows(connection, |connection, row| {
-            let record = record::decode(connection, row, Detail::All, &store.shingler)?;
+        check_rows(connection, |row| {
+            let record = record::decode(row, Detail::All, &store.shingler)?;
             record::check_sketch(&record, sketch_bytes)
         })
     })?;
@@ -38,11 +39,21 @@ pub fn verify(
 /// Verifies everything but the B-trees, documents by `check`. Returns the number of documents.
 pub(super) fn check_rows(
     connection: &Connection,
-    check: impl Fn(&Connection, &Row<'_>) -> Result<(), StorageError>,
+    check: impl Fn(&Row<'_>) -> Result<(), StorageError>,
 ) -> Result<u64, StorageError> {
     let counters = Counters::read(connection)?;
     check_log(connection, &counters)?;
-    check_documents(connection, &counters, check)
+    let query = format!("SELECT {ALL_COLUMNS} FROM documents");
+    let mut statement = connection.prepare(&query)?;
+    let mut rows = statement.query([])?;
+    let mut documents = 0;
+    while let Some(row) = rows.next()? {
+        check(row)?;
+        documents += 1;
+    }
+    counters.check_ordinals(connection)?;
+    counters.check_seen(documents)?;
+    Ok(documents)
 }
 
 /// Checks B-trees by a pragma of SQLite.
@@ -57,24 +68,5 @@ pub(super) fn check_trees(connection: &Connection, pragma: &str) -> Result<(), S
 pub(super) fn check_log(connection: &Connection, counters: &Counters) -> Result<(), StorageError> {
     let last = counters.last_sequence;
     let after = log::kept_after(connection, last)?;
-    log::visit_after(connection, after, last, |_, _| ())
-}
-
-fn check_documents(
-    connection: &Connection,
-    counters: &Counters,
-    check: impl Fn(&Connection, &Row<'_>) -> Result<(), StorageError>,
-) -> Result<u64, StorageError> {
-    let query = format!("SELECT {ALL_COLUMNS} FROM documents");
-    let mut statement = connection.prepare(&query)?;
-    let mut rows = statement.query([])?;
-    let mut documents = 0;
-    while let Some(row) = rows.next()? {
-        check(connection, row)?;
-        documents += 1;
-    }
-    expiries::visit(connection, |_, _| ())?;
-    counters.check_ordinals(connection)?;
-    counters.check_seen(documents)?;
-    Ok(documents)
+    log::all_after(connection, after, last).map(drop)
 }

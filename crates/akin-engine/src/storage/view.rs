@@ -56,7 +56,7 @@ impl StoreView {
         while let Some(row) = rows.next()? {
             seen += 1;
             let row = SketchRow::read(&Columns::new(row)?)?;
-            if row.is_alive(&self.connection, self.now_ms)? && visit(row).is_break() {
+            if row.is_alive(self.now_ms) && visit(row).is_break() {
                 return Ok(());
             }
         }

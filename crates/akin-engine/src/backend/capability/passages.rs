@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 
-use crate::backend::{BackendError, Found, Member};
+use crate::backend::{BackendError, Findings, Member};
 use crate::budget::Exhausted;
 use crate::document::{DocumentId, Ordinal};
 use crate::stored::DocumentDetails;
@@ -111,7 +111,7 @@ pub trait PassageSearch: Send + Sync {
     /// [`BackendError::OverBudget`]
     async fn wait_for_earlier_texts(
         &self,
-        found: &Found<'_>,
+        found: &Findings<'_>,
         request: &PassageRequest,
     ) -> Result<bool, BackendError>;
 }

@@ -11,6 +11,8 @@ mod sets;
 // The queue takes them from here, so that tests can substitute other types.
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use tokio::sync::watch;
+
 pub(crate) use queue::{Arrival, InFlight};
 
 /// The outcome of a document in flight.
@@ -19,6 +21,12 @@ pub(crate) enum Outcome {
     Undecided,
     Stored,
     Withdrawn,
+}
+
+/// Waits until a document in flight is stored (`true`) or withdrawn.
+pub(crate) async fn was_stored(mut outcome: watch::Receiver<Outcome>) -> bool {
+    let decided = outcome.wait_for(|outcome| *outcome != Outcome::Undecided).await;
+    decided.is_ok_and(|outcome| *outcome == Outcome::Stored)
 }
 
 #[cfg(test)]

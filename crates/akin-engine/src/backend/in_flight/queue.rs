@@ -6,7 +6,7 @@ use std::sync::Arc;
 use tokio::sync::watch;
 
 use super::sets::SetsInFlight;
-use super::{Mutex, MutexGuard, Outcome, PoisonError};
+use super::{Mutex, MutexGuard, Outcome, PoisonError, was_stored};
 use crate::backend::{PreparedDocument, Rival, RivalSearch, Rivals};
 use crate::document::{DocumentId, Ordinal};
 use akin_core::sketch::Estimator;
@@ -229,9 +229,8 @@ impl Arrival {
 
     /// Waits until the previous arrival with the same id, if any, is stored or withdrawn.
     pub async fn wait_for_predecessor(&self) {
-        if let Some(mut predecessor) = self.predecessor.clone() {
-            // An error means that the sender was dropped, so the outcome is decided.
-            let _ = predecessor.wait_for(|outcome| *outcome != Outcome::Undecided).await;
+        if let Some(predecessor) = self.predecessor.clone() {
+            was_stored(predecessor).await;
         }
     }
 
@@ -262,6 +261,21 @@ impl Arrival {
             earlier.map(Entry::subscribe)
         };
         numbers.filter(|number| *number < self.number).filter_map(outcome).collect()
+    }
+
+    /// For each id the outcome of the last earlier document or removal with this id, if it is
+    /// undecided.
+    pub fn earlier_writes(&self, ids: &[DocumentId]) -> Vec<Option<watch::Receiver<Outcome>>> {
+        let mut queue = self.in_flight.lock();
+        let Queue { entries, latest, .. } = &mut *queue;
+        let mut earlier = |id: &DocumentId| {
+            let mut number = *latest.get(id)?;
+            while number >= self.number {
+                number = entries.get(&number)?.previous?;
+            }
+            entries.get_mut(&number).map(Entry::subscribe)
+        };
+        ids.iter().map(&mut earlier).collect()
     }
 
     /// Ends the arrival: the document is in the index now, or was removed from it.

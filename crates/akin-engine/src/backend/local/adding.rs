@@ -9,7 +9,7 @@ use super::Local;
 use super::memory_state::{DurableDocument, RemovalData};
 use crate::backend::in_flight::Arrival;
 use crate::backend::{
-    Addition, Backend, BackendError, Candidates, Check, Found, PreparedDocument, Rival,
+    Addition, Backend, BackendError, Candidates, Check, Findings, PreparedDocument, Rival,
     RivalSearch, Rivals, Stored, Verdict, content_hash,
 };
 use crate::document::{Document, Ordinal};
@@ -48,10 +48,13 @@ struct Planned {
 }
 
 impl Arrived {
-    /// Whether the document may replace a document, or has to wait for another document.
-    fn is_added_alone(&self) -> bool {
-        let waits = self.rivals.found.iter().any(Rival::is_waited_for);
-        let Addition { document, waits_for_texts, .. } = &self.addition;
+    /// Whether the document may replace a document, or has to wait for another document: for a
+    /// rival, or for the write that replaces a candidate for the sake of which it may be withdrawn.
+    fn is_added_alone(&self, candidates: Option<&Candidates>) -> bool {
+        let Addition { document, tentative, waits_for_texts, .. } = &self.addition;
+        let may_find = |found: &Candidates| !found.found.is_empty() || found.truncated;
+        let waits = self.rivals.found.iter().any(Rival::is_waited_for)
+            || *tentative && candidates.is_none_or(may_find);
         !self.is_new || document.only_over.is_some() || waits || *waits_for_texts
     }
 }
@@ -77,8 +80,8 @@ impl Local {
     ) -> Vec<Result<Option<Stored>, BackendError>> {
         let candidates = self.candidates_of(&arrived).await;
         let numbered = arrived.into_iter().zip(candidates).enumerate();
-        let (alone, together): (Vec<_>, Vec<_>) =
-            numbered.partition(|(_, (arrived, _))| arrived.is_added_alone());
+        let (alone, together): (Vec<_>, Vec<_>) = numbered
+            .partition(|(_, (arrived, candidates))| arrived.is_added_alone(candidates.as_ref()));
         let alone = alone.into_iter().map(|one| self.check_and_store(vec![one], check));
         let (mut outcomes, alone) =
             join(self.check_and_store(together, check), join_all(alone)).await;
@@ -250,7 +253,7 @@ impl Local {
     /// The times of a document that is stored now.
     fn times_of(&self, document: &Document) -> Times {
         let stored_at_ms = self.now_ms();
-        let by_ttl = self.settings.ttl_ms.map(|ttl_ms| stored_at_ms.saturating_add(ttl_ms));
+        let by_ttl = self.settings.store.ttl_ms().map(|ttl_ms| stored_at_ms.saturating_add(ttl_ms));
         Times { stored_at_ms, expires_at_ms: document.expires_at_ms.or(by_ttl) }
     }
 
@@ -260,8 +263,8 @@ impl Local {
         &self,
         documents: Vec<(Arc<PreparedDocument>, Times)>,
     ) -> Result<Vec<EncodedRecord>, BackendError> {
-        let keep_content = self.settings.keep_content;
-        let level = self.settings.store.compression_level;
+        let keep_content = self.settings.store.text;
+        let level = self.storage.compression_level;
         let weight = |(prepared, _): &(Arc<PreparedDocument>, Times)| {
             prepared.document.content.weight().max(prepared.set.count())
         };
@@ -300,18 +303,19 @@ impl Arrived {
         check: &dyn Check,
     ) -> Verdict {
         loop {
-            let found = Found {
+            let found = Findings {
                 candidates: candidates.take(),
                 rivals: std::mem::take(&mut self.rivals),
                 arrival: Some(&self.arrival),
                 has_text: self.addition.text.is_some(),
             };
             let verdict = check.check(number, found).await;
-            let (Verdict::Again, Some(search)) = (verdict, &self.addition.search) else {
+            if verdict != Verdict::Again {
                 return verdict;
-            };
-            let Addition { document, tentative, .. } = &self.addition;
-            self.rivals = self.arrival.rivals(document, *tentative, search);
+            }
+            let Addition { document, tentative, search, .. } = &self.addition;
+            let rivals = |search| self.arrival.rivals(document, *tentative, search);
+            self.rivals = search.as_ref().map(rivals).unwrap_or_default();
         }
     }
 }

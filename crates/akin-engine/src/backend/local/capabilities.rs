@@ -1,5 +1,4 @@
-//! The operations of this backend that other backends may lack, as far as they are not in files of
-//! their own.
+//! The feed of changes, and copies of the store.
 
 use std::fs::File;
 use std::sync::Arc;
@@ -7,36 +6,26 @@ use std::sync::Arc;
 use async_trait::async_trait;
 
 use super::{Local, blocking};
-use crate::backend::{
-    ArrivingText, BackendError, Backups, Found, FoundPassages, LocatedPassages, PassageRequest,
-    PassageSearch, SharedPassages,
-};
+use crate::backend::{BackendError, Backups, ChangeFeed};
 use crate::storage::CopyStop;
-use akin_core::passages::TextBlocks;
+use crate::stored::{Changes, Position};
 
 #[async_trait]
-impl PassageSearch for Local {
-    async fn passages(&self, request: PassageRequest) -> Result<FoundPassages, BackendError> {
-        self.search_passages(request).await
-    }
-
-    async fn locate_passages(
+impl ChangeFeed for Local {
+    async fn changes_after(
         &self,
-        found: Vec<SharedPassages>,
-    ) -> Result<Vec<LocatedPassages>, BackendError> {
-        self.locate_found(found).await
+        after: Position,
+        operations_max: usize,
+    ) -> Result<Changes, BackendError> {
+        Ok(self.store.changes(after, operations_max).await?)
     }
 
-    fn note_arriving(&self, blocks: &Arc<TextBlocks>) -> Option<ArrivingText> {
-        self.enter_text(blocks)
+    async fn last_change(&self) -> Result<Position, BackendError> {
+        Ok(self.store.last_change().await?)
     }
 
-    async fn wait_for_earlier_texts(
-        &self,
-        found: &Found<'_>,
-        request: &PassageRequest,
-    ) -> Result<bool, BackendError> {
-        self.await_earlier_texts(found, request).await
+    fn has_changed_since(&self, position: Position) -> bool {
+        self.store.applied_sequence() != position.sequence
     }
 }
 

@@ -5,13 +5,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::files::{self, FoundDirectories};
-use super::{Local, LocalCollection, LocalSettings};
+use super::{Local, LocalCollection};
 use crate::backend::{
     Backend, BackendError, CollectionStore, ListedCollection, Opening, Removal, StoredCollection,
-    seeded,
 };
-use crate::storage::{StorageSettings, Store, free_bytes};
-use akin_core::scheme::Scheme;
+use crate::storage::{StorageSettings, free_bytes};
 use akin_model::name::CollectionName;
 use akin_model::settings::CollectionSettings;
 
@@ -114,13 +112,8 @@ impl StoredCollection for LocalCollection {
         &self,
         opening: &Opening,
     ) -> Result<(Arc<dyn Backend>, CollectionSettings), BackendError> {
-        let store = Store::prepare(self.dir(), &self.storage)?;
-        let seeded = seeded(&self.settings, store.identity())?;
-        let scheme = Scheme::new(&seeded.scheme, &seeded.sketch);
-        let identity = seeded.identity(&scheme);
-        let local = LocalSettings::new(&seeded, self.storage.clone(), opening);
-        let progress = &opening.progress;
-        let local = Local::open(store, local, &identity, scheme, &seeded.sketch, progress)?;
+        let local = Local::open(self.dir(), &self.settings, self.storage.clone(), opening)?;
+        let seeded = local.settings().clone();
         Ok((Arc::new(local), seeded))
     }
 

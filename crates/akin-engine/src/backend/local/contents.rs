@@ -3,7 +3,7 @@
 use super::Local;
 use super::catalog::Listing;
 use crate::backend::{BackendError, Candidate, Version};
-use crate::document::{Content, DocumentId, Ordinal};
+use crate::document::{Content, Ordinal};
 use crate::storage::StorageError;
 use crate::stored::{Detail, Record};
 use akin_core::text::ShingleSet;
@@ -19,21 +19,6 @@ impl Local {
             let mut read = self.read_sets(vec![member.ordinal]).await?;
             if let Some(set) = read.pop().flatten() {
                 return Ok(Some(set));
-            }
-        }
-        Ok(None)
-    }
-
-    /// The record of the document with this id, unless it has expired.
-    /// The record of the document with this id, unless it has expired.
-    pub(super) async fn record_of(
-        &self,
-        id: &DocumentId,
-        detail: Detail,
-    ) -> Result<Option<Record>, BackendError> {
-        while let Some(ordinal) = self.alive(id) {
-            if let Some(record) = self.fetch(vec![ordinal], detail).await?.pop().flatten() {
-                return Ok(Some(record));
             }
         }
         Ok(None)

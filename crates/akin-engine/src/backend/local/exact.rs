@@ -16,14 +16,8 @@ use akin_core::measure::Overlap;
 const POSTINGS_INLINE_MAX: usize = 16_384;
 
 impl Local {
-    pub(super) async fn search_exactly(
-        &self,
-        search: &ExactSearch,
-    ) -> Result<Option<Candidates>, BackendError> {
-        self.search_exactly_at(search, self.now_ms()).await
-    }
-
-    /// [`Self::search_exactly`] for the documents that have not expired at a time.
+    /// The documents that have not expired at a time, by the prefix index; `None` if the index does
+    /// not cover the threshold.
     pub(super) async fn search_exactly_at(
         &self,
         search: &ExactSearch,

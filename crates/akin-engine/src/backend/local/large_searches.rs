@@ -16,10 +16,6 @@ const POSTINGS_INLINE_MAX: usize = 16_384;
 const LOOKUPS_AT_ONCE: usize = 32;
 
 impl Local {
-    pub(super) async fn search(&self, search: &Search<'_>) -> Result<Candidates, BackendError> {
-        self.search_at(search, self.now_ms()).await
-    }
-
     /// Several searches, in pieces; between the pieces other searches have the thread.
     pub(super) async fn search_all(&self, searches: &[Search<'_>]) -> Vec<Candidates> {
         let mut found = Vec::with_capacity(searches.len());
@@ -30,7 +26,7 @@ impl Local {
         found
     }
 
-    /// [`Self::search`] for the documents that have not expired at a time.
+    /// The documents that have not expired at a time.
     pub(super) async fn search_at(
         &self,
         search: &Search<'_>,

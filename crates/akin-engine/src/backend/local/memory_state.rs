@@ -6,7 +6,7 @@ use std::sync::Arc;
 use smallvec::smallvec;
 
 use super::catalog::{Catalog, Listing};
-use super::passages::Passages;
+use super::passages::CollectionPassages;
 use super::replacements::Replacements;
 use crate::backend::{Candidate, Clusters, Member, PreparedDocument, SetCache, Sketched};
 use crate::document::{DocumentId, Ordinal};
@@ -38,7 +38,7 @@ pub(super) struct MemoryState {
     /// `None` if they are not kept.
     pub clusters: Option<Clusters>,
     /// `None` without an index of passages.
-    pub passages: Option<Passages>,
+    pub passages: Option<CollectionPassages>,
 }
 
 impl MemoryState {

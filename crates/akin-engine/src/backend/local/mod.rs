@@ -5,7 +5,6 @@
 mod adding;
 mod capabilities;
 mod catalog;
-mod changes;
 mod cluster_keeping;
 mod collections;
 mod contents;
@@ -21,13 +20,13 @@ mod passes;
 mod recovery;
 mod removal;
 mod replacements;
-mod settings;
 mod snapshots;
 mod threads;
 mod view;
 mod work_directory;
 mod writing;
 
+use std::path::Path;
 use std::sync::{Arc, atomic::AtomicU64};
 
 use async_trait::async_trait;
@@ -38,18 +37,18 @@ use crate::backend::in_flight::InFlight;
 use crate::backend::parallel::cores;
 use crate::backend::{
     Adding, Addition, Backend, BackendError, BackendStats, Backups, Candidate, Candidates,
-    ChangeFeed, Check, ClusterKeeping, ExactCandidates, Matches, PassageSearch, PausedWrites,
-    Progress, Records, Recovery, Removed, SketchScanning, Sketched, SnapshotWriting, Stamp,
-    Version, WriteGate,
+    ChangeFeed, Check, Clock, ClusterKeeping, ExactCandidates, Matches, Opening, PassageSearch,
+    PausedWrites, Records, Recovery, Removed, SketchScanning, Sketched, SnapshotWriting, Stamp,
+    Version, WriteGate, seeded,
 };
 use crate::background::turns::Turns;
 use crate::document::{Content, DocumentId, Ordinal};
-use crate::storage::{PreparedStore, StorageError, Store};
+use crate::storage::{StorageError, StorageSettings, Store};
 use crate::stored::{Detail, DocumentDetails, Order, Record, Times};
 use akin_core::index::{ExactSearch, Search};
 use akin_core::scheme::Scheme;
-use akin_core::sketch::SketchSettings;
 use akin_core::text::ShingleSet;
+use akin_model::settings::CollectionSettings;
 use catalog::Listing;
 use memory_state::MemoryState;
 use passages::ArrivingTexts;
@@ -58,7 +57,6 @@ use threads::{blocking, long};
 
 pub use collections::LocalCollections;
 pub use files::LocalCollection;
-pub use settings::LocalSettings;
 
 /// Lists of more ids are long work.
 const IDS_BLOCKING_MAX: usize = 1_024;
@@ -84,47 +82,61 @@ pub struct Local {
     gate: WriteGate,
     sketch_bytes: u32,
     recovery: Recovery,
-    settings: LocalSettings,
+    settings: CollectionSettings,
+    storage: StorageSettings,
+    /// Determines the times of storage and expiry.
+    clock: Clock,
     identity: String,
 }
 
 impl Local {
-    /// Opens or creates the collection of a store and recovers its index. `identity` names the
-    /// settings that decide what is stored: a collection created with other settings is refused.
-    /// Blocks, so it must not run on a runtime thread.
+    /// Opens or creates the collection in a directory and recovers its index. A collection created
+    /// with other settings that decide what is stored is refused. Blocks, so it must not run on a
+    /// runtime thread.
     ///
     /// # Errors
     /// The errors of [`Store::open`]; a store that ends before its snapshot; a snapshot with other
     /// settings.
     pub fn open(
-        store: PreparedStore,
-        settings: LocalSettings,
-        identity: &str,
-        scheme: Scheme,
-        sketch: &SketchSettings,
-        progress: &Progress,
+        dir: &Path,
+        settings: &CollectionSettings,
+        storage: StorageSettings,
+        opening: &Opening,
     ) -> Result<Self, BackendError> {
-        let store = store.open(identity, settings.shingler.clone())?;
-        let recovered = recovery::recover(&store, identity, &scheme, sketch, progress)?;
-        let index = recovery::with_prefix(recovered.index, settings.exact_from, &store)?;
+        let mut settings = settings.clone();
+        let scheme =
+            |settings: &CollectionSettings| Scheme::new(&settings.scheme, &settings.sketch);
+        let store = Store::open(dir, &storage, |found| {
+            settings = seeded(&settings, found)?;
+            Ok::<_, BackendError>((
+                settings.identity(&scheme(&settings)),
+                settings.unlimited_shingler(),
+            ))
+        })?;
+        let (sketch, progress) = (&settings.sketch, &opening.progress);
+        let scheme = scheme(&settings);
+        let (identity, shingler) = (settings.identity(&scheme), settings.unlimited_shingler());
+        let recovered = recovery::recover(&store, &identity, &scheme, sketch, progress)?;
+        let index = recovery::with_prefix(recovered.index, settings.scheme.exact_from(), &store)?;
         let (sketch_bytes, estimator) = (scheme.sketch_bytes() as u32, scheme.estimator(sketch));
-        let sets = settings.sets.of_next_collection();
+        let sets = opening.sets.of_next_collection();
         let mut memory = MemoryState::new(index, recovered.catalog, scheme, sets);
-        if let Some(bytes_max) = settings.clusters_bytes_max {
-            memory.keep_clusters(bytes_max, settings.store.changes_kept as usize);
+        if settings.clusters.threshold.is_some() {
+            let bytes_max = settings.limits.clusters_bytes_max;
+            memory.keep_clusters(bytes_max, storage.changes_kept as usize);
         }
-        if let Some(passages) = settings.passages {
-            let passages = recovery::with_passages(passages, &settings.shingler, &store)?;
-            memory.passages = Some(passages);
+        let passages = settings.passages.settings();
+        if let Some(passages) = passages {
+            memory.passages = Some(recovery::with_passages(passages, &shingler, &store)?);
         }
         Ok(Self {
             memory: Arc::new(memory),
             in_flight: InFlight::new(estimator),
             store: Arc::new(store),
             snapshotting: Arc::default(),
-            scans: Turns::new(settings.store.scans_max as usize),
+            scans: Turns::new(storage.scans_max as usize),
             passage_searches: Turns::new(cores()),
-            arriving_texts: settings.passages.map(ArrivingTexts::new),
+            arriving_texts: passages.map(ArrivingTexts::new),
             passes: Passes::new(),
             next_ordinal: AtomicU64::new(recovered.next_ordinal),
             snapshot_sequence: AtomicU64::new(recovered.recovery.snapshot_sequence.unwrap_or(0)),
@@ -132,12 +144,19 @@ impl Local {
             sketch_bytes,
             recovery: recovered.recovery,
             settings,
-            identity: identity.to_owned(),
+            storage,
+            clock: opening.clock.clone(),
+            identity,
         })
     }
 
+    /// The settings of the collection, with the seed of its hashes.
+    pub fn settings(&self) -> &CollectionSettings {
+        &self.settings
+    }
+
     fn now_ms(&self) -> i64 {
-        self.settings.clock.now_ms()
+        self.clock.now_ms()
     }
 
     /// Reads the sets of documents from disk into the cache.
@@ -163,7 +182,12 @@ impl Backend for Local {
     }
 
     async fn remove(&self, id: &DocumentId) -> Result<bool, BackendError> {
-        self.remove_by_id(id).await
+        let arrival = self.in_flight.enter_removal(id);
+        arrival.wait_for_predecessor().await;
+        let Some(Listing { id, ordinal, .. }) = self.memory.catalog.alive(id, self.now_ms()) else {
+            return Ok(false);
+        };
+        self.remove_document(arrival, id, ordinal).await.map(|()| true)
     }
 
     async fn remove_expired(&self, max: usize) -> Result<u64, BackendError> {
@@ -178,7 +202,7 @@ impl Backend for Local {
 
     async fn candidates(&self, searches: &[Search<'_>]) -> Result<Vec<Candidates>, BackendError> {
         match searches {
-            [search] => Ok(vec![self.search(search).await?]),
+            [search] => Ok(vec![self.search_at(search, self.now_ms()).await?]),
             searches => Ok(self.search_all(searches).await),
         }
     }
@@ -187,7 +211,7 @@ impl Backend for Local {
         &self,
         search: &ExactSearch,
     ) -> Result<ExactCandidates, BackendError> {
-        match self.search_exactly(search).await? {
+        match self.search_exactly_at(search, self.now_ms()).await? {
             Some(candidates) => Ok(ExactCandidates::Indexed(candidates)),
             None => self.scan(search).await.map(ExactCandidates::Scanned),
         }
@@ -256,7 +280,12 @@ impl Backend for Local {
         id: &DocumentId,
         detail: Detail,
     ) -> Result<Option<Record>, BackendError> {
-        self.record_of(id, detail).await
+        while let Some(ordinal) = self.alive(id) {
+            if let Some(record) = self.fetch(vec![ordinal], detail).await?.pop().flatten() {
+                return Ok(Some(record));
+            }
+        }
+        Ok(None)
     }
 
     async fn list(

@@ -7,9 +7,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use super::catalog::{Catalog, Listing};
-use super::passages::Passages;
+use super::passages::CollectionPassages;
 use crate::backend::parallel::share_out;
-use crate::backend::{Progress, Recovery, RecoverySource};
+use crate::backend::{Recovery, RecoverySource, StartProgress};
 use crate::document::{Content, DocumentId, Ordinal};
 use crate::storage::{
     SketchRow, SnapshotEntry, SnapshotListing, SnapshotReader, SnapshotRecord, StorageError, Store,
@@ -39,7 +39,7 @@ pub(super) fn recover(
     identity: &str,
     scheme: &Scheme,
     sketch: &SketchSettings,
-    progress: &Progress,
+    progress: &StartProgress,
 ) -> Result<Recovered, StorageError> {
     let started = Instant::now();
     let next_ordinal = store.next_ordinal()?;
@@ -50,16 +50,8 @@ pub(super) fn recover(
         None => recovering.scan_documents()?,
     };
     store.check_seen(recovered.catalog.documents())?;
-    timed("expiries", || load_expiries(store, &recovered.catalog))?;
     recovered.recovery.took_ms = started.elapsed().as_millis() as u64;
     Ok(recovered)
-}
-
-fn load_expiries(store: &Store, catalog: &Catalog) -> Result<(), StorageError> {
-    let mut all = Vec::new();
-    store.expiries(|ordinal, expires_at_ms| all.push((expires_at_ms, ordinal)))?;
-    catalog.load_expiries(all);
-    Ok(())
 }
 
 /// Adds the prefix index, which is rebuilt from the stored sets at every start.
@@ -112,8 +104,8 @@ pub(super) fn with_passages(
     settings: PassageSettings,
     shingler: &Shingler,
     store: &Store,
-) -> Result<Passages, StorageError> {
-    let passages = Passages::new(settings, shingler.clone());
+) -> Result<CollectionPassages, StorageError> {
+    let passages = CollectionPassages::new(settings, shingler.clone());
     let (seen, damaged) = (AtomicU64::new(0), AtomicU64::new(0));
     let index = |ordinal, content: Result<Option<Content>, StorageError>| {
         match content {
@@ -151,7 +143,7 @@ struct Recovering<'a> {
     store: &'a Store,
     scheme: &'a Scheme,
     sketch: &'a SketchSettings,
-    progress: &'a Progress,
+    progress: &'a StartProgress,
     /// The next ordinal of the store.
     next_ordinal: u64,
 }
@@ -274,7 +266,7 @@ impl<'a> Loading<'a> {
 
     /// The catalog, once everything is loaded.
     fn finish(self) -> Catalog {
-        timed("ids", || self.catalog.load_ids());
+        timed("ids", || self.catalog.load());
         self.catalog
     }
 
@@ -294,9 +286,13 @@ impl<'a> Loading<'a> {
                 sets.add(fingerprint, shingles, sketch, alive);
             }
             SnapshotRecord::Listing(listing) => {
-                let SnapshotListing { ordinal, id, fingerprint, has_metadata } = listing;
+                let SnapshotListing { ordinal, id, fingerprint, expires_at_ms, has_metadata } =
+                    listing;
                 if !dead.contains(&ordinal) {
-                    self.list(ordinal, id, fingerprint, has_metadata);
+                    let id = DocumentId::new(id).expect("storage has checked it");
+                    let listing =
+                        Listing::new(ordinal, id, fingerprint, has_metadata, expires_at_ms);
+                    self.catalog.list(listing);
                     documents += 1;
                 }
             }
@@ -314,20 +310,15 @@ impl<'a> Loading<'a> {
         let mut documents = 0;
         store.scan(ordinals, |row| {
             row.check_sketch(self.sketch_bytes)?;
-            let SketchRow { ordinal, id, fingerprint, shingles, sketch, .. } = row;
-            let has_metadata = row.has_metadata();
+            let SketchRow { ordinal, fingerprint, shingles, sketch, expires_at_ms, .. } = row;
+            let (id, has_metadata) = (row.document_id(), row.has_metadata());
             portion.sets.add(fingerprint, shingles, sketch, [ordinal]);
-            self.list(ordinal, id, fingerprint, has_metadata);
+            let listing = Listing::new(ordinal, id, fingerprint, has_metadata, expires_at_ms);
+            self.catalog.list(listing);
             documents += 1;
             Ok(())
         })?;
         Ok(documents)
-    }
-
-    /// Expiry times are loaded later.
-    fn list(&self, ordinal: Ordinal, id: &str, fingerprint: u64, has_metadata: bool) {
-        let id = DocumentId::new(id).expect("storage has checked it");
-        self.catalog.list(Listing::new(ordinal, id, fingerprint, has_metadata, None));
     }
 }
 

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use futures_util::stream::{self, StreamExt, TryStreamExt};
 
 use super::Local;
-use super::catalog::Listing;
 use super::memory_state::RemovalData;
 use crate::backend::BackendError;
 use crate::backend::in_flight::Arrival;
@@ -18,17 +17,6 @@ use akin_core::text::ShingleSet;
 const REMOVALS_AT_ONCE: usize = 256;
 
 impl Local {
-    pub(super) async fn remove_by_id(&self, id: &DocumentId) -> Result<bool, BackendError> {
-        let arrival = self.in_flight.enter_removal(id);
-        arrival.wait_for_predecessor().await;
-        match self.memory.catalog.alive(id, self.settings.clock.now_ms()) {
-            Some(Listing { id, ordinal, .. }) => {
-                self.remove_document(arrival, id, ordinal).await.map(|()| true)
-            }
-            None => Ok(false),
-        }
-    }
-
     /// Removes the documents that still exist and returns their number. Dropping the future stops
     /// it between two documents.
     pub(super) async fn remove_all(&self, ordinals: Vec<Ordinal>) -> Result<u64, BackendError> {
@@ -48,7 +36,7 @@ impl Local {
         self.remove_document(arrival, listing.id, ordinal).await.map(|()| true)
     }
 
-    async fn remove_document(
+    pub(super) async fn remove_document(
         &self,
         arrival: Arrival,
         id: DocumentId,

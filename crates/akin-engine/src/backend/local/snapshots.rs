@@ -48,7 +48,7 @@ impl SnapshotWriting for Local {
             sequence: self.store.applied_sequence(),
             next_ordinal: self.next_ordinal.load(Ordering::Relaxed),
             sketch_bytes: self.sketch_bytes,
-            created_at_ms: self.settings.clock.now_ms(),
+            created_at_ms: self.now_ms(),
         };
         let (memory, store) = (Arc::clone(&self.memory), Arc::clone(&self.store));
         let copied = super::blocking(move || {
@@ -84,7 +84,7 @@ impl Local {
     async fn trim_log(&self, kept: &[SnapshotInfo]) -> Result<(), BackendError> {
         if kept.len() >= SNAPSHOTS_KEPT {
             let oldest = kept.iter().map(|snapshot| snapshot.sequence).min().unwrap_or(0);
-            let changes_kept = self.settings.store.changes_kept;
+            let changes_kept = self.storage.changes_kept;
             let read = self.store.applied_sequence().saturating_sub(changes_kept);
             self.store.trim_log(oldest.min(read)).await?;
         }
@@ -96,7 +96,7 @@ impl Local {
 /// layout.
 fn bytes(memory: &MemoryState, header: &SnapshotHeader) -> u64 {
     const ENTRY_BYTES: u64 = 16;
-    const LISTING_BYTES: u64 = 16;
+    const LISTING_BYTES: u64 = 24;
     let (entries, documents) = (memory.index.stats().entries, memory.catalog.documents());
     entries * (ENTRY_BYTES + u64::from(header.sketch_bytes))
         + documents * (LISTING_BYTES + Ordinal::BYTES as u64)
@@ -122,8 +122,8 @@ fn copy(
     })?;
     memory.catalog.visit(|listing| {
         let &Listing { ordinal, ref id, fingerprint, has_metadata, .. } = listing;
-        let id = id.as_str();
-        let listing = SnapshotListing { ordinal, id, fingerprint, has_metadata };
+        let (id, expires_at_ms) = (id.as_str(), listing.expires_at_ms());
+        let listing = SnapshotListing { ordinal, id, fingerprint, expires_at_ms, has_metadata };
         writer.write(&SnapshotRecord::Listing(listing))
     })?;
     Ok(writer)

@@ -4,31 +4,21 @@ use std::path::Path;
 
 use super::*;
 use crate::backend::testing::{add, prepared};
-use crate::backend::{Clock, RecoverySource, Stored};
+use crate::backend::{RecoverySource, Stored};
 use crate::storage::{
     SnapshotEntry, SnapshotHeader, SnapshotListing, SnapshotRecord, StorageSettings,
     set_next_ordinal,
 };
-use akin_core::scheme::SchemeSettings;
-use akin_core::text::{ShingleSettings, Shingler};
 
 pub(super) fn open(dir: &Path) -> Arc<Local> {
-    let settings = LocalSettings {
-        store: StorageSettings::default(),
-        shingler: Shingler::new(ShingleSettings::default(), 0, usize::MAX),
-        keep_content: true,
-        sets: crate::backend::SetCache::new(1 << 20),
-        exact_from: None,
-        ttl_ms: None,
-        clusters_bytes_max: None,
-        passages: None,
-        clock: Clock::system(),
-    };
-    let sketch = SketchSettings::default();
-    let scheme = Scheme::new(&SchemeSettings::default(), &sketch);
-    let store = crate::storage::Store::prepare(dir, &settings.store).unwrap();
-    let progress = Progress::default();
-    Arc::new(Local::open(store, settings, "", scheme, &sketch, &progress).unwrap())
+    let storage = StorageSettings::default();
+    Arc::new(Local::open(dir, &settings(), storage, &Opening::default()).unwrap())
+}
+
+fn settings() -> CollectionSettings {
+    let mut settings = CollectionSettings::default();
+    settings.sketch.seed = Some(0);
+    settings
 }
 
 pub(super) fn text(id: &str, version: u32) -> String {
@@ -123,10 +113,13 @@ async fn a_snapshot_of_other_sketches_is_not_read() {
     post(&local, "a", 0).await.unwrap();
     local.close().await.unwrap();
     drop(local);
-    let shingler = Shingler::new(ShingleSettings::default(), 0, usize::MAX);
-    let store = Store::open(dir.path(), &StorageSettings::default(), "", shingler).unwrap();
+    let shingler = settings().unlimited_shingler();
+    let identity = settings().identity(&Scheme::new(&settings().scheme, &settings().sketch));
+    let store = Store::open(dir.path(), &StorageSettings::default(), |_| {
+        Ok::<_, StorageError>((identity.clone(), shingler))
+    });
+    let store = store.unwrap();
     let (sequence, next_ordinal) = (store.last_sequence().unwrap(), store.next_ordinal().unwrap());
-    let identity = String::new();
     let header =
         SnapshotHeader { identity, sequence, next_ordinal, sketch_bytes: 2, created_at_ms: 0 };
     let mut writer = store.snapshots().begin(&header).unwrap();
@@ -134,7 +127,8 @@ async fn a_snapshot_of_other_sketches_is_not_read() {
     let members = &[ordinal];
     let entry = SnapshotEntry { fingerprint, shingles: 3, sketch: &[1, 2], members };
     writer.write(&SnapshotRecord::Entry(entry)).unwrap();
-    let listing = SnapshotListing { ordinal, id: "a", fingerprint, has_metadata: false };
+    let (expires_at_ms, has_metadata) = (None, false);
+    let listing = SnapshotListing { ordinal, id: "a", fingerprint, expires_at_ms, has_metadata };
     writer.write(&SnapshotRecord::Listing(listing)).unwrap();
     writer.finish().unwrap();
     drop(store);

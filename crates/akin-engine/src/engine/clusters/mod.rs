@@ -31,10 +31,10 @@
 //! `incomplete`. They are looked up again when as many documents have been added or removed as
 //! there are of them.
 
-#[cfg(test)]
-mod growth;
 mod kept;
 mod linking;
+#[cfg(test)]
+mod tests;
 
 use std::time::Duration;
 

@@ -16,7 +16,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError, RwLock};
 use futures_util::future::select_all;
 use tokio::sync::Semaphore;
 
-use super::{CollectionSettings, Engine, EngineError, LimitSettings, Opening, off_runtime_if};
+use super::{CollectionSettings, Engine, EngineError, LimitSettings, Opening, off_runtime};
 use crate::backend::{CollectionStore, Removal, StoredCollection};
 use akin_model::name::CollectionName;
 use registry::Registry;
@@ -113,7 +113,7 @@ impl Collections {
         settings: CollectionSettings,
     ) -> Result<(Arc<Collection>, Creation), EngineError> {
         let this = Arc::clone(self);
-        off_runtime_if(true, move || this.create_here(&name, &settings)).await?
+        off_runtime(move || this.create_here(&name, &settings)).await?
     }
 
     fn create_here(
@@ -178,7 +178,7 @@ impl Collections {
         }
         let this = Arc::clone(self);
         let remove = move || this.registry.remove(&name, |it| Ok(it.stored.remove()?));
-        let (collection, removal) = off_runtime_if(true, remove).await??;
+        let (collection, removal) = off_runtime(remove).await??;
         let outcome = certain(removal, &collection.name);
         tokio::spawn(async move { collection.close_removed().await });
         outcome
@@ -208,7 +208,7 @@ impl Collections {
     /// The first error.
     pub async fn close(self: &Arc<Self>) -> Result<(), EngineError> {
         let this = Arc::clone(self);
-        off_runtime_if(true, move || this.registry.close()).await??;
+        off_runtime(move || this.registry.close()).await??;
         let mut closed = Ok(());
         for collection in self.list() {
             closed = closed.and(collection.close().await);
@@ -252,7 +252,7 @@ async fn reason(collection: Arc<Collection>) -> String {
     let reason = poisoned.wait_for(Option::is_some).await.ok().and_then(|reason| reason.clone());
     let Some(reason) = reason else { return std::future::pending().await };
     let stored = Arc::clone(&collection.stored);
-    if let Ok(true) = off_runtime_if(true, move || stored.exists()).await {
+    if let Ok(true) = off_runtime(move || stored.exists()).await {
         return reason;
     }
     let name = &collection.name;

@@ -13,7 +13,7 @@ use tokio::sync::Semaphore;
 use super::{Collection, CollectionName, Collections, CollectionsSettings, Registry};
 use crate::backend::parallel::share_out;
 use crate::backend::{CollectionStore, ListedCollection, Removal, StoredCollection};
-use crate::engine::{CollectionSettings, Engine, EngineError, Opening, off_runtime_if};
+use crate::engine::{CollectionSettings, Engine, EngineError, Opening, off_runtime};
 
 /// How often changes of other processes are looked for.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
@@ -101,7 +101,7 @@ impl Collections {
                 }
                 Ok::<_, EngineError>(generation)
             };
-            match off_runtime_if(true, look).await {
+            match off_runtime(look).await {
                 Ok(Ok(None)) => return std::future::pending().await,
                 Ok(Ok(generation)) => known = generation,
                 Ok(Err(error)) | Err(error) => {

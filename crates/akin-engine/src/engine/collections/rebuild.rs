@@ -33,14 +33,15 @@ pub async fn rebuild_default(
 ) -> Result<u64, EngineError> {
     let dir = root.join(CollectionName::default().as_str());
     let failed_store = |error: StorageError| EngineError::from(BackendError::from(error));
-    let nothing = || EngineError::Store { reason: format!("no store in {}", dir.display()) };
+    let nothing = || BackendError::Store { reason: format!("no store in {}", dir.display()) };
     if !dir.join("store.sqlite").exists() {
-        return Err(nothing());
+        return Err(nothing().into());
     }
-    let old = Store::prepare(&dir, storage).map_err(failed_store)?;
-    let identity = old.identity().ok_or_else(nothing)?.to_owned();
     let shingler = settings.unlimited_shingler();
-    let old = old.open(&identity, shingler).map_err(failed_store)?;
+    let old = Store::open(&dir, storage, |found| {
+        let identity = found.ok_or_else(nothing)?.to_owned();
+        Ok::<_, BackendError>((identity, shingler))
+    })?;
     // Only once the store is locked, so that it is not another process's.
     let building = WorkDirectory::create(root.join(BUILDING))?;
     let stored = LocalCollection::new(building.path().to_owned(), settings, storage.clone());

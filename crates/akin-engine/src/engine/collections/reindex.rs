@@ -9,12 +9,13 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, PoisonError, Weak};
+use std::time::Instant;
 
 use akin_model::reindex::ReindexState;
 
 use super::transfer::Transfer;
 use super::{Collection, CollectionName, Collections};
-use crate::engine::{CollectionSettings, EngineError, off_runtime_if};
+use crate::engine::{CollectionSettings, EngineError, off_runtime};
 
 /// The progress or outcome of a reindex.
 #[derive(Clone, Debug)]
@@ -176,7 +177,7 @@ impl Collections {
         let (this, replaced) = (Arc::clone(self), Arc::clone(old));
         let settings = reindex.settings.clone();
         let open = move || this.open_beside(&replaced, &settings);
-        let new = Arc::new(off_runtime_if(true, open).await??);
+        let new = Arc::new(off_runtime(open).await??);
         reindex.set_new(&new);
         let built = self.fill_and_swap(old, &new, reindex).await;
         if built.is_err() {
@@ -207,6 +208,7 @@ impl Collections {
         // It makes a start after the takeover fast.
         new.engine.snapshot_if_changed().await?;
         transfer.rounds().await?;
+        let since = Instant::now();
         let paused = old.engine.backend.pause_writes().await?;
         transfer.round().await?;
         // Returns once all writes are durable.
@@ -215,6 +217,8 @@ impl Collections {
         let swap = move || {
             let finish = || {
                 paused.supersede();
+                let writes_paused_ms = since.elapsed().as_secs_f64() * 1e3;
+                tracing::info!(name = %new.name, writes_paused_ms, "a collection was reindexed");
                 if let Err(error) = new.stored.end_takeover() {
                     tracing::error!(
                         name = %new.name,
@@ -225,7 +229,7 @@ impl Collections {
             };
             this.give_name(&replaced, &new, || Ok(new.stored.take_name()?), finish)
         };
-        off_runtime_if(true, swap).await??;
+        off_runtime(swap).await??;
         old.close_removed().await;
         Ok(())
     }

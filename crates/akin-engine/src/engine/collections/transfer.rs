@@ -10,7 +10,7 @@ use futures_util::{StreamExt, TryStreamExt, stream};
 use super::reindex::Reindex;
 use crate::backend::{Addition, Backend, Unchecked};
 use crate::document::{Document, DocumentId};
-use crate::engine::{Engine, EngineError, off_runtime_if};
+use crate::engine::{Engine, EngineError, off_runtime};
 use crate::stored::{Changes, Detail, Order, Position, Record, Times};
 use akin_model::analysis::ContentError;
 
@@ -140,7 +140,7 @@ impl Engine {
     pub(super) async fn copy_in(&self, records: Vec<Record>) -> Result<(), EngineError> {
         let engine = self.clone();
         let copies = move || records.into_iter().map(|record| engine.copy_of(record)).collect();
-        let copies: Result<Vec<Addition>, EngineError> = off_runtime_if(true, copies).await?;
+        let copies: Result<Vec<Addition>, EngineError> = off_runtime(copies).await?;
         for stored in Arc::clone(&self.backend).add(copies?, Arc::new(Unchecked)).await {
             stored?;
         }

@@ -18,7 +18,7 @@ pub enum DiscoveryKind {
 }
 
 /// The progress of a discovery.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct DiscoveryStats {
     pub kind: DiscoveryKind,
     pub threshold: Threshold,
@@ -61,10 +61,8 @@ struct RunningState {
 
 #[derive(Debug)]
 struct RunningDiscovery {
-    kind: DiscoveryKind,
-    threshold: Threshold,
-    mode: Mode,
-    started_at_ms: i64,
+    /// At its start.
+    stats: DiscoveryStats,
     progress: Arc<Progress>,
     closed: Arc<Notify>,
 }
@@ -111,15 +109,12 @@ impl Discoveries {
         state.next += 1;
         let started_at_ms = Timestamp::now().as_millisecond();
         let closed = Arc::new(Notify::new());
-        let discovery = RunningDiscovery {
-            kind,
-            threshold,
-            mode,
-            started_at_ms,
-            progress: Arc::clone(&progress),
-            closed: Arc::clone(&closed),
-        };
-        state.running.insert(number, discovery);
+        let (stage, done, total, found) = (progress.stage(), 0, 0, 0);
+        let stats =
+            DiscoveryStats { kind, threshold, mode, started_at_ms, stage, done, total, found };
+        let (of_state, closing) = (Arc::clone(&progress), Arc::clone(&closed));
+        let running = RunningDiscovery { stats, progress: of_state, closed: closing };
+        state.running.insert(number, running);
         Ok(DiscoveryGuard { discoveries: Arc::clone(self), number, progress, closed })
     }
 
@@ -161,15 +156,7 @@ impl Discoveries {
 impl RunningDiscovery {
     fn stats(&self) -> DiscoveryStats {
         let (done, total) = self.progress.get();
-        DiscoveryStats {
-            kind: self.kind,
-            threshold: self.threshold,
-            mode: self.mode,
-            started_at_ms: self.started_at_ms,
-            stage: self.progress.stage(),
-            done,
-            total,
-            found: self.progress.found(),
-        }
+        let (stage, found) = (self.progress.stage(), self.progress.found());
+        DiscoveryStats { stage, done, total, found, ..self.stats }
     }
 }

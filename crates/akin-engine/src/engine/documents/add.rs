@@ -17,16 +17,6 @@ pub(super) type Outcomes = Vec<Result<Added, EngineError>>;
 /// A document, and how it is added.
 pub(super) type DocumentToAdd = (Arc<PreparedDocument>, AddOptions);
 
-/// Documents that have arrived.
-struct Arrived {
-    engine: Engine,
-    /// Why a document has not arrived, by its place in the call.
-    refused: Vec<Option<EngineError>>,
-    /// Of the others.
-    checks: Arc<Checks>,
-    adding: Adding,
-}
-
 impl Engine {
     /// [`prepare`](Self::prepare)s the document, on another thread if its content is large, and
     /// [admits](Self::admit) it.
@@ -119,7 +109,7 @@ impl Engine {
         };
         async move {
             match arrived {
-                Ok(arrived) => arrived.complete().await,
+                Ok((refused, checks, adding)) => engine.complete(refused, &checks, adding).await,
                 Err(documents) => {
                     let again = documents.into_iter();
                     let again = again.map(|(document, options)| (Arc::new(document), options));
@@ -129,7 +119,12 @@ impl Engine {
         }
     }
 
-    fn arrive(&self, documents: Vec<(PreparedDocument, AddOptions)>) -> Arrived {
+    /// Why each document has not arrived, by its place in the call; and the checks and the adding
+    /// of the others.
+    fn arrive(
+        &self,
+        documents: Vec<(PreparedDocument, AddOptions)>,
+    ) -> (Vec<Option<EngineError>>, Arc<Checks>, Adding) {
         let (mut refused, mut additions, mut accepted) = (Vec::new(), Vec::new(), Vec::new());
         for (document, options) in documents {
             let addition = self.addition(document, &options);
@@ -142,7 +137,25 @@ impl Engine {
         let checks = Arc::new(Checks::new(self.clone(), accepted));
         let check = Arc::clone(&checks);
         let adding = Arc::clone(&self.backend).add(additions, check);
-        Arrived { engine: self.clone(), refused, checks, adding }
+        (refused, checks, adding)
+    }
+
+    async fn complete(
+        &self,
+        refused: Vec<Option<EngineError>>,
+        checks: &Checks,
+        adding: Adding,
+    ) -> Outcomes {
+        let stored = adding.await;
+        let mut outcomes = Vec::with_capacity(refused.len());
+        let documents = checks.documents().iter().map(|(document, _)| document);
+        for ((document, checked), stored) in documents.zip(checks.take()).zip(stored) {
+            outcomes.push(self.outcome(document, checked, stored).await);
+        }
+        let outcomes = self.repeat_superseded(checks.documents(), outcomes).await;
+        let mut outcomes = outcomes.into_iter();
+        let mut next = || outcomes.next().expect("there is an outcome for each document");
+        refused.into_iter().map(|refused| refused.map_or_else(&mut next, Err)).collect()
     }
 
     fn addition(
@@ -183,21 +196,5 @@ impl Engine {
             added.cluster = self.link_added(&added.id).await;
         }
         Ok(added)
-    }
-}
-
-impl Arrived {
-    async fn complete(self) -> Outcomes {
-        let Self { engine, refused, checks, adding } = self;
-        let stored = adding.await;
-        let mut outcomes = Vec::with_capacity(refused.len());
-        let documents = checks.documents().iter().map(|(document, _)| document);
-        for ((document, checked), stored) in documents.zip(checks.take()).zip(stored) {
-            outcomes.push(engine.outcome(document, checked, stored).await);
-        }
-        let outcomes = engine.repeat_superseded(checks.documents(), outcomes).await;
-        let mut outcomes = outcomes.into_iter();
-        let mut next = || outcomes.next().expect("there is an outcome for each document");
-        refused.into_iter().map(|refused| refused.map_or_else(&mut next, Err)).collect()
     }
 }

@@ -6,9 +6,12 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use async_trait::async_trait;
 
 use super::add::DocumentToAdd;
-use crate::backend::{Check, Found, PreparedDocument, Rival, RivalSearch, Rivals, Verdict};
+use crate::backend::{
+    Check, EarlierWrite, Findings, PreparedDocument, Rival, RivalSearch, Rivals, Sketched, Verdict,
+};
 use crate::background::request;
-use crate::engine::lookup::{PageRange, Query, SHINGLES_INLINE_MAX, put_in_order};
+use crate::document::DocumentId;
+use crate::engine::lookup::{PageRange, ProbeQuery, SHINGLES_INLINE_MAX, put_in_order};
 use crate::engine::{
     AddOptions, AddStatus, Added, Engine, EngineError, Match, Mode, Note, OnDuplicate, compute_if,
 };
@@ -47,7 +50,7 @@ impl Checks {
 
 #[async_trait]
 impl Check for Checks {
-    async fn check(&self, number: usize, found: Found<'_>) -> Verdict {
+    async fn check(&self, number: usize, found: Findings<'_>) -> Verdict {
         let (document, options) = &self.documents[number];
         let check = self.engine.check(document, options, found);
         let (verdict, checked) = match request::within(options.memory.clone(), check).await {
@@ -61,7 +64,7 @@ impl Check for Checks {
 }
 
 /// The outcome of scoring rivals.
-struct Scoring {
+struct ScoredRivals {
     /// Some rivals were not scored, or not found.
     truncated: bool,
     /// Near-duplicates that were withdrawn in the end.
@@ -104,7 +107,7 @@ impl Engine {
         &self,
         document: &PreparedDocument,
         options: &AddOptions,
-        mut found: Found<'_>,
+        mut found: Findings<'_>,
     ) -> Result<(Verdict, Added), EngineError> {
         let (mut verdict, mut added) = self.check_duplicates(document, options, &mut found).await?;
         let Some(check) = options.passages else { return Ok((verdict, added)) };
@@ -116,6 +119,13 @@ impl Engine {
         if is_searched {
             let passages = self.passages_at_arrival(document, &found, check).await?;
             if check.on_contained == OnDuplicate::Skip && !passages.matches.is_empty() {
+                let ids: Vec<DocumentId> =
+                    passages.matches.iter().map(|found| found.id.clone()).collect();
+                let earlier = found.earlier_writes(&ids).unwrap_or_default();
+                if !earlier.is_empty() && earlier.iter().all(Option::is_some) {
+                    wait_for(earlier).await;
+                    return Ok((Verdict::Again, added));
+                }
                 verdict = Verdict::Replace;
             }
             added.passages = Some(passages);
@@ -127,7 +137,7 @@ impl Engine {
     async fn replaces(
         &self,
         document: &PreparedDocument,
-        found: &Found<'_>,
+        found: &Findings<'_>,
     ) -> Result<bool, EngineError> {
         found.wait_for_earlier_versions().await;
         let id = std::slice::from_ref(&document.document.id);
@@ -139,7 +149,7 @@ impl Engine {
         &self,
         prepared: &PreparedDocument,
         options: &AddOptions,
-        found: &mut Found<'_>,
+        found: &mut Findings<'_>,
     ) -> Result<(Verdict, Added), EngineError> {
         let mut added = Added {
             id: prepared.document.id.clone(),
@@ -166,6 +176,9 @@ impl Engine {
         if skips && scored.is_empty() && scoring.truncated && scoring.withdrawn > 0 {
             return Ok((Verdict::Again, added));
         }
+        if skips && !scored.is_empty() && self.are_replaced(&scored, found).await? {
+            return Ok((Verdict::Again, added));
+        }
         put_in_order(&mut scored);
         (added.duplicates, added.more) = Self::page(scored, PageRange::first(query.limit))?;
         added.truncated = scoring.truncated || matches.truncated;
@@ -173,14 +186,36 @@ impl Engine {
         Ok((if is_near { Verdict::Replace } else { Verdict::Store }, added))
     }
 
+    /// Whether none of these documents stays as it was found: earlier writes replace or remove all
+    /// of them. Waits for these writes.
+    async fn are_replaced(
+        &self,
+        scored: &[Match],
+        found: &Findings<'_>,
+    ) -> Result<bool, EngineError> {
+        let ids: Vec<DocumentId> = scored.iter().map(|of| of.id.clone()).collect();
+        // First, as a write that has ended since shows in the stored versions.
+        let Some(earlier) = found.earlier_writes(&ids) else { return Ok(false) };
+        let stored = self.backend.sketched(&ids).await?;
+        let stays = |((scored, earlier), now): ((&Match, &Option<_>), Option<Sketched>)| {
+            let version = now.map(|now| now.candidate.members[0].ordinal);
+            earlier.is_none() && version == scored.stored.map(|stored| stored.ordinal)
+        };
+        if scored.iter().zip(&earlier).zip(stored).any(stays) {
+            return Ok(false);
+        }
+        wait_for(earlier).await;
+        Ok(true)
+    }
+
     fn query<'a>(
         &self,
         prepared: &'a PreparedDocument,
         options: &'a AddOptions,
-    ) -> Result<Query<'a>, EngineError> {
+    ) -> Result<ProbeQuery<'a>, EngineError> {
         let limit = self.settings.limits.duplicates_max;
         let minimum = self.minimum_score(options.threshold, options.points)?;
-        Ok(Query {
+        Ok(ProbeQuery {
             set: &prepared.set,
             fingerprint: prepared.fingerprint,
             sketch: &prepared.sketch,
@@ -200,11 +235,11 @@ impl Engine {
     /// (`skips`). Waits for rivals that may be withdrawn.
     async fn score_rivals(
         &self,
-        query: &Query<'_>,
+        query: &ProbeQuery<'_>,
         rivals: Rivals,
         skips: bool,
         near: &mut Vec<Match>,
-    ) -> Result<Scoring, EngineError> {
+    ) -> Result<ScoredRivals, EngineError> {
         let mut enough = match &query.record {
             _ if skips => 1,
             // The order of the upper bounds says little of the order of the points.
@@ -229,13 +264,13 @@ impl Engine {
             enough = enough.saturating_add(usize::from(is_known));
             near.push(scored);
         }
-        Ok(Scoring { truncated: rivals.truncated || rest.len() > 0, withdrawn })
+        Ok(ScoredRivals { truncated: rivals.truncated || rest.len() > 0, withdrawn })
     }
 
     /// `None` below the threshold. `is_long`: the work is too long for a runtime thread.
     async fn score_rival(
         &self,
-        query: &Query<'_>,
+        query: &ProbeQuery<'_>,
         rival: &PreparedDocument,
         is_long: bool,
     ) -> Result<Option<Match>, EngineError> {
@@ -262,9 +297,15 @@ impl Engine {
     }
 }
 
+async fn wait_for(writes: Vec<Option<EarlierWrite>>) {
+    for write in writes.into_iter().flatten() {
+        write.ended().await;
+    }
+}
+
 /// `None` below the threshold.
 async fn overlap(
-    query: &Query<'_>,
+    query: &ProbeQuery<'_>,
     rival: &PreparedDocument,
     is_long: bool,
 ) -> Result<Option<Overlap>, EngineError> {

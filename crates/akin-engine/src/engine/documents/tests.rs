@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crate::backend::Backend;
-use crate::backend::memory::Memory;
+use crate::backend::testing::Memory;
 use crate::document::{Content, Document, DocumentId};
 use crate::engine::{
     AddOptions, CollectionSettings, Conditions, DocumentChange, Engine, EngineError, Lookup, Match,

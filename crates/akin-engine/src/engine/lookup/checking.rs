@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 
 use super::conditions::READ_AT_ONCE;
 use super::scoring::{ScoredCandidates, put_first_in_order, put_in_order};
-use super::{Query, SHINGLES_AT_ONCE_MAX};
+use super::{ProbeQuery, SHINGLES_AT_ONCE_MAX};
 use crate::backend::Candidate;
 use crate::engine::{Engine, EngineError, LimitSettings, Match};
 
@@ -43,7 +43,7 @@ pub(super) struct Checking {
 }
 
 impl Checking {
-    pub fn new(limits: &LimitSettings, query: &Query<'_>) -> Self {
+    pub fn new(limits: &LimitSettings, query: &ProbeQuery<'_>) -> Self {
         Self {
             scored: Vec::new(),
             pending: Vec::new(),
@@ -61,7 +61,7 @@ impl Checking {
     }
 
     /// Whether the list is longer than the limit of the query or has its end.
-    pub fn is_over(&self, query: &Query<'_>) -> bool {
+    pub fn is_over(&self, query: &ProbeQuery<'_>) -> bool {
         self.scored.len() > query.limit || self.has_end()
     }
 
@@ -112,7 +112,7 @@ impl Checking {
     }
 
     /// `points_left`: no record that is left unchecked has more points.
-    fn append(&mut self, block: Vec<Match>, query: &Query<'_>, points_left: u32) {
+    fn append(&mut self, block: Vec<Match>, query: &ProbeQuery<'_>, points_left: u32) {
         self.pending.extend(block);
         // A match beyond the limit shows that there are more.
         let wanted = (query.limit + 1).saturating_sub(self.scored.len()).min(self.pending.len());
@@ -158,7 +158,7 @@ impl Engine {
     /// better.
     pub(super) async fn check_blocks(
         &self,
-        query: &Query<'_>,
+        query: &ProbeQuery<'_>,
         mut candidates: Vec<Candidate>,
         left_out: u32,
         checking: &mut Checking,
@@ -202,7 +202,7 @@ impl Engine {
 
     /// Whether the lower bound of the candidate's estimate reaches the threshold. Of records it is
     /// not known.
-    fn should_match(&self, query: &Query<'_>, candidate: &Candidate) -> bool {
+    fn should_match(&self, query: &ProbeQuery<'_>, candidate: &Candidate) -> bool {
         let low = || self.analyser.estimator.estimate(candidate.agreeing).interval.0;
         query.record.is_none() && low() >= query.threshold.get()
     }
@@ -211,7 +211,12 @@ impl Engine {
     /// matches up to the limit: the upper bound of its estimate reaches the lowest of these
     /// matches, or the threshold if the list is shorter than the limit. For records, the upper
     /// bound of its points does so, where equal points change nothing.
-    pub(super) fn may_be_missed(&self, query: &Query<'_>, scored: &[Match], agreeing: u32) -> bool {
+    pub(super) fn may_be_missed(
+        &self,
+        query: &ProbeQuery<'_>,
+        scored: &[Match],
+        agreeing: u32,
+    ) -> bool {
         let goes_on = scored.len() > query.limit;
         let reported = scored[..query.limit.min(scored.len())].iter().filter(|_| goes_on);
         if let Some(record) = &query.record {

@@ -29,13 +29,13 @@ const HITS_INLINE_MAX: usize = 256;
 /// A hit of a ranked list: a stored document, a text, or a text for the case that the document is
 /// not stored.
 #[derive(Clone, Debug)]
-pub struct Hit {
+pub struct RankedHit {
     pub name: HitName,
     pub id: Option<DocumentId>,
     pub text: Option<Content>,
 }
 
-impl Hit {
+impl RankedHit {
     /// A stored document of a list of ids.
     pub fn stored(id: DocumentId) -> Self {
         Self { name: HitName::Id(id.clone()), id: Some(id), text: None }
@@ -98,7 +98,7 @@ pub struct GroupMember {
 }
 
 /// The hits of the list, and which pairs of them may be near-duplicates.
-struct Ranked {
+struct HitPairs {
     names: Vec<HitName>,
     /// `None` for hits that have nothing to compare.
     sketched: Vec<Option<Sketched>>,
@@ -123,7 +123,7 @@ impl Engine {
     /// `OutOfService`, `Store`.
     pub async fn collapse(
         &self,
-        hits: Vec<Hit>,
+        hits: Vec<RankedHit>,
         collapsing: Collapsing,
     ) -> Result<Collapsed, EngineError> {
         self.refuse_records()?;
@@ -132,7 +132,7 @@ impl Engine {
         let first = collapsing.offset.min(hits.len());
         let pairs = (hits.len() * hits.len() - first * first) / 2;
         charge(1 + pairs / cost::SKETCHES)?;
-        let hits: Arc<[Hit]> = hits.into();
+        let hits: Arc<[RankedHit]> = hits.into();
         for attempt in 1.. {
             let mut ranked = self.rank(&hits, (threshold, first)).await?;
             self.read_sets(&mut ranked).await?;
@@ -145,12 +145,12 @@ impl Engine {
 
     async fn rank(
         &self,
-        hits: &Arc<[Hit]>,
+        hits: &Arc<[RankedHit]>,
         (threshold, first): (Threshold, usize),
-    ) -> Result<Ranked, EngineError> {
+    ) -> Result<HitPairs, EngineError> {
         let ids: Vec<DocumentId> = hits.iter().filter_map(|hit| hit.id.clone()).collect();
         let mut stored = self.backend.sketched(&ids).await?.into_iter();
-        let mut sketched = |hit: &Hit| hit.id.as_ref().and_then(|_| stored.next().flatten());
+        let mut sketched = |hit: &RankedHit| hit.id.as_ref().and_then(|_| stored.next().flatten());
         let sketched: Vec<Option<Sketched>> = hits.iter().map(&mut sketched).collect();
         let texts = || {
             let unknown = hits.iter().zip(&sketched).filter(|(_, sketched)| sketched.is_none());
@@ -158,7 +158,7 @@ impl Engine {
         };
         charge(texts().map(of_content).sum())?;
         let bytes: usize = texts().map(Content::weight).sum();
-        let mut ranked = Ranked {
+        let mut ranked = HitPairs {
             names: hits.iter().map(|hit| hit.name.clone()).collect(),
             sketched,
             earlier: Vec::with_capacity(hits.len()),
@@ -179,7 +179,7 @@ impl Engine {
 
     /// Reads the sets of stored documents that may be near-duplicates. Pairs of equal fingerprints
     /// need no sets.
-    async fn read_sets(&self, ranked: &mut Ranked) -> Result<(), EngineError> {
+    async fn read_sets(&self, ranked: &mut HitPairs) -> Result<(), EngineError> {
         let candidates = ranked.to_read();
         let found: usize = candidates.iter().map(|candidate| candidate.shingles as usize).sum();
         check_shingles(ranked.shingles + found, self.settings.limits.collapse_shingles_max)?;
@@ -196,13 +196,13 @@ fn check_shingles(found: usize, max: usize) -> Result<(), EngineError> {
     if found <= max { Ok(()) } else { Err(EngineError::TooMuchToCollapse { found, max }) }
 }
 
-impl Ranked {
+impl HitPairs {
     /// Makes sketches and sets of the texts of hits that are not stored. A text of which no shingle
     /// can be made has nothing to compare.
     fn analyse_texts(
         &mut self,
         analyser: &Analyser,
-        hits: &[Hit],
+        hits: &[RankedHit],
         max: usize,
     ) -> Result<(), EngineError> {
         for (hit, sketched) in hits.iter().zip(&mut self.sketched) {
@@ -288,7 +288,7 @@ fn can_reach(a: &Candidate, b: &Candidate, threshold: Threshold) -> bool {
 }
 
 async fn decide(
-    ranked: Ranked,
+    ranked: HitPairs,
     (threshold, first): (Threshold, usize),
     limit: Option<usize>,
 ) -> Result<Collapsed, EngineError> {
@@ -300,7 +300,7 @@ async fn decide(
     compute_if(steps > SHINGLES_INLINE_MAX, move || greedy(&ranked, threshold, first, limit)).await
 }
 
-fn greedy(ranked: &Ranked, threshold: Threshold, first: usize, limit: usize) -> Collapsed {
+fn greedy(ranked: &HitPairs, threshold: Threshold, first: usize, limit: usize) -> Collapsed {
     // By rank: the members of a kept hit, `None` for a collapsed one.
     let mut members: Vec<Option<Vec<GroupMember>>> = Vec::with_capacity(ranked.names.len());
     for (rank, earlier) in ranked.earlier.iter().enumerate() {

@@ -10,7 +10,7 @@ use std::cmp::Ordering;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
-use super::{FoundMatches, PageRange, Query};
+use super::{FoundMatches, PageRange, ProbeQuery};
 use crate::backend::{Candidate, PassageRequest, PassageSearch, SharedPassages, Sketched};
 use crate::background::request;
 use crate::document::{Content, DocumentId};
@@ -47,11 +47,11 @@ impl Engine {
         let page = PageRange::from(lookup);
         let text = self.probe_text(probe).await?;
         let analysis = self.analyse_content(&Content::Text(text.text.to_string())).await?;
-        let query = Query {
+        let query = ProbeQuery {
             own_id: text.own_id.as_ref(),
             limit: page.end(),
             // Each candidate is compared, as a low resemblance may be a high containment.
-            ..Query::of(&analysis, Mode::Verified, self.settings.limits.candidates_max)
+            ..ProbeQuery::of(&analysis, Mode::Verified, self.settings.limits.candidates_max)
         };
         let conditions = lookup.conditions.clone();
         let passages = PassageQuery {
@@ -80,7 +80,7 @@ impl Engine {
         &self,
         search: &dyn PassageSearch,
         request: PassageRequest,
-        query: &Query<'_>,
+        query: &ProbeQuery<'_>,
         threshold: Threshold,
         of: ContainedOf,
     ) -> Result<FoundMatches, EngineError> {

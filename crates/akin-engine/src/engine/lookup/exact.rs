@@ -3,7 +3,7 @@
 use crate::backend::{ExactCandidates, Scan};
 use crate::engine::lookup::keyed::ATTEMPTS_MAX;
 use crate::engine::lookup::scoring::{put_in_order, score_members};
-use crate::engine::lookup::{FoundMatches, Query};
+use crate::engine::lookup::{FoundMatches, ProbeQuery};
 use crate::engine::{Engine, EngineError, FoundBy};
 use akin_core::index::ExactSearch;
 
@@ -12,7 +12,7 @@ impl Engine {
     /// scan if the index does not cover so low a threshold.
     pub(crate) async fn find_exactly(
         &self,
-        query: &Query<'_>,
+        query: &ProbeQuery<'_>,
     ) -> Result<FoundMatches, EngineError> {
         let search = ExactSearch {
             set: query.set.clone(),
@@ -41,7 +41,7 @@ impl Engine {
         unreachable!("the last attempt returns");
     }
 
-    fn scanned(&self, query: &Query<'_>, scan: Scan) -> FoundMatches {
+    fn scanned(&self, query: &ProbeQuery<'_>, scan: Scan) -> FoundMatches {
         let mut scored = Vec::with_capacity(scan.found.len());
         for found in scan.found {
             let agreeing = found.candidate.agreeing;

@@ -19,7 +19,7 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 
 use super::checking::{CHECKED_AT_ONCE, Checking};
-use super::{FoundMatches, Query};
+use super::{FoundMatches, ProbeQuery};
 use crate::backend::Candidates;
 use crate::background::request::charge;
 use crate::budget::cost;
@@ -88,7 +88,7 @@ impl Engine {
         }
     }
 
-    fn probed<'a>(&self, query: &Query<'a>) -> Probed<'a> {
+    fn probed<'a>(&self, query: &ProbeQuery<'a>) -> Probed<'a> {
         let scheme = &self.analyser.scheme;
         let plan = scheme.plan(query.threshold);
         let keys = match query.keys {
@@ -100,7 +100,7 @@ impl Engine {
 
     fn search<'a>(
         &self,
-        query: &Query<'a>,
+        query: &ProbeQuery<'a>,
         probed: &'a Probed<'_>,
         found_max: usize,
         is_wide: bool,
@@ -114,7 +114,7 @@ impl Engine {
 
     /// How many candidates each search for a query may find, ascending. Does not depend on the
     /// limit of the query.
-    fn founds_max(&self, query: &Query<'_>) -> Vec<usize> {
+    fn founds_max(&self, query: &ProbeQuery<'_>) -> Vec<usize> {
         let limits = &self.settings.limits;
         let mut founds_max = match query.conditions {
             Some(_) => vec![limits.filtered_max],
@@ -128,7 +128,7 @@ impl Engine {
     /// `looked_up`: the result of the first search, if it is known.
     pub(super) async fn find_by_keys(
         &self,
-        query: &Query<'_>,
+        query: &ProbeQuery<'_>,
         mut looked_up: Option<Candidates>,
     ) -> Result<FoundMatches, EngineError> {
         let probed = self.probed(query);
@@ -155,7 +155,7 @@ impl Engine {
     /// the limit or ends; also returns the number of distinct sets that share a key.
     async fn search_and_check(
         &self,
-        query: &Query<'_>,
+        query: &ProbeQuery<'_>,
         probed: &Probed<'_>,
         mut looked_up: Option<Candidates>,
     ) -> Result<(Checking, usize), EngineError> {

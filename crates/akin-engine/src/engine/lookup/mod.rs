@@ -41,7 +41,7 @@ pub(crate) const SHINGLES_AT_ONCE_MAX: usize = 4 << 20;
 const MATCH_BYTES: usize = 1_024;
 
 /// A lookup to be executed.
-pub(crate) struct Query<'a> {
+pub(crate) struct ProbeQuery<'a> {
     pub set: &'a ShingleSet,
     pub fingerprint: u64,
     pub sketch: &'a Sketch,
@@ -61,7 +61,7 @@ pub(crate) struct Query<'a> {
     pub members_max: usize,
 }
 
-impl<'a> Query<'a> {
+impl<'a> ProbeQuery<'a> {
     /// A lookup of all documents that share anything with the probe, without conditions.
     pub fn of(analysis: &'a Analysis, mode: Mode, members_max: usize) -> Self {
         Self {
@@ -120,7 +120,7 @@ impl Engine {
     /// `looked_up`: the result of the first search by keys, if it is known.
     pub(crate) async fn find(
         &self,
-        query: &Query<'_>,
+        query: &ProbeQuery<'_>,
         looked_up: Option<Candidates>,
     ) -> Result<FoundMatches, EngineError> {
         match self.goes_by_keys(query.mode) {

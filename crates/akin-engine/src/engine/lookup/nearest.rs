@@ -21,7 +21,7 @@ use super::conditions::READ_AT_ONCE;
 use super::keyed::ATTEMPTS_MAX;
 use super::records::MinimumScore;
 use super::scoring::put_in_order;
-use super::{FoundMatches, PageRange, Query};
+use super::{FoundMatches, PageRange, ProbeQuery};
 use crate::backend::{Candidate, SketchScanning, SketchSearch};
 use crate::background::request::{another, charge};
 use crate::budget::cost;
@@ -44,7 +44,7 @@ const CANDIDATE_BYTES: usize = 256;
 
 /// The best documents so far.
 struct Nearest<'a> {
-    query: Query<'a>,
+    query: ProbeQuery<'a>,
     k: usize,
     plan: &'a NearestPlan,
     /// At most k, in the order of the report.
@@ -78,11 +78,11 @@ impl Engine {
         let none = MinimumScore { threshold: Threshold::LEAST, points: None };
         let (analysis, _) = self.analyse_query(&probe, none).await?;
         let members_max = self.members_max(conditions).max(k + 1);
-        let query = Query {
+        let query = ProbeQuery {
             own_id: probe.id(),
             limit: k,
             conditions: (!conditions.is_empty()).then_some(conditions),
-            ..Query::of(&analysis, mode, members_max)
+            ..ProbeQuery::of(&analysis, mode, members_max)
         };
         let (nearest, by, candidates) = self.find_nearest(scanning, query, k, plan).await?;
         // An estimate is of every document.
@@ -116,7 +116,7 @@ impl Engine {
     async fn find_nearest<'a>(
         &self,
         scanning: &dyn SketchScanning,
-        query: Query<'a>,
+        query: ProbeQuery<'a>,
         k: usize,
         plan: &'a NearestPlan,
     ) -> Result<(Nearest<'a>, FoundBy, usize), EngineError> {

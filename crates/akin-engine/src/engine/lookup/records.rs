@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::backend::{Candidate, Member, PreparedDocument, Version};
 use crate::document::Content;
 use crate::engine::CONTENT_INLINE_BYTES_MAX;
-use crate::engine::lookup::Query;
+use crate::engine::lookup::ProbeQuery;
 use crate::engine::lookup::details::stored;
 use crate::engine::lookup::scoring::ScoredCandidates;
 use crate::engine::{Analyser, Engine, EngineError, Match, compute_if};
@@ -97,7 +97,7 @@ impl Engine {
     /// documents of a candidate have the same set and so the same fields.
     pub(super) async fn score_records(
         &self,
-        query: &Query<'_>,
+        query: &ProbeQuery<'_>,
         record: &RecordQuery,
         candidates: &[Candidate],
     ) -> Result<ScoredCandidates, EngineError> {
@@ -128,7 +128,7 @@ impl Engine {
     /// Scores a record in flight like a stored one; `None` if it does not reach the points.
     pub(crate) async fn score_rival_record(
         &self,
-        query: &Query<'_>,
+        query: &ProbeQuery<'_>,
         record: &RecordQuery,
         rival: &PreparedDocument,
     ) -> Result<Option<Match>, EngineError> {

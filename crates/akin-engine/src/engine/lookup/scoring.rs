@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 use super::charging;
 use super::details::stored;
-use super::{Query, SHINGLES_AT_ONCE_MAX, SHINGLES_INLINE_MAX};
+use super::{ProbeQuery, SHINGLES_AT_ONCE_MAX, SHINGLES_INLINE_MAX};
 use crate::backend::Candidate;
 use crate::background::request::charge;
 use crate::engine::{Engine, EngineError, Match, Mode, compute_if};
@@ -32,7 +32,7 @@ impl Engine {
     /// The candidates' documents that reach the threshold or the points of the query.
     pub(super) async fn score(
         &self,
-        query: &Query<'_>,
+        query: &ProbeQuery<'_>,
         candidates: Vec<Candidate>,
     ) -> Result<ScoredCandidates, EngineError> {
         match (&query.record, query.mode) {
@@ -47,7 +47,7 @@ impl Engine {
 
     pub(super) async fn verify(
         &self,
-        query: &Query<'_>,
+        query: &ProbeQuery<'_>,
         mut candidates: Vec<Candidate>,
     ) -> Result<ScoredCandidates, EngineError> {
         let (shingles, threshold) = (query.set.count(), query.threshold.get());
@@ -73,7 +73,7 @@ impl Engine {
         Ok(checked)
     }
 
-    fn estimate(&self, query: &Query<'_>, candidates: &[Candidate]) -> ScoredCandidates {
+    fn estimate(&self, query: &ProbeQuery<'_>, candidates: &[Candidate]) -> ScoredCandidates {
         let mut checked = ScoredCandidates::default();
         for candidate in candidates {
             let similarity = self.analyser.estimated_reaching(candidate.agreeing, query.threshold);
@@ -88,7 +88,7 @@ impl Engine {
 
 /// A scored match for each member of the candidate but the probe itself.
 pub(super) fn score_members(
-    query: &Query<'_>,
+    query: &ProbeQuery<'_>,
     candidate: &Candidate,
     similarity: &Similarity<MatchContainment>,
     scored: &mut Vec<Match>,

@@ -6,7 +6,7 @@ use crate::document::{Content, DocumentId};
 use crate::engine::CONTENT_INLINE_BYTES_MAX;
 use crate::engine::lookup::charging;
 use crate::engine::lookup::records::{MinimumScore, RecordQuery};
-use crate::engine::lookup::{PageRange, Query};
+use crate::engine::lookup::{PageRange, ProbeQuery};
 use crate::engine::{
     Analysis, Answer, Engine, EngineError, FoundBy, Lookup, Mode, Probe, Reach, compute_if,
 };
@@ -41,13 +41,13 @@ impl Engine {
         let minimum = self.minimum_score(lookup.threshold, lookup.points)?;
         self.refuse_unindexed(minimum.threshold, mode)?;
         let (analysis, record) = self.analyse_query(&probe, minimum).await?;
-        let query = Query {
+        let query = ProbeQuery {
             own_id: probe.id(),
             threshold: minimum.threshold,
             record,
             limit: page.end(),
             conditions: (!conditions.is_empty()).then_some(conditions),
-            ..Query::of(&analysis, mode, self.members_max(conditions))
+            ..ProbeQuery::of(&analysis, mode, self.members_max(conditions))
         };
         let mut found = self.find(&query, None).await?;
         // Keyed lookups filter their candidates before verifying them.

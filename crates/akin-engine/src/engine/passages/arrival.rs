@@ -5,7 +5,7 @@ use std::sync::Arc;
 use akin_core::passages::TextBlocks;
 
 use super::{PassageQuery, ProbeText, no_text};
-use crate::backend::{Found, PreparedDocument};
+use crate::backend::{Findings, PreparedDocument};
 use crate::background::request::{self, charge, reserve};
 use crate::document::Content;
 use crate::engine::lookup::charging::of_content;
@@ -51,7 +51,7 @@ impl Engine {
     pub(in crate::engine) async fn passages_at_arrival(
         &self,
         document: &PreparedDocument,
-        found: &Found<'_>,
+        found: &Findings<'_>,
         check: ContainmentCheck,
     ) -> Result<AddedPassages, EngineError> {
         let search = self.passage_search()?;

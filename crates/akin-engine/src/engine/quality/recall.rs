@@ -10,13 +10,11 @@ use crate::background;
 use crate::background::request::{self, charge, reserve};
 use crate::budget::cost;
 use crate::document::{DocumentId, Ordinal};
-use crate::engine::lookup::{Query, SHINGLES_AT_ONCE_MAX};
+use crate::engine::lookup::{ProbeQuery, SHINGLES_AT_ONCE_MAX};
 use crate::engine::{Analysis, Engine, EngineError, Mode, stopped};
 use crate::stored::{Detail, Order, Record};
 use akin_core::measure::Overlap;
 use akin_core::scheme::Threshold;
-use akin_core::sketch::Sketch;
-use akin_core::text::ShingleSet;
 
 /// Stored documents compared per batch.
 const RECORDS_AT_ONCE_MAX: usize = 1_024;
@@ -97,9 +95,7 @@ impl RecallMeter {
 /// A document of the sample, in the version that was drawn.
 struct Sampled {
     id: DocumentId,
-    set: ShingleSet,
-    fingerprint: u64,
-    sketch: Sketch,
+    analysis: Analysis,
     /// Near-duplicates found by brute force; `None` if there are more than `NEAR_MAX`.
     near: Option<Vec<Near>>,
 }
@@ -191,16 +187,14 @@ impl Engine {
         let mut shingles = 0;
         for id in self.backend.sample(sample).await? {
             // It may have been removed in the meantime.
-            let Some(Analysis { set, fingerprint, sketch, .. }) = self.stored(&id).await? else {
-                continue;
-            };
-            shingles += set.count();
+            let Some(analysis) = self.stored(&id).await? else { continue };
+            shingles += analysis.set.count();
             if shingles > SHINGLES_AT_ONCE_MAX && !drawn.is_empty() {
                 break;
             }
-            drawn.push(Sampled { id, set, fingerprint, sketch, near: Some(vec![]) });
+            drawn.push(Sampled { id, analysis, near: Some(vec![]) });
         }
-        drawn.sort_by_key(|document| document.set.count());
+        drawn.sort_by_key(Sampled::shingles);
         Ok(drawn)
     }
 
@@ -245,7 +239,7 @@ impl Engine {
                 continue;
             }
             recall.all.count(is_found);
-            if near.fingerprint != document.fingerprint {
+            if near.fingerprint != document.analysis.fingerprint {
                 recall.unequal.count(is_found);
             }
         }
@@ -263,19 +257,9 @@ impl Engine {
         document: &Sampled,
         threshold: Threshold,
     ) -> Result<Option<HashSet<DocumentId>>, EngineError> {
-        let query = Query {
-            set: &document.set,
-            fingerprint: document.fingerprint,
-            sketch: &document.sketch,
-            keys: None,
-            own_id: Some(&document.id),
-            threshold,
-            mode: self.mode_of(None)?,
-            limit: self.settings.limits.candidates_max,
-            conditions: None,
-            record: None,
-            members_max: self.settings.limits.candidates_max,
-        };
+        let (mode, max) = (self.mode_of(None)?, self.settings.limits.candidates_max);
+        let of = ProbeQuery::of(&document.analysis, mode, max);
+        let query = ProbeQuery { own_id: Some(&document.id), threshold, ..of };
         // Its work is a part of the sample's, which is charged.
         let found = request::within(None, self.find(&query, None)).await?;
         let ids = found.scored.iter().map(|scored| scored.id.clone()).collect();
@@ -298,7 +282,7 @@ impl Engine {
     ) -> Result<bool, EngineError> {
         let before = self.ordinal(id).await?;
         let Some(known) = self.stored(id).await? else { return Ok(false) };
-        if Overlap::reaching(&document.set, &known.set, threshold.get()).is_some() {
+        if Overlap::reaching(&document.analysis.set, &known.set, threshold.get()).is_some() {
             return Ok(false);
         }
         let found = self.found(document, threshold).await?;
@@ -327,19 +311,19 @@ fn compare(sampled: &mut [Sampled], record: &Record, threshold: Threshold) -> us
     let set = record.set.as_ref().expect("the export reads sets");
     let (count, threshold) = (set.count(), threshold.get());
     let too_small = |other: &Sampled| {
-        let other = other.set.count();
+        let other = other.shingles();
         other < count && !Overlap::can_reach(other, count, threshold)
     };
     let not_too_large = |other: &Sampled| {
-        let other = other.set.count();
+        let other = other.shingles();
         other <= count || Overlap::can_reach(other, count, threshold)
     };
     let start = sampled.partition_point(too_small);
     let end = sampled.partition_point(not_too_large);
     let mut bytes = 0;
     for document in sampled[start..end].iter_mut().filter(|document| document.id != record.id) {
-        let is_near =
-            document.near.is_some() && Overlap::reaching(&document.set, set, threshold).is_some();
+        let own = &document.analysis.set;
+        let is_near = document.near.is_some() && Overlap::reaching(own, set, threshold).is_some();
         if is_near {
             document.note(record);
             bytes += size_of::<Near>() + record.id.as_str().len();
@@ -349,6 +333,10 @@ fn compare(sampled: &mut [Sampled], record: &Record, threshold: Threshold) -> us
 }
 
 impl Sampled {
+    fn shingles(&self) -> usize {
+        self.analysis.set.count()
+    }
+
     fn note(&mut self, record: &Record) {
         let Some(near) = &mut self.near else { return };
         let Record { ordinal, fingerprint, .. } = *record;

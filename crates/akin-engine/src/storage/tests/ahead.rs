@@ -35,12 +35,12 @@ async fn next_group_is_written_during_a_sync() {
         move |sequence| applied.lock().unwrap().push(sequence)
     };
     let note_first = note(&applied);
-    let first = queue(store.write(put(&large(0)), move |sequence| {
+    let first = queue(store.write_all(vec![put(&large(0))], move |sequence| {
         hold(sequence);
         note_first(sequence);
     }));
     held.wait();
-    let mut second = queue(store.write(put(&record(1)), note(&applied)));
+    let mut second = queue(store.write_all(vec![put(&record(1))], note(&applied)));
     wait_for_documents(&home, 2);
     let waiting = second.as_mut().poll(&mut Context::from_waker(Waker::noop()));
     assert!(waiting.is_pending() && applied.lock().unwrap().is_empty());
@@ -57,15 +57,15 @@ async fn failed_sync_applies_no_later_write() {
     let home = Home::new();
     let store = home.open();
     let (held, hold) = Held::new();
-    let first = queue(store.write(put(&large(0)), |sequence| {
+    let first = queue(store.write_all(vec![put(&large(0))], |sequence| {
         hold(sequence);
         panic!("as the test wants it");
     }));
     held.wait();
     let never = |_| panic!("it must not be applied");
-    let second = queue(store.write(put(&record(1)), never));
+    let second = queue(store.write_all(vec![put(&record(1))], never));
     wait_for_documents(&home, 2);
-    let third = queue(store.write(put(&record(2)), never));
+    let third = queue(store.write_all(vec![put(&record(2))], never));
     held.release();
     for outcome in [first.await, second.await, third.await] {
         assert!(matches!(outcome, Err(StorageError::Poisoned { .. })), "{outcome:?}");
@@ -83,8 +83,8 @@ async fn nothing_is_answered_that_is_not_synced() {
         let store = home.open();
         std::fs::remove_file(home.path().join("store.sqlite-wal")).unwrap();
         let never = |_| panic!("it must not be applied");
-        let first = store.write(put(&document), never);
-        let second = store.write(put(&record(1)), never);
+        let first = store.write_all(vec![put(&document)], never);
+        let second = store.write_all(vec![put(&record(1))], never);
         let (first, second) = tokio::join!(first, second);
         for outcome in [first, second] {
             let error = outcome.unwrap_err().to_string();

@@ -29,7 +29,7 @@ async fn copy_equals_the_store_and_is_unlinked() {
     write(&store, put(&record(30))).await;
     assert!(!home.path().join("copy.sqlite").exists());
     assert_eq!(verified(&dir).unwrap(), 19);
-    let copy = Store::open(dir.path(), &home.settings, IDENTITY, shingler()).unwrap();
+    let copy = open(dir.path(), &home.settings, IDENTITY, shingler()).unwrap();
     assert_eq!(fetch(&copy, 7).await.unwrap(), Some(record(7)));
     assert_eq!(fetch(&copy, 30).await.unwrap(), None);
     assert_eq!(copy.next_ordinal().unwrap(), 20);
@@ -46,7 +46,7 @@ async fn verify_finds_damaged_rows() {
         "DELETE FROM documents WHERE ordinal = 4",
         "UPDATE log SET operations = x'0109000000' WHERE sequence = 2",
         "DELETE FROM log WHERE sequence = 2",
-        "UPDATE counters SET next_ordinal = 4",
+        "UPDATE log SET next_ordinal = 4 WHERE sequence = (SELECT max(sequence) FROM log)",
     ] {
         let dir = copied(&store);
         let raw = Connection::open(dir.path().join("store.sqlite")).unwrap();

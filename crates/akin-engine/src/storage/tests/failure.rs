@@ -3,14 +3,14 @@
 use std::fs;
 
 use super::*;
-use crate::storage::schema::Writer;
+use crate::storage::schema::WriterConnection;
 use crate::storage::store::Files;
 
 /// A store with a database of limited pages, which simulates a full disk.
 fn open_with_pages(home: &Home, pages: u32) -> Store {
     let files = Files::of(home.path());
     let connection =
-        Writer::connect(&files.database).unwrap().open(&home.settings, IDENTITY).unwrap();
+        WriterConnection::connect(&files.database).unwrap().open(&home.settings, IDENTITY).unwrap();
     connection.query_row(&format!("PRAGMA max_page_count = {pages}"), [], |_| Ok(())).unwrap();
     start(home, files, connection)
 }
@@ -22,7 +22,8 @@ fn start(home: &Home, files: Files, connection: Connection) -> Store {
 }
 
 async fn is_poisoned(store: &Store) -> bool {
-    let write = store.write(put(&record(999)), |_| panic!("it must not be applied")).await;
+    let write =
+        store.write_all(vec![put(&record(999))], |_| panic!("it must not be applied")).await;
     matches!(write, Err(StorageError::Poisoned { .. })) && store.poisoned().borrow().is_some()
 }
 
@@ -32,7 +33,7 @@ async fn full_disk_refuses_writes_until_there_is_room() {
     let store = open_with_pages(&home, 30);
     let mut acknowledged = 0;
     let error = loop {
-        match store.write(put(&record(acknowledged)), |_| ()).await {
+        match store.write_all(vec![put(&record(acknowledged))], |_| ()).await {
             Ok(()) => acknowledged += 1,
             Err(error) => break error,
         }
@@ -40,7 +41,7 @@ async fn full_disk_refuses_writes_until_there_is_room() {
     assert!(acknowledged > 100);
     assert!(matches!(error, StorageError::DiskFull { .. }), "{error}");
     let never = |_| panic!("it must not be applied");
-    let refused = store.write(put(&record(999)), never).await;
+    let refused = store.write_all(vec![put(&record(999))], never).await;
     assert!(matches!(refused, Err(StorageError::DiskFull { .. })), "{refused:?}");
     assert_eq!(fetch(&store, 0).await.unwrap(), Some(record(0)), "reads go on");
 
@@ -69,7 +70,8 @@ async fn below_disk_free_min_only_removals_are_accepted() {
     fill(&home.open(), 2).await;
     home.settings.disk_free_min_bytes = 1 << 60;
     let store = home.open();
-    let refused = store.write(put(&record(2)), |_| panic!("it must not be applied")).await;
+    let refused =
+        store.write_all(vec![put(&record(2))], |_| panic!("it must not be applied")).await;
     let error = refused.unwrap_err().to_string();
     assert!(error.contains("disk_free_min_bytes is 1152921504606846976"), "{error}");
     write(&store, remove(1)).await;
@@ -94,7 +96,8 @@ async fn removed_or_replaced_directory_refuses_writes() {
         let store = home.open();
         write(&store, put(&record(0))).await;
         take_away(&home);
-        let refused = store.write(put(&record(1)), |_| panic!("it must not be applied")).await;
+        let refused =
+            store.write_all(vec![put(&record(1))], |_| panic!("it must not be applied")).await;
         let error = refused.unwrap_err().to_string();
         assert!(error.contains("was removed or replaced while it was in use"), "{error}");
         assert!(is_poisoned(&store).await);
@@ -108,12 +111,12 @@ async fn one_bad_write_takes_its_group_with_it() {
     let home = Home::new();
     let store = home.open();
     let (held, applied) = Held::new();
-    let first = queue(store.write(put(&record(0)), applied));
+    let first = queue(store.write_all(vec![put(&record(0))], applied));
     held.wait();
     let never = |_| panic!("it must not be applied");
-    let good = queue(store.write(put(&record(1)), never));
-    let bad = queue(store.write(remove(7), never));
-    let after = queue(store.write(put(&record(2)), never));
+    let good = queue(store.write_all(vec![put(&record(1))], never));
+    let bad = queue(store.write_all(vec![remove(7)], never));
+    let after = queue(store.write_all(vec![put(&record(2))], never));
     held.release();
     first.await.unwrap();
     for outcome in [good.await, bad.await, after.await] {
@@ -127,7 +130,7 @@ async fn one_bad_write_takes_its_group_with_it() {
 async fn a_panic_while_applying_poisons() {
     let home = Home::new();
     let store = home.open();
-    let outcome = store.write(put(&record(0)), |_| panic!("as the test wants it")).await;
+    let outcome = store.write_all(vec![put(&record(0))], |_| panic!("as the test wants it")).await;
     assert!(matches!(outcome, Err(StorageError::Poisoned { .. })), "{outcome:?}");
     assert_eq!(store.applied_sequence(), 0);
     assert!(is_poisoned(&store).await);
@@ -157,7 +160,7 @@ fn without_log(sync_interval_ms: u64) -> (Home, Store) {
 #[tokio::test]
 async fn last_sync_runs_without_writes_and_poisons_on_failure() {
     let (_home, store) = without_log(1);
-    let _ = store.write(put(&record(0)), |_| ()).await;
+    let _ = store.write_all(vec![put(&record(0))], |_| ()).await;
     let mut poisoned = store.poisoned();
     let reason = poisoned.wait_for(Option::is_some).await.unwrap().clone().unwrap();
     assert!(reason.contains("store.sqlite-wal was removed"), "{reason}");

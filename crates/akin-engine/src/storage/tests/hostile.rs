@@ -111,10 +111,13 @@ fn triggers_and_views_do_not_run_on_our_connections() {
 async fn impossible_counters_are_refused_despite_their_checksum() {
     let documents = 3;
     for (documents, next_ordinal, last_sequence) in
-        [(4, 3, 3), (documents, (1 << 48) + 1, 3), (documents, 3, u64::MAX), (documents, 2, 3)]
+        [(4, 3, 3), (documents, (1 << 48) + 1, 3), (documents, 3, u64::MAX - 1), (documents, 2, 3)]
     {
         let home = changed("DELETE FROM log").await;
-        counters::Counters { documents, next_ordinal, last_sequence }.write(&home.raw()).unwrap();
+        let after = counters::Counters { documents, next_ordinal, last_sequence };
+        let mut logged = log::Logged::default();
+        logged.append(&mut { after }, log::Operation::Put, Ordinal::MIN);
+        logged.write(&home.raw(), &after).unwrap();
         let verified = verify(home.path(), &home.settings, IDENTITY, shingler(), SKETCH_BYTES);
         assert!(matches!(verified, Err(StorageError::Corrupt { .. })), "{verified:?}");
         if let Ok(store) = home.try_open() {

@@ -57,13 +57,22 @@ impl Home {
     }
 
     fn try_open(&self) -> Result<Store, StorageError> {
-        Store::open(self.path(), &self.settings, IDENTITY, shingler())
+        open(self.path(), &self.settings, IDENTITY, shingler())
     }
 
     /// Another connection to the database, for changes that the store never makes.
     fn raw(&self) -> Connection {
         Connection::open(self.path().join("store.sqlite")).unwrap()
     }
+}
+
+fn open(
+    dir: &Path,
+    settings: &StorageSettings,
+    identity: &str,
+    shingler: Shingler,
+) -> Result<Store, StorageError> {
+    Store::open(dir, settings, |_| Ok((identity.to_owned(), shingler)))
 }
 
 fn shingler() -> Shingler {
@@ -120,7 +129,7 @@ fn remove(ordinal: u32) -> Write {
 }
 
 async fn write(store: &Store, change: Write) {
-    store.write(change, |_| ()).await.unwrap();
+    store.write_all(vec![change], |_| ()).await.unwrap();
 }
 
 /// Stores documents 0..count.

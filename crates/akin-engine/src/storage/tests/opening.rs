@@ -12,7 +12,7 @@ fn refusal(home: &Home) -> String {
 fn other_settings_are_refused_and_both_are_named() {
     let home = Home::new();
     drop(home.open());
-    let error = Store::open(home.path(), &home.settings, "{}", shingler()).err().unwrap();
+    let error = open(home.path(), &home.settings, "{}", shingler()).err().unwrap();
     let StorageError::OtherSettings { stored, given, .. } = &error else { panic!("{error}") };
     assert_eq!((stored.as_str(), given.as_str()), (IDENTITY, "{}"));
     assert!(error.to_string().contains(IDENTITY) && error.to_string().contains("{}"));

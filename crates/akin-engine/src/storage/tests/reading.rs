@@ -69,7 +69,7 @@ async fn content_with_another_set_is_an_error() {
     write(&home.open(), put(&record(1))).await;
     let longer = ShingleSettings { size: 4, ..ShingleSettings::default() };
     let other = Shingler::new(longer, 0, usize::MAX);
-    let store = Store::open(home.path(), &home.settings, IDENTITY, other).unwrap();
+    let store = open(home.path(), &home.settings, IDENTITY, other).unwrap();
     let error = store.fetch(vec![Ordinal::from(1)], Detail::Set).await.unwrap_err();
     assert!(error.to_string().contains("document 'https://example.org/1'"), "{error}");
     assert!(error.to_string().contains("another set than the stored set"), "{error}");

@@ -36,6 +36,7 @@ fn visit_records(ids: &[String], mut visit: impl FnMut(&SnapshotRecord<'_>)) {
             ordinal: Ordinal::from(ordinal),
             id,
             fingerprint: u64::from(ordinal),
+            expires_at_ms: (ordinal % 2 == 1).then_some(1_800_000_000_000),
             has_metadata: ordinal % 3 == 0,
         }));
     }
@@ -227,7 +228,7 @@ fn false_counts_are_refused_without_taking_memory() {
     ] {
         assert!(opened_with(place).is_none(), "{what}");
     }
-    for (place, what) in [(entries + 12, "members"), (middle + 12, "bytes of an id")] {
+    for (place, what) in [(entries + 12, "members"), (middle + 22, "bytes of an id")] {
         let error = read(&opened_with(place).unwrap()).unwrap_err();
         assert!(matches!(error, StorageError::CorruptSnapshot { .. }), "{what}: {error}");
     }

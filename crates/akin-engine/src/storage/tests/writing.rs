@@ -11,12 +11,12 @@ async fn queued_writes_commit_together_and_apply_in_order() {
     let store = home.open();
     let (held, applied) = Held::new();
     let mut writes = vec![];
-    let first = queue(store.write(put(&record(0)), applied));
+    let first = queue(store.write_all(vec![put(&record(0))], applied));
     held.wait();
     let seen = Arc::new(Mutex::new(vec![]));
     for ordinal in 1..=16 {
         let (seen, database) = (Arc::clone(&seen), home.path().join("store.sqlite"));
-        writes.push(queue(store.write(put(&record(ordinal)), move |sequence| {
+        writes.push(queue(store.write_all(vec![put(&record(ordinal))], move |sequence| {
             let raw = Connection::open(database).unwrap();
             let query = "SELECT count(*) FROM documents";
             let stored: u32 = raw.query_row(query, [], |row| row.get(0)).unwrap();
@@ -50,7 +50,7 @@ async fn groups_stay_within_their_limits() {
 async fn group_sizes(home: &Home, queued: u32) -> Vec<u32> {
     let store = home.open();
     let (held, applied) = Held::new();
-    let first = queue(store.write(put(&record(0)), applied));
+    let first = queue(store.write_all(vec![put(&record(0))], applied));
     held.wait();
     let visible = Arc::new(Mutex::new(vec![1]));
     let mut writes = vec![];
@@ -61,7 +61,7 @@ async fn group_sizes(home: &Home, queued: u32) -> Vec<u32> {
             let query = "SELECT count(*) FROM documents";
             visible.lock().unwrap().push(raw.query_row(query, [], |row| row.get(0)).unwrap());
         };
-        writes.push(queue(store.write(change, applied)));
+        writes.push(queue(store.write_all(vec![change], applied)));
     }
     held.release();
     first.await.unwrap();
@@ -85,7 +85,7 @@ async fn concurrent_writers_are_applied_in_the_order_of_sequences() {
                 let applied = Arc::clone(&applied);
                 let change = put(&record(writer * 20 + number));
                 let note = move |sequence| applied.lock().unwrap().push(sequence);
-                store.write(change, note).await.unwrap();
+                store.write_all(vec![change], note).await.unwrap();
             }
         })
     });
@@ -101,10 +101,12 @@ async fn cancelled_write_is_still_applied() {
     let home = Home::new();
     let store = home.open();
     let (held, applied) = Held::new();
-    let first = queue(store.write(put(&record(0)), applied));
+    let first = queue(store.write_all(vec![put(&record(0))], applied));
     held.wait();
     let (tell, told) = channel();
-    drop(queue(store.write(put(&record(1)), move |sequence| tell.send(sequence).unwrap())));
+    drop(queue(
+        store.write_all(vec![put(&record(1))], move |sequence| tell.send(sequence).unwrap()),
+    ));
     held.release();
     first.await.unwrap();
     store.close().unwrap();
@@ -116,7 +118,7 @@ async fn cancelled_write_is_still_applied() {
 async fn close_does_not_wait_for_unread_exports() {
     let home = Home::new();
     let store = Arc::new(home.open());
-    let unfetched = queue(store.write(put(&record(0)), |_| ()));
+    let unfetched = queue(store.write_all(vec![put(&record(0))], |_| ()));
     let (closed, is_closed) = channel();
     let closing = Arc::clone(&store);
     std::thread::spawn(move || closed.send(closing.close()).unwrap());
@@ -130,11 +132,11 @@ async fn a_full_queue_makes_writes_wait() {
     home.settings.queue_writes_max = 1;
     let store = home.open();
     let (held, applied) = Held::new();
-    let first = queue(store.write(put(&record(0)), applied));
+    let first = queue(store.write_all(vec![put(&record(0))], applied));
     held.wait();
-    let second = queue(store.write(put(&record(1)), |_| ()));
+    let second = queue(store.write_all(vec![put(&record(1))], |_| ()));
     // The third never got into the queue, so dropping it withdraws it.
-    drop(queue(store.write(put(&record(2)), |_| ())));
+    drop(queue(store.write_all(vec![put(&record(2))], |_| ())));
     held.release();
     first.await.unwrap();
     second.await.unwrap();

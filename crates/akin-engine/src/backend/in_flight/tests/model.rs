@@ -20,7 +20,7 @@ use shuttle::sync::{Mutex, MutexGuard};
 use shuttle::thread;
 
 use super::{near_copy, search};
-use crate::backend::in_flight::Outcome;
+use crate::backend::in_flight::{Outcome, was_stored};
 use crate::backend::testing::prepared;
 use crate::backend::{PreparedDocument, Rivals};
 use akin_core::sketch::{Estimator, SketchSettings};

@@ -32,10 +32,6 @@ impl Chunk {
         self.position(ordinal).ok().map(|position| &self.0[position])
     }
 
-    pub fn get_mut(&mut self, ordinal: Ordinal) -> Option<&mut Listing> {
-        self.position(ordinal).ok().map(|position| &mut self.0[position])
-    }
-
     pub fn iter(&self) -> impl Iterator<Item = &Listing> {
         self.0.iter()
     }

@@ -97,18 +97,21 @@ impl Catalog {
     /// Lists a document, in place of a listed document with the same id.
     pub fn insert(&self, listing: Listing) {
         let (id, ordinal) = (listing.id.clone(), listing.ordinal);
+        let expires_at_ms = listing.expires_at_ms();
         // First, so that an ordinal found by its id has a listing.
         self.list(listing);
+        if let Some(expires_at_ms) = expires_at_ms {
+            self.expiries.insert(expires_at_ms, ordinal);
+        }
         if let Some(replaced) = self.ids.insert(id, ordinal).filter(|old| *old != ordinal) {
             self.unlist(replaced);
         }
     }
 
-    /// Lists a document without making it findable by id, which [`Catalog::load_ids`] does. An
-    /// ordinal that is already listed is not changed.
+    /// Lists a document without making it findable by its id and its expiry time, which
+    /// [`Catalog::load`] does. An ordinal that is already listed is not changed.
     pub fn list(&self, listing: Listing) {
-        let (ordinal, expires_at_ms) = (listing.ordinal, listing.expires_at_ms());
-        let number = ordinal.get() / ORDINALS;
+        let number = listing.ordinal.get() / ORDINALS;
         let text_bytes = text_bytes(&listing.id);
         if !self.chunks.entry(number).or_default().insert(listing) {
             return;
@@ -117,14 +120,11 @@ impl Catalog {
         self.chunks_end.fetch_max(number + 1, Ordering::Release);
         self.documents.fetch_add(1, Ordering::Relaxed);
         self.texts_bytes.fetch_add(text_bytes, Ordering::Relaxed);
-        if let Some(expires_at_ms) = expires_at_ms {
-            self.expiries.insert(expires_at_ms, ordinal);
-        }
     }
 
-    /// Makes all listed documents findable by id, on all cores. The catalog must not be changed
-    /// concurrently.
-    pub fn load_ids(&self) {
+    /// Makes all listed documents findable by id, on all cores, and by their expiry times. The
+    /// catalog must not be changed concurrently.
+    pub fn load(&self) {
         let chunks = self.chunks();
         let pieces: Vec<&[u64]> = chunks.chunks(CHUNKS_LOADED_AT_ONCE).collect();
         let piece = |number: usize| {
@@ -137,19 +137,12 @@ impl Catalog {
         for ordinal in self.ids.load(pieces.len(), piece) {
             self.unlist(ordinal);
         }
-    }
-
-    /// Sets the expiry times of documents that were listed without an expiry time.
-    pub fn load_expiries(&self, mut all: Vec<(i64, Ordinal)>) {
-        all.retain(|&(expires_at_ms, ordinal)| {
-            let Some(mut chunk) = self.chunks.get_mut(&(ordinal.get() / ORDINALS)) else {
-                return false;
-            };
-            let Some(listing) = chunk.get_mut(ordinal) else { return false };
-            listing.expires_at_ms = expires_at_ms;
-            true
-        });
-        self.expiries.load(all);
+        let mut expiring = Vec::new();
+        for chunk in &self.chunks {
+            let times = chunk.iter().map(|listing| (listing.expires_at_ms, listing.ordinal));
+            expiring.extend(times.filter(|(expires_at_ms, _)| *expires_at_ms != NEVER));
+        }
+        self.expiries.load(expiring);
     }
 
     pub fn remove(&self, id: &DocumentId) {

@@ -105,7 +105,7 @@ fn listings_loaded_together_are_found_by_their_ids() {
         .for_each(|number| catalog.list(listing(20_000 + number * 2, &name(19_000 + number))));
     (0..1_000)
         .for_each(|number| catalog.list(listing(20_001 + number * 2, &name(19_000 + number))));
-    catalog.load_ids();
+    catalog.load();
     assert_eq!(catalog.documents(), 20_000);
     for number in 0..20_000 {
         let expected = if number < 19_000 { number } else { number * 2 - 17_999 };
@@ -121,14 +121,12 @@ fn listings_loaded_together_are_found_by_their_ids() {
 #[test]
 fn loaded_expiries_equal_inserted_expiries() {
     let catalog = Catalog::default();
-    catalog.list(listing(1, "a"));
-    catalog.list(listing(2, "b"));
-    catalog.load_ids();
-    catalog.load_expiries(vec![
-        (30, Ordinal::from(2)),
-        (10, Ordinal::from(9)),
-        (20, Ordinal::from(1)),
-    ]);
+    catalog.list(expiring(1, "a", 20));
+    catalog.list(expiring(2, "b", 30));
+    catalog.list(listing(3, "c"));
+    // An earlier version.
+    catalog.list(expiring(0, "c", 10));
+    catalog.load();
     assert_eq!(catalog.alive(&id("b"), 29), Some(expiring(2, "b", 30)));
     assert_eq!((catalog.alive(&id("b"), 30), catalog.expired(30)), (None, 2));
     assert_eq!(catalog.due(30, 9), [Ordinal::from(1), Ordinal::from(2)]);

@@ -21,7 +21,7 @@ use crate::stored::Detail;
 pub(super) use arriving::ArrivingTexts;
 
 /// The index of passages, and the parts that change it.
-pub(super) struct Passages {
+pub(super) struct CollectionPassages {
     pub index: BlockIndex,
     /// Cuts texts of any length.
     shingler: Shingler,
@@ -29,7 +29,7 @@ pub(super) struct Passages {
     unreadable: Mutex<HashSet<Ordinal>>,
 }
 
-impl Passages {
+impl CollectionPassages {
     pub fn new(settings: PassageSettings, shingler: Shingler) -> Self {
         Self { index: BlockIndex::new(settings), shingler, unreadable: Mutex::default() }
     }

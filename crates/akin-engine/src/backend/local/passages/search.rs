@@ -11,17 +11,19 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use akin_core::passages::{
-    BlockPlace, PassageCandidate, PassageComparison, PassageLimits, SearchMatch, block_words,
-    locate,
+    BlockPlace, PassageCandidate, PassageComparison, PassageLimits, SearchMatch, TextBlocks,
+    block_words, locate,
 };
+use async_trait::async_trait;
 
 use super::filtering::Filtered;
-use super::{Passages, blocking};
+use super::{CollectionPassages, blocking};
+use crate::backend::in_flight::was_stored;
 use crate::backend::local::Local;
 use crate::backend::local::memory_state::MemoryState;
 use crate::backend::{
-    BackendError, FoundPassages, LocatedPassages, Member, PassageFilter, PassageRequest,
-    SharedPassages,
+    ArrivingText, BackendError, Findings, FoundPassages, LocatedPassages, Member, PassageFilter,
+    PassageRequest, PassageSearch, SharedPassages,
 };
 use crate::background::request::{another, charge, reserve};
 use crate::budget::{Reservation, cost};
@@ -68,17 +70,9 @@ pub(super) struct Searching {
     pub(super) filtered: Filtered,
 }
 
-impl Local {
-    /// The documents that share passages with the words of a probe. A document that is replaced at
-    /// the same time is found in one of the two versions.
-    ///
-    /// # Errors
-    /// [`BackendError::PassagesOff`] without an index, [`BackendError::OverBudget`],
-    /// [`BackendError::Store`].
-    pub(in crate::backend::local) async fn search_passages(
-        &self,
-        request: PassageRequest,
-    ) -> Result<FoundPassages, BackendError> {
+#[async_trait]
+impl PassageSearch for Local {
+    async fn passages(&self, request: PassageRequest) -> Result<FoundPassages, BackendError> {
         if self.memory.passages.is_none() {
             return Err(BackendError::PassagesOff);
         }
@@ -98,9 +92,9 @@ impl Local {
         let search = move || searching.search().map(|()| (searching, turn));
         let (mut searching, mut turn) = blocking(search).await?;
         for _ in 0..ATTEMPTS {
-            if !searching.gone.is_empty() {
-                self.check_gone(std::mem::take(&mut searching.gone)).await?;
-            }
+            // Damage hides the rows of documents that are listed.
+            let gone = std::mem::take(&mut searching.gone);
+            self.check_missing::<()>(&gone, &vec![None; gone.len()]).await?;
             match self.memory.replacements.since(searching.since) {
                 Some(replaced) if replaced.is_empty() && searching.unlisted.is_empty() => {
                     return Ok(searching.found);
@@ -122,19 +116,7 @@ impl Local {
         Ok(searching.found)
     }
 
-    /// Returns once the documents are no longer listed.
-    ///
-    /// # Errors
-    /// [`StorageError::CorruptDocument`]: damage hides the row of a document.
-    async fn check_gone(&self, gone: Vec<Ordinal>) -> Result<(), BackendError> {
-        self.check_missing::<()>(&gone, &vec![None; gone.len()]).await
-    }
-
-    /// The places of passages in the texts of documents, in the order of `found`.
-    ///
-    /// # Errors
-    /// [`BackendError::OverBudget`], [`BackendError::Store`]
-    pub(in crate::backend::local) async fn locate_found(
+    async fn locate_passages(
         &self,
         found: Vec<SharedPassages>,
     ) -> Result<Vec<LocatedPassages>, BackendError> {
@@ -147,6 +129,38 @@ impl Local {
             found.iter().map(place).collect()
         })
         .await
+    }
+
+    fn note_arriving(&self, blocks: &Arc<TextBlocks>) -> Option<ArrivingText> {
+        Some(Arc::clone(self.arriving_texts.as_ref()?).enter(Arc::clone(blocks)))
+    }
+
+    async fn wait_for_earlier_texts(
+        &self,
+        found: &Findings<'_>,
+        request: &PassageRequest,
+    ) -> Result<bool, BackendError> {
+        let own = usize::from(found.has_text);
+        let Some(texts) = self.arriving_texts.clone() else { return Ok(true) };
+        if texts.count() <= own {
+            return Ok(true);
+        }
+        let turn = self.passage_searches.take().await;
+        let request = request.clone();
+        let search = move || {
+            let _turn = turn;
+            let _held = of_index(&request)?;
+            let (tickets, is_complete, postings_read) = texts.sharing(&request.words);
+            charge(postings_read / cost::SKETCHES)?;
+            Ok((tickets, is_complete))
+        };
+        let (tickets, is_complete) = blocking(search).await?;
+        // Without a turn, which an earlier document may need.
+        let earlier = found.arrival.map(|arrival| arrival.earlier_texts(tickets));
+        for outcome in earlier.into_iter().flatten() {
+            was_stored(outcome).await;
+        }
+        Ok(is_complete)
     }
 }
 
@@ -261,7 +275,7 @@ impl Searching {
     /// more.
     fn words_of(
         &mut self,
-        passages: &Passages,
+        passages: &CollectionPassages,
         ordinal: Ordinal,
         block: Option<&BlockPlace>,
     ) -> Result<Option<Vec<u64>>, BackendError> {
@@ -281,7 +295,7 @@ impl Searching {
 }
 
 /// The memory of reading the index, whose work is charged.
-pub(super) fn of_index(request: &PassageRequest) -> Result<Option<Reservation>, BackendError> {
+fn of_index(request: &PassageRequest) -> Result<Option<Reservation>, BackendError> {
     let words = request.words.len();
     let held = another(SEARCH_BYTES + words * PROBE_WORD_BYTES)?;
     charge(1 + words / cost::WORDS_SEARCHED)?;
@@ -290,7 +304,7 @@ pub(super) fn of_index(request: &PassageRequest) -> Result<Option<Reservation>, 
 
 /// The documents of `new` that share a gram with the probe.
 fn may_share(
-    passages: &Passages,
+    passages: &CollectionPassages,
     words: &[u64],
     limits: PassageLimits,
     new: &HashSet<Ordinal>,
@@ -306,7 +320,7 @@ fn may_share(
 }
 
 fn located(
-    passages: &Passages,
+    passages: &CollectionPassages,
     store: &Store,
     shared: &SharedPassages,
 ) -> Result<LocatedPassages, BackendError> {
