@@ -167,7 +167,12 @@ impl App {
     pub fn break_store(&self) {
         let database =
             rusqlite::Connection::open(self.dir.path().join("default/store.sqlite")).unwrap();
-        database.execute_batch("DROP TABLE log").unwrap();
+        let query = "SELECT coalesce(max(sequence), 0) FROM log";
+        let last: i64 = database.query_row(query, [], |row| row.get(0)).unwrap();
+        // The absolute value of the least integer is none.
+        let fails = "abs(sequence - sequence - 9223372036854775807 - 1)";
+        let index = format!("CREATE INDEX broken ON log ({fails}) WHERE sequence > {last}");
+        database.execute_batch(&index).unwrap();
     }
 
     /// Spoils the text of a document of `default` on the disk.
