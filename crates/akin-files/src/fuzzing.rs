@@ -12,7 +12,9 @@ use clap::ValueEnum;
 use rustix::time::{ClockId, clock_gettime};
 use tempfile::tempfile;
 
-use super::input::{Event, Extract, Format, Reading, Selection, read_inputs};
+use super::input::{
+    Event, Extract, Format, Reading, Selection, compression_of, of_magic, read_inputs,
+};
 
 /// How much longer documents may be than their file: a table repeats the names of its columns in
 /// each row.
@@ -56,8 +58,7 @@ fn processor_time() -> Duration {
 }
 
 fn is_packed(bytes: &[u8]) -> bool {
-    let magics: [&[u8]; 4] = [b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"PAR1", b"WARC"];
-    magics.iter().any(|magic| bytes.starts_with(magic))
+    compression_of(bytes).is_some() || of_magic(bytes).is_some()
 }
 
 fn documents(choice: u8, bytes: &[u8]) -> Vec<Vec<u8>> {

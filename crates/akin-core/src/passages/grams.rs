@@ -62,6 +62,7 @@ impl RunHashes {
 
 impl RunsOfWords<'_> {
     /// The number of runs.
+    #[inline]
     pub fn count(self) -> usize {
         self.before.len().saturating_sub(self.size)
     }

@@ -10,7 +10,7 @@ use super::clusters::Representatives;
 use super::rows::RowsWriter;
 use crate::failure::Failure;
 use crate::feature::PARQUET;
-use crate::input::{Item, Selection, is_parquet};
+use crate::input::{Item, Selection, is_parquet, split_compression};
 use crate::output::{Destination, Inputs, Output, refuse_overwriting};
 
 /// The requested output.
@@ -344,10 +344,7 @@ fn shard(file: &Path, roots: &[PathBuf], is_parquet: bool) -> PathBuf {
     let below = below.filter(|below| !below.as_os_str().is_empty());
     let shard = below.map_or_else(|| PathBuf::from(name()), Path::to_owned);
     let text = shard.display().to_string();
-    let (plain, packed) = match text.strip_suffix(".gz").map(|plain| (plain, ".gz")) {
-        Some(parts) => parts,
-        None => text.strip_suffix(".zst").map_or((text.as_str(), ""), |plain| (plain, ".zst")),
-    };
+    let (plain, packed) = split_compression(&text);
     let is_lines = [".jsonl", ".ndjson", ".json"].iter().any(|end| plain.ends_with(end));
     match (is_parquet, is_lines) {
         (true, _) => PathBuf::from(plain),

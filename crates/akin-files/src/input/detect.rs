@@ -8,6 +8,7 @@ use encoding_rs::Encoding;
 
 use super::columns::TextColumns;
 use super::event::Stop;
+use super::open::{PARQUET_MAGIC, split_compression};
 
 /// The format of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -43,24 +44,22 @@ pub const START_BYTES: usize = 8 << 10;
 pub const NOT_UTF_8: &str =
     "it is not UTF-8: name its encoding by --encoding, such as latin1 or utf-16le";
 
-/// The extensions of names that decide.
-const EXTENSIONS: [(&str, Format); 16] = [
-    ("jsonl", Format::Jsonl),
-    ("ndjson", Format::Jsonl),
-    ("json", Format::Json),
-    ("csv", Format::Csv),
-    ("tsv", Format::Tsv),
-    ("tab", Format::Tsv),
-    ("html", Format::Html),
-    ("htm", Format::Html),
-    ("xhtml", Format::Html),
-    ("warc", Format::Warc),
-    ("wet", Format::Warc),
-    ("parquet", Format::Parquet),
-    ("txt", Format::Text),
-    ("text", Format::Text),
-    ("md", Format::Text),
-    ("rst", Format::Text),
+/// The names and the first bytes that say a format.
+pub struct KnownFormat {
+    pub format: Format,
+    pub extensions: &'static [&'static str],
+    pub magic: Option<&'static [u8]>,
+}
+
+pub const FORMATS: [KnownFormat; 8] = [
+    KnownFormat { format: Format::Jsonl, extensions: &["jsonl", "ndjson"], magic: None },
+    KnownFormat { format: Format::Json, extensions: &["json"], magic: None },
+    KnownFormat { format: Format::Csv, extensions: &["csv"], magic: None },
+    KnownFormat { format: Format::Tsv, extensions: &["tsv", "tab"], magic: None },
+    KnownFormat { format: Format::Html, extensions: &["html", "htm", "xhtml"], magic: None },
+    KnownFormat { format: Format::Warc, extensions: &["warc", "wet"], magic: Some(b"WARC/") },
+    KnownFormat { format: Format::Parquet, extensions: &["parquet"], magic: Some(PARQUET_MAGIC) },
+    KnownFormat { format: Format::Text, extensions: &["txt", "text", "md", "rst"], magic: None },
 ];
 
 /// The first bytes of compressed files that akin does not read. What they have is in a format that
@@ -111,11 +110,8 @@ pub fn detect(
             format => chosen(format, start),
         });
     }
-    if start.starts_with(b"PAR1") {
-        return Ok(Detected::As(Format::Parquet));
-    }
-    if start.starts_with(b"WARC/") {
-        return Ok(Detected::As(Format::Warc));
+    if let Some(format) = of_magic(start) {
+        return Ok(Detected::As(format));
     }
     refuse_other(start, name)?;
     if let Some(detected) = of_text(&text, columns)? {
@@ -150,8 +146,15 @@ fn failed(reason: &str) -> Stop {
 /// The format that the extension of a name says.
 fn of_name(name: &str) -> Option<Format> {
     let extension = extension(name);
-    let is = |(known, _): &&(&str, Format)| extension.eq_ignore_ascii_case(known);
-    EXTENSIONS.iter().find(is).map(|(_, format)| *format)
+    let has =
+        |known: &KnownFormat| known.extensions.iter().any(|it| extension.eq_ignore_ascii_case(it));
+    FORMATS.iter().find(|known| has(known)).map(|known| known.format)
+}
+
+/// The format that the first bytes of a file say, whatever its name.
+pub fn of_magic(start: &[u8]) -> Option<Format> {
+    let has = |known: &&KnownFormat| known.magic.is_some_and(|magic| start.starts_with(magic));
+    FORMATS.iter().find(has).map(|known| known.format)
 }
 
 fn refuse_other(start: &[u8], name: &str) -> Result<(), Stop> {
@@ -283,9 +286,9 @@ fn unquoted(cell: &str) -> &str {
     cell.strip_prefix('"').and_then(|cell| cell.strip_suffix('"')).unwrap_or(cell)
 }
 
-/// The part after the last dot, before `.gz` and `.zst`: `csv` of `a.csv.gz`.
+/// The part after the last dot, before the extension of a compression: `csv` of `a.csv.gz`.
 pub fn extension(name: &str) -> &str {
-    let name = name.strip_suffix(".gz").or_else(|| name.strip_suffix(".zst")).unwrap_or(name);
+    let (name, _) = split_compression(name);
     let name = name.rsplit_once('/').map_or(name, |(_, name)| name);
     name.rsplit_once('.').map_or("", |(_, extension)| extension)
 }

@@ -42,10 +42,12 @@ mod warc_records;
 
 pub use columns::TextColumns;
 #[cfg(any(test, fuzzing, feature = "fuzzing"))]
-pub use detect::Format;
+pub use detect::{Format, of_magic};
 pub use event::{Cancelled, Emit, Event, Skip};
 pub use members::Value;
-pub use open::{is_parquet, open_file, read_text_file};
+#[cfg(any(test, fuzzing, feature = "fuzzing"))]
+pub use open::compression_of;
+pub use open::{is_parquet, open_file, read_text_file, split_compression};
 pub use options::InputOptions;
 #[cfg(any(test, fuzzing, feature = "fuzzing"))]
 pub use options::{Extract, Reading};

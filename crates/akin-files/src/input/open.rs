@@ -83,13 +83,46 @@ pub fn decompressed<'a>(
     let raw = Counting { inner: raw, bytes: Rc::clone(&packed) };
     let mut raw = BufReader::with_capacity(BUFFER_BYTES, raw);
     let start = raw.fill_buf()?;
-    if start.starts_with(&[0x1f, 0x8b]) {
-        return Ok(bounded(MultiGzDecoder::new(raw), packed, copy));
+    match compression_of(start) {
+        Some(compression) => Ok(bounded((compression.unpack)(Box::new(raw))?, packed, copy)),
+        None => Ok(Box::new(raw)),
     }
-    if is_zstd(start) {
-        return Ok(bounded(zstd::stream::read::Decoder::with_buffer(raw)?, packed, copy));
-    }
-    Ok(Box::new(raw))
+}
+
+/// A compression of whole files.
+pub struct Compression {
+    /// Behind the extension of the format.
+    pub extension: &'static str,
+    begins: fn(&[u8]) -> bool,
+    unpack: for<'a> fn(Box<dyn BufRead + 'a>) -> io::Result<Box<dyn Read + 'a>>,
+}
+
+const COMPRESSIONS: [Compression; 2] = [
+    Compression { extension: ".gz", begins: is_gzip, unpack: gunzip },
+    Compression { extension: ".zst", begins: is_zstd, unpack: unzstd },
+];
+
+/// The compression of a file with these first bytes.
+pub fn compression_of(start: &[u8]) -> Option<&'static Compression> {
+    COMPRESSIONS.iter().find(|compression| (compression.begins)(start))
+}
+
+/// A name, and the extension of a compression behind it, which may be empty.
+pub fn split_compression(name: &str) -> (&str, &str) {
+    let plain = COMPRESSIONS.iter().find_map(|it| name.strip_suffix(it.extension));
+    name.split_at(plain.unwrap_or(name).len())
+}
+
+fn is_gzip(start: &[u8]) -> bool {
+    start.starts_with(&[0x1f, 0x8b])
+}
+
+fn gunzip<'a>(packed: Box<dyn BufRead + 'a>) -> io::Result<Box<dyn Read + 'a>> {
+    Ok(Box::new(MultiGzDecoder::new(packed)))
+}
+
+fn unzstd<'a>(packed: Box<dyn BufRead + 'a>) -> io::Result<Box<dyn Read + 'a>> {
+    Ok(Box::new(zstd::stream::read::Decoder::with_buffer(packed)?))
 }
 
 /// Whether these are the first bytes of a frame, or of a skippable frame, as pzstd begins.

@@ -3,9 +3,11 @@
 use std::fs;
 use std::sync::atomic::AtomicU64;
 
+use clap::ValueEnum;
 use serde_json::{Value, json};
 
-use super::{Event, Selection, read_inputs};
+use super::detect::{FORMATS, Format, KnownFormat};
+use super::{Event, Selection, name_of, read_inputs};
 
 /// The documents of a file, and its failures.
 pub fn read_with(selection: &Selection) -> (Vec<Value>, Vec<String>) {
@@ -88,4 +90,21 @@ fn a_crawlers_own_records_are_not_documents() {
     assert_eq!(failures, Vec::<String>::new());
     let metadata = json!({"url": "http://a.example/"});
     assert_eq!(documents, [json!({"id": "<urn:x>", "text": "A page.", "metadata": metadata})]);
+}
+
+#[test]
+fn the_page_of_formats_has_each_known_format() {
+    let page = include_str!("../../../../docs/formats.md");
+    for KnownFormat { format, extensions, magic } in &FORMATS {
+        let name = format!("(`{}`", name_of(format)).replace("(`tsv`", "`tsv`");
+        let is_of_format = |line: &&str| line.starts_with("| ") && line.contains(&name);
+        let row = page.lines().find(is_of_format).unwrap_or_else(|| panic!("{name} has no row"));
+        for extension in *extensions {
+            assert!(row.contains(&format!("`.{extension}`")), "{row} lacks {extension}");
+        }
+        let magic = magic.map(|magic| format!("`{}`", magic.escape_ascii()));
+        assert!(magic.is_none_or(|magic| row.ends_with(&format!(" {magic} |"))), "{row}");
+    }
+    let is_known = |format: &Format| FORMATS.iter().any(|known| known.format == *format);
+    assert!(Format::value_variants().iter().all(is_known));
 }

@@ -19,6 +19,7 @@ use serde::Serialize;
 use tempfile::TempPath;
 
 use super::failure::Failure;
+use super::input::split_compression;
 use super::interrupt;
 
 const BUFFER_BYTES: usize = 256 << 10;
@@ -87,8 +88,8 @@ impl Destination {
     /// Whether the file is named .csv, and perhaps compressed.
     pub fn is_csv(&self) -> bool {
         let name = self.output.to_string_lossy();
-        let plain = name.strip_suffix(".gz").or_else(|| name.strip_suffix(".zst"));
-        Path::new(plain.unwrap_or(&name)).extension().is_some_and(|extension| extension == "csv")
+        let (plain, _) = split_compression(&name);
+        Path::new(plain).extension().is_some_and(|extension| extension == "csv")
     }
 
     /// # Errors

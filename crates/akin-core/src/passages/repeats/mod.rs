@@ -8,7 +8,10 @@
 //!    occur again later. With k = ⌈N / 2⌉ and w = N − k + 1 for spans of N words, every span of N
 //!    words has exactly one anchor of its text.
 //! 2. [`Repeats`] keeps the hash of every span of N words around a marked anchor, once, and looks
-//!    up the spans with a gram that is marked.
+//!    up the spans with a gram that was the anchor of an earlier span.
+//!
+//! Where the texts with first occurrences do not matter, the second pass also keeps a hash of the
+//! words of all w spans around an anchor: a later text with these words repeats all w spans.
 //!
 //! No list of occurrences is kept, so the time is linear, for any number of repetitions.
 //! Memory: about 5 bytes for each anchor (so a fifth of a byte for each word of the corpus, for

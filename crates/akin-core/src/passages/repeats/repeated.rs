@@ -69,13 +69,15 @@ impl RepeatedGrams {
         }
         let stride = stride(self.span_words);
         let grams = hashes(words, gram_words(self.span_words));
+        let mut next_anchor = stride - 1;
         for (at, gram) in grams.iter().enumerate() {
             if let Some(later) = grams.get(at + AHEAD) {
                 self.anchors.prefetch(*later);
             }
             self.anchors.mark(*gram);
-            if (at + 1) % stride == 0 {
+            if at == next_anchor {
                 self.anchors.insert(*gram, ());
+                next_anchor += stride;
             }
         }
     }
@@ -129,23 +131,32 @@ impl<T: Copy + Default + Ord> Repeats<T> {
         if words.len() < span_words {
             return found;
         }
-        let marked = MarkedGrams::new(&self.anchors, words, span_words);
-        if marked.numbers.is_empty() {
+        let grams = AnchoredGrams::new(&mut self.anchors, words, span_words);
+        if grams.repeated.is_empty() && !grams.own.contains(&true) {
             return found;
         }
         let hashes = RunHashes::new(words);
-        let spans = hashes.of_words(span_words);
-        let known = self.known_spans(&marked, &hashes);
-        let is_stored = |at: usize| !known[at] && marked.is_any(marked.anchor_of(at));
-        let is_looked_up = |at: usize| !known[at] && marked.is_any(at..at + marked.stride);
-        for at in 0..spans.count() {
-            if at + AHEAD < spans.count() && is_looked_up(at + AHEAD) {
-                self.spans.prefetch(spans.at(at + AHEAD));
+        let (spans, count) = (hashes.of_words(span_words), words.len() + 1 - span_words);
+        let known = self.known_spans(&grams, &hashes);
+        let is_stored = |at: usize| grams.own[at / grams.stride] && !known[at];
+        let is_looked_up = |at: usize| !known[at] && grams.is_any(at..at + grams.stride);
+        // A span is stored when the span that begins at its end is looked up: a span is no repeat
+        // of a span that it overlaps.
+        for at in 0..count + span_words {
+            let ahead = at + AHEAD;
+            if ahead < count && is_looked_up(ahead) {
+                self.spans.prefetch(spans.at(ahead));
             }
-            // A span is stored when the span that begins at its end is looked up: a span is no
-            // repeat of a span that it overlaps.
+            if let Some(ahead) = ahead.checked_sub(span_words).filter(|ahead| *ahead < count)
+                && is_stored(ahead)
+            {
+                self.spans.prefetch(spans.at(ahead));
+            }
             if let Some(before) = at.checked_sub(span_words).filter(|before| is_stored(*before)) {
                 self.spans.insert(spans.at(before), text);
+            }
+            if at >= count {
+                continue;
             }
             if known[at] {
                 Repeat::extend(&mut found, at..at + span_words, text);
@@ -155,11 +166,7 @@ impl<T: Copy + Default + Ord> Repeats<T> {
                 Repeat::extend(&mut found, at..at + span_words, first);
             }
         }
-        let waiting = spans.count().saturating_sub(span_words)..spans.count();
-        for at in waiting.filter(|at| is_stored(*at)) {
-            self.spans.insert(spans.at(at), text);
-        }
-        self.store_blocks(&marked, &hashes, &known);
+        self.store_blocks(&grams, &hashes, &known);
         for repeat in &mut found {
             repeat.first_in.sort_unstable();
             repeat.first_in.dedup();
@@ -169,29 +176,32 @@ impl<T: Copy + Default + Ord> Repeats<T> {
 
     /// Whether each span is known to occur in an earlier text, because it is in a block of spans
     /// that does.
-    fn known_spans(&self, marked: &MarkedGrams, hashes: &RunHashes) -> Vec<bool> {
+    fn known_spans(&self, grams: &AnchoredGrams, hashes: &RunHashes) -> Vec<bool> {
         let mut known = vec![false; hashes.of_words(self.span_words).count()];
-        if Self::IS_PLAIN {
-            let blocks = hashes.of_words(self.span_words + marked.stride - 1);
-            for spans in marked.blocks(blocks.count()) {
-                if self.blocks.get(blocks.at(spans.start)).is_some() {
-                    known[spans].fill(true);
-                }
+        if !Self::IS_PLAIN {
+            return known;
+        }
+        let blocks = hashes.of_words(self.span_words + grams.stride - 1);
+        let first = |gram: &u32| (*gram as usize + 1).checked_sub(grams.stride);
+        let firsts = grams.repeated.iter().filter_map(first);
+        for first in firsts.take_while(|first| *first < blocks.count()) {
+            if self.blocks.get(blocks.at(first)).is_some() {
+                known[first..first + grams.stride].fill(true);
             }
         }
         known
     }
 
     /// Stores the blocks of a text of which all spans are stored.
-    fn store_blocks(&mut self, marked: &MarkedGrams, hashes: &RunHashes, known: &[bool]) {
+    fn store_blocks(&mut self, grams: &AnchoredGrams, hashes: &RunHashes, known: &[bool]) {
         if !Self::IS_PLAIN {
             return;
         }
-        let blocks = hashes.of_words(self.span_words + marked.stride - 1);
-        for spans in marked.blocks(blocks.count()) {
-            let is_of_anchor = spans.start % marked.stride == 0;
-            if is_of_anchor && !known[spans.clone()].iter().all(|is_known| *is_known) {
-                self.blocks.insert(blocks.at(spans.start), ());
+        let blocks = hashes.of_words(self.span_words + grams.stride - 1);
+        let firsts = (0..blocks.count()).step_by(grams.stride);
+        for (first, _) in firsts.zip(&grams.own).filter(|(_, is_kept)| **is_kept) {
+            if known[first..first + grams.stride].contains(&false) {
+                self.blocks.insert(blocks.at(first), ());
             }
         }
     }
@@ -223,47 +233,44 @@ impl<T: Copy + Ord> Repeat<T> {
     }
 }
 
-/// Which grams of a text are marked.
-struct MarkedGrams {
-    /// For each gram, the number of marked grams up to it.
+/// The grams of a text that are anchors.
+struct AnchoredGrams {
+    /// The grams that are anchors of texts before, or of the text before them, ascending.
+    repeated: Vec<u32>,
+    /// For each gram, the number of repeated grams up to it.
     up_to: Vec<u32>,
-    /// The marked grams.
-    numbers: Vec<u32>,
+    /// Whether each anchor of the text occurs again, anywhere in the corpus.
+    own: Vec<bool>,
     stride: usize,
 }
 
-impl MarkedGrams {
-    fn new(anchors: &HashTable<Markable>, words: &[u64], span_words: usize) -> Self {
-        let grams = hashes(words, gram_words(span_words));
-        let (mut up_to, mut numbers) = (Vec::with_capacity(grams.len()), Vec::new());
+impl AnchoredGrams {
+    /// Marks the anchors of the text.
+    fn new(anchors: &mut HashTable<Markable>, words: &[u64], span_words: usize) -> Self {
+        let (grams, stride) = (hashes(words, gram_words(span_words)), stride(span_words));
+        let mut up_to = Vec::with_capacity(grams.len());
+        let (mut repeated, mut own) = (Vec::new(), Vec::with_capacity(grams.len() / stride));
+        let mut next_anchor = stride - 1;
         for (at, gram) in grams.iter().enumerate() {
             if let Some(later) = grams.get(at + AHEAD) {
                 anchors.prefetch(*later);
             }
             if anchors.is_marked(*gram) {
-                numbers.push(at as u32);
+                repeated.push(at as u32);
             }
-            up_to.push(numbers.len() as u32);
+            up_to.push(repeated.len() as u32);
+            if at == next_anchor {
+                own.push(anchors.mark(*gram));
+                next_anchor += stride;
+            }
         }
-        Self { up_to, numbers, stride: stride(span_words) }
+        Self { repeated, up_to, own, stride }
     }
 
+    /// Whether any gram of a range is repeated.
+    #[inline]
     fn is_any(&self, grams: Range<usize>) -> bool {
         let before = grams.start.checked_sub(1).map_or(0, |before| self.up_to[before]);
         self.up_to[grams.end - 1] > before
-    }
-
-    /// The anchor of a span, which has as many grams as the stride.
-    fn anchor_of(&self, span: usize) -> Range<usize> {
-        let anchor = (span + 1).next_multiple_of(self.stride) - 1;
-        anchor..anchor + 1
-    }
-
-    /// The block of each marked gram, as the spans that have the gram. `blocks`: the number of
-    /// blocks that a text of this length could have.
-    fn blocks(&self, blocks: usize) -> impl Iterator<Item = Range<usize>> + '_ {
-        let first = |gram: &u32| (*gram as usize + 1).checked_sub(self.stride);
-        let firsts = self.numbers.iter().filter_map(first).take_while(move |it| *it < blocks);
-        firsts.map(|first| first..first + self.stride)
     }
 }

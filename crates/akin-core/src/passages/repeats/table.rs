@@ -34,6 +34,7 @@ struct GramBucket<S, V> {
     taken: usize,
 }
 
+#[inline]
 fn bucket_of(hash: u64) -> usize {
     (hash >> (u64::BITS - BUCKETS_LOG2)) as usize
 }
@@ -54,6 +55,7 @@ impl<S: Slot, V: Copy + Default> HashTable<S, V> {
     }
 
     /// Adds a hash with its value. A hash that is in the table keeps its value.
+    #[inline]
     pub fn insert(&mut self, hash: u64, value: V) {
         let bucket = &mut self.buckets[bucket_of(hash)];
         let (slots, taken) = (bucket.slots.len(), bucket.taken);
@@ -137,18 +139,22 @@ impl<S: Slot, V: Copy + Default> GramBucket<S, V> {
 impl Slot for u64 {
     const EMPTY: Self = 0;
 
+    #[inline]
     fn new(hash: u64) -> Self {
         hash.max(1)
     }
 
+    #[inline]
     fn is_empty(self) -> bool {
         self == Self::EMPTY
     }
 
+    #[inline]
     fn has_hash_of(self, other: Self) -> bool {
         self == other
     }
 
+    #[inline]
     fn fraction(self) -> u32 {
         (self << BUCKETS_LOG2 >> 32) as u32
     }
@@ -166,47 +172,54 @@ const TAKEN: u32 = 2;
 impl Slot for Markable {
     const EMPTY: Self = Self(0);
 
+    #[inline]
     fn new(hash: u64) -> Self {
         Self((hash << BUCKETS_LOG2 >> 32) as u32 & !MARK | TAKEN)
     }
 
+    #[inline]
     fn is_empty(self) -> bool {
         self.0 == 0
     }
 
+    #[inline]
     fn has_hash_of(self, other: Self) -> bool {
         (self.0 ^ other.0) & !MARK == 0
     }
 
+    #[inline]
     fn fraction(self) -> u32 {
         self.0 & !MARK
     }
 }
 
 impl HashTable<Markable> {
-    /// Marks a hash if it is in the table.
-    pub fn mark(&mut self, hash: u64) {
+    /// Marks a hash if it is in the table. Returns whether it is.
+    #[inline]
+    pub fn mark(&mut self, hash: u64) -> bool {
         let bucket = &mut self.buckets[bucket_of(hash)];
-        if let Some(place) = bucket.taken_slot(Markable::new(hash))
-            && bucket.slots[place].0 & MARK == 0
-        {
+        let Some(place) = bucket.taken_slot(Markable::new(hash)) else { return false };
+        if bucket.slots[place].0 & MARK == 0 {
             bucket.slots[place].0 |= MARK;
         }
+        true
     }
 
+    #[inline]
     pub fn is_marked(&self, hash: u64) -> bool {
         let bucket = &self.buckets[bucket_of(hash)];
         let place = bucket.place(Markable::new(hash));
         place.is_some_and(|place| bucket.slots[place].0 & MARK != 0)
     }
 
-    /// Drops the hashes that are not marked.
+    /// Drops the hashes that are not marked, and all marks.
     pub fn keep_marked(&mut self) {
         (self.hashes, self.slots) = (0, 0);
         for bucket in &mut self.buckets {
             let is_marked = |slot: Markable| slot.0 & MARK != 0;
             let count = bucket.slots.iter().filter(|slot| is_marked(**slot)).count();
             bucket.rebuild(if count == 0 { 0 } else { (count * 5 / 4).max(8) }, is_marked);
+            bucket.slots.iter_mut().for_each(|slot| slot.0 &= !MARK);
             self.hashes += count;
             self.slots += bucket.slots.len();
         }
@@ -251,18 +264,18 @@ mod tests {
     fn marks_belong_to_hashes_of_the_table() {
         let mut table = HashTable::<Markable>::new();
         (0..100_000).for_each(|number| table.insert(hash(number), ()));
-        (0..100_000).filter(|number| number % 3 == 0).for_each(|number| table.mark(hash(number)));
-        (100_000..200_000).for_each(|number| table.mark(hash(number)));
-        let check = |table: &HashTable<Markable>| {
-            for number in 0..200_000 {
-                let is_marked = number < 100_000 && number % 3 == 0;
-                assert_eq!(table.is_marked(hash(number)), is_marked, "{number}");
-            }
-        };
-        check(&table);
+        (0..100_000)
+            .filter(|number| number % 3 == 0)
+            .for_each(|number| assert!(table.mark(hash(number))));
+        (100_000..200_000).for_each(|number| assert!(!table.mark(hash(number))));
+        let is_of_three = |number: u64| number < 100_000 && number.is_multiple_of(3);
+        let is_marked = |table: &HashTable<Markable>, number| table.is_marked(hash(number));
+        assert!((0..200_000).all(|number| is_marked(&table, number) == is_of_three(number)));
         let before = table.bytes();
         table.keep_marked();
-        check(&table);
+        assert!((0..200_000).all(|number| !is_marked(&table, number)));
+        assert!((0..200_000).all(|number| table.mark(hash(number)) == is_of_three(number)));
+        assert!((0..200_000).all(|number| is_marked(&table, number) == is_of_three(number)));
         assert!(table.bytes() * 3 < before * 2);
         let slots: usize = table.buckets.iter().map(|bucket| bucket.slots.capacity()).sum();
         assert_eq!(
