@@ -256,6 +256,28 @@ fn applying_the_resources_again_keeps_keys() {
     assert_eq!(secret, example["metadata"]["name"].as_str());
 }
 
+/// The proxy notices that a server stops while the server still serves.
+#[test]
+fn the_two_composed_servers_serve_until_the_proxy_has_noticed() {
+    let composed: Value = serde_norway::from_str(&read("deploy/two-servers/compose.yaml")).unwrap();
+    let proxy = read("deploy/two-servers/haproxy.cfg");
+    let of_checks = |name: &str| {
+        let value = proxy.split_whitespace().skip_while(|word| *word != name).nth(1).unwrap();
+        value.trim_end_matches("ms").parse::<u64>().unwrap()
+    };
+    let noticed_ms = of_checks("inter") * of_checks("fall");
+    for server in ["one", "two"] {
+        let server = &composed["services"][server];
+        assert_eq!((&server["read_only"], &server["cap_drop"]), (&json!(true), &json!(["ALL"])));
+        let delay_ms = server["environment"]["AKIN__SERVER__SHUTDOWN_DELAY_MS"].as_str().unwrap();
+        assert!(delay_ms.parse::<u64>().unwrap() >= 2 * noticed_ms, "{noticed_ms} ms");
+        let settings = format!("[server]\nshutdown_delay_ms = {delay_ms}\n");
+        let (delay_s, grace_s) = stopping_s(&settings);
+        let waits_s = server["stop_grace_period"].as_str().unwrap().strip_suffix('s').unwrap();
+        assert!(waits_s.parse::<u64>().unwrap() >= delay_s + grace_s, "{waits_s} s");
+    }
+}
+
 /// The composed container has limits, and nothing that it does not need.
 #[test]
 fn the_composed_container_is_confined() {

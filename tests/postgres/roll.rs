@@ -73,7 +73,7 @@ impl Drop for Proxy {
     }
 }
 
-/// Posts documents and looks each of them up, and counts what was posted and what failed.
+/// The documents that each client has posted and looked up, and the requests that failed.
 #[derive(Default)]
 struct Counts {
     posted: [AtomicUsize; CLIENTS],
@@ -89,6 +89,7 @@ fn text(client: usize, number: usize) -> String {
     of_family(number as u64, client as u64)
 }
 
+/// Posts documents and looks each of them up.
 fn client(number: usize, proxy: &str, counts: &Counts) {
     let caller = Caller::new(proxy);
     let count = |answer: Result<u16, String>| {
