@@ -31,7 +31,8 @@ export class Client {
      */
     insert(document: T.Document, { signal, ...query }?: T.AddDocumentsQuery & CallOptions): Promise<T.Added>;
     /**
-     * Finds the near-duplicates of a text, or of what the probe names.
+     * Finds the near-duplicates of a text, or of what the probe names. With an `id` and a text the text
+     * is looked up if no document with the id is stored.
      * @param {string | T.Probe} probe
      * @param {T.SimilarToPostedQuery & CallOptions} [options]
      * @returns {Promise<T.Answer>}
