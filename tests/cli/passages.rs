@@ -237,3 +237,29 @@ fn the_first_matches_are_those_of_a_search_without_a_limit() {
     assert_eq!(found(&files, &[&probe, "--limit", "1000", "--memory-max-mib", "64"]), all);
     files.refused(&[&probe, "--memory-max-mib", "32"], 1, "the searches may take 32.00 MiB");
 }
+
+/// A letter of Han is a word here, and 1.6 letters are a word of a reader.
+#[test]
+fn words_of_passages_are_those_of_a_reader() {
+    let han = |range: Range<u32>| -> String {
+        range.map(|n| char::from_u32(0x4e00 + n).unwrap()).collect()
+    };
+    let english = words(0..13);
+    let of = |range: Range<u32>, own: u32| {
+        format!("{}{}{}", han(own..own + 9), han(range), han(own + 9..own + 18))
+    };
+    let corpus = [
+        line("20", &of(0..20, 900)),
+        line("21", &of(0..21, 1_000)),
+        line("english", &format!("{} {english}", han(1_100..1_130))),
+        line("whole", &han(0..10)),
+    ];
+    let files = ComparedCorpus::new("passages", "--in", corpus.concat());
+    let probe = files.put("probe.txt", &format!("{} {english}", han(0..60)));
+    let mut ids = found(&files, &[&probe, "--words", "13"]);
+    ids.sort_unstable();
+    assert_eq!(ids, ["21", "english", "whole"]);
+    let mut ids = found(&files, &[&probe, "--words", "13", "--words-min", "12"]);
+    ids.sort_unstable();
+    assert_eq!(ids, ["20", "21", "english", "whole"]);
+}

@@ -190,3 +190,24 @@ async fn the_search_at_arrival_is_charged() {
     assert_eq!(app.get("/collections/made/documents/costly").await.status, 404);
     assert_eq!(app.post_json(add, costly).await.status, 201, "it is not searched for passages");
 }
+
+/// A letter of Han is a word here, and 1.6 letters are a word of a reader.
+#[tokio::test]
+async fn words_of_passages_are_those_of_a_reader() {
+    let app = app().await;
+    let han = |from: u32, to: u32| -> String {
+        (from..to).map(|n| char::from_u32(0x4e00 + n).unwrap()).collect()
+    };
+    for (id, shared, own) in [("20", 20, 500), ("21", 21, 600)] {
+        let text = format!("{}{}{}", han(own, own + 9), han(0, shared), han(own + 9, own + 18));
+        app.post_json("/documents", json!({"id": id, "text": text})).await;
+    }
+    let probe = json!({"text": han(0, 60)});
+    let matches = |answer: Value| -> Vec<String> {
+        let matches = answer["matches"].as_array().unwrap().iter();
+        matches.map(|found| found["id"].as_str().unwrap().to_owned()).collect()
+    };
+    assert_eq!(matches(app.post_json("/passages", probe.clone()).await.json()), ["21"]);
+    let shorter = app.post_json("/passages?words_min=12", probe).await.json();
+    assert_eq!(matches(shorter), ["21", "20"]);
+}

@@ -6,6 +6,7 @@ use std::{iter, mem};
 
 use super::coverage::Coverage;
 use super::runs::{Run, Seeds};
+use crate::text::ReaderWords;
 
 /// The maximum number of words of a sequence between two neighbouring runs of a passage.
 const GAP_WORDS_MAX: usize = 12;
@@ -72,26 +73,40 @@ struct Link {
 
 impl PassageComparison {
     /// Compares two sequences of words without an index: the passages of at least `words_min` equal
-    /// words, or of the whole of either. `pairs_max` limits the pairs of equal seeds and the words
+    /// words, or of the whole of either. `readers`: those of the probe, if words are counted as a
+    /// reader counts them. `pairs_max` limits the pairs of equal seeds and the words
     /// of runs. Returns false if more pairs had been needed: then passages may be missing.
     pub fn of_words(
         probe: &[u64],
         matched: &[u64],
-        words_min: usize,
+        (words_min, readers): (usize, Option<&ReaderWords>),
         mut pairs_max: usize,
     ) -> (Self, bool) {
         let mut runs = Vec::new();
         let is_complete = Seeds::new(probe).runs(matched, &mut pairs_max, &mut runs);
-        (Self::new(&runs, [probe.len(), matched.len()], words_min), is_complete)
+        let lengths = [probe.len(), matched.len()];
+        (Self::new(&runs, lengths, (words_min, readers)), is_complete)
     }
 
     /// The passages of at least `words_min` equal words, or of the whole probe or match. `runs`: in
     /// the order of the match, then of the probe. Time and memory grow with the number of runs and
     /// their words.
-    pub(super) fn new(runs: &[Run], [probe, matched]: [usize; 2], words_min: usize) -> Self {
-        let words_min = words_min.min(probe).min(matched).max(1);
+    pub(super) fn new(
+        runs: &[Run],
+        [probe, matched]: [usize; 2],
+        (words_min, readers): (usize, Option<&ReaderWords>),
+    ) -> Self {
+        let whole = probe.min(matched);
         let links = links(runs, probe, matched);
-        let mut chains = chains(runs, &links, words_min);
+        let mut chains = chains(runs, &links, words_min.min(whole).max(1));
+        if let Some(readers) = readers {
+            let counted = |chain: &Chain| -> f64 {
+                let runs = chain.runs.iter().map(|member| runs[*member]);
+                runs.map(|run| readers.count(run.probe..run.probe_end())).sum()
+            };
+            chains
+                .retain(|chain| chain.passage.equal >= whole || counted(chain) >= words_min as f64);
+        }
         chains.sort_by_key(|chain| (Reverse(chain.passage.equal), chain.passage.probe.start));
         let (mut of_probe, mut of_match) = (Coverage::new(probe), Coverage::new(matched));
         let mut comparison = Self::default();

@@ -296,7 +296,8 @@ impl<Id: Eq + Hash + Clone> PassageIndex<Id> {
         mut is_enough: impl FnMut(&PassageSearch<'_>) -> bool,
     ) -> Result<SearchResult, ShingleError> {
         let probe = self.shingler.words(text)?;
-        let mut search = self.index.search(probe.hashes(), limits);
+        let readers = probe.readers(text);
+        let mut search = self.index.search(probe.hashes(), limits).counting(readers.as_ref());
         loop {
             let group = if is_enough(&search) { Vec::new() } else { search.next_group(GROUP) };
             if group.is_empty() {

@@ -11,7 +11,7 @@ use super::candidates::{CandidateEntries, CandidateEntry, PassageCandidate};
 use super::comparison::PassageComparison;
 use super::runs::{Run, Seeds, merge};
 use crate::document::Ordinal;
-use crate::text::sequence_fingerprint;
+use crate::text::{ReaderWords, sequence_fingerprint};
 
 /// Sequences, and documents of each, that are read to bound the missing words.
 const BOUND_ENTRIES_MAX: usize = 10_000;
@@ -56,6 +56,7 @@ pub struct PassageSearch<'a> {
     probe: &'a [u64],
     seeds: Seeds<'a>,
     words_min: usize,
+    readers: Option<&'a ReaderWords>,
     limits: PassageLimits,
     postings_read: usize,
     entries: vec::IntoIter<CandidateEntry>,
@@ -112,6 +113,7 @@ impl<'a> PassageSearch<'a> {
             probe,
             seeds,
             words_min,
+            readers: None,
             limits,
             postings_read,
             entries: found.into_iter(),
@@ -121,6 +123,12 @@ impl<'a> PassageSearch<'a> {
             found: result,
             long: BTreeMap::new(),
         }
+    }
+
+    /// Counts the words of a passage as a reader of the probe counts them.
+    #[must_use]
+    pub fn counting(self, readers: Option<&'a ReaderWords>) -> Self {
+        Self { readers, ..self }
     }
 
     /// Takes the candidates first that may share the largest part of their own words, instead of
@@ -202,7 +210,8 @@ impl<'a> PassageSearch<'a> {
     }
 
     fn add_match(&mut self, ordinals: Vec<Ordinal>, runs: &[Run], words: usize) {
-        let comparison = PassageComparison::new(runs, [self.probe.len(), words], self.words_min);
+        let (lengths, min) = ([self.probe.len(), words], (self.words_min, self.readers));
+        let comparison = PassageComparison::new(runs, lengths, min);
         if !comparison.passages.is_empty() {
             self.found.matches.push(SearchMatch { ordinals, comparison });
         }

@@ -113,9 +113,15 @@ fn is_unspaced(character: char) -> bool {
 /// The letters that make a word of a reader, on average. 1 where a word here is a word of a reader,
 /// and where that is not known.
 ///
-/// Measured with ICU4X's dictionaries over the UDHR and the summaries of tldr: Han 1.55 to 1.89
-/// letters a word, kana 1.64 to 2.59, Thai 2.6 to 3.1, Lao 3.0 to 3.3, Khmer 3.1. Letters have
-/// their marks with them.
+/// Measured with ICU's dictionaries over the UDHR and the summaries of tldr: Han 1.55 to 1.89
+/// letters a word, kana 1.64 to 2.59, Thai 2.6 to 3.1, Lao 3.0 to 3.3, Khmer 3.1, Burmese 2.2.
+/// Letters have their marks with them.
+///
+/// For the other scripts there is no dictionary. The UDHR in Tai Viet has spaces: 2.3 letters
+/// between two, and 1.3 words for a word of the English text, as in Thai and Lao; Tai Tham is
+/// measured by that number of words (2.67 letters for an English word), Yi (1.69) and Javanese
+/// (3.54) by the mean of Thai, Lao, Khmer, Chinese and Japanese, 1.2. Tai Le and New Tai Lue, which
+/// the UDHR lacks, are taken as Tai Viet, of which the languages are kin.
 pub(super) fn letters_of_word(character: char) -> f64 {
     if character.is_ascii() || LETTERS.class(character) != Class::Cut {
         return 1.0;
@@ -126,6 +132,11 @@ pub(super) fn letters_of_word(character: char) -> f64 {
         Script::Hiragana | Script::Katakana | Script::Common => 2.0,
         Script::Thai => 2.8,
         Script::Lao | Script::Khmer => 3.1,
+        Script::Myanmar => 2.2,
+        Script::TaiViet | Script::TaiLe | Script::NewTaiLue => 2.3,
+        Script::TaiTham => 2.0,
+        Script::Yi => 1.4,
+        Script::Javanese => 3.0,
         _ => 1.0,
     }
 }

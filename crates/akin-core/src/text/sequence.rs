@@ -1,6 +1,7 @@
 //! The words of a text in order, and where they are in it.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use super::classes::letters_of_word;
 use super::hash::combine_whole;
@@ -51,23 +52,32 @@ impl WordSequence {
         self.ranges[words.start][0] as usize..self.ranges[words.end - 1][1] as usize
     }
 
-    /// How many words a reader counts in a range of words: of Han, kana, Thai, Lao and Khmer, where
-    /// each letter is a word here, as many letters as make a word there on average count as one.
+    /// How many words a reader counts in a range of words: in scripts without spaces, where each
+    /// letter is a word here, as many letters as make a word on average count as one.
     /// `text`: the original text.
     pub fn readers_words(&self, text: &str, words: Range<usize>) -> usize {
         let (mut whole, mut parts) = (0, 0.0);
-        for [start, _] in &self.ranges[words] {
-            let start = *start as usize;
-            match text.as_bytes()[start].is_ascii() {
+        for range in &self.ranges[words] {
+            match text.as_bytes()[range[0] as usize].is_ascii() {
                 true => whole += 1,
-                false => {
-                    parts +=
-                        text[start..].chars().next().map_or(1.0, |it| 1.0 / letters_of_word(it))
-                }
+                false => parts += share_of_word(text, range),
             }
         }
-        // Halves and tenths have no exact sums.
-        whole + (parts + 1e-6) as usize
+        whole + (parts + ROUNDING) as usize
+    }
+
+    /// The words of a reader, if the text has letters of scripts without spaces. `text`: the
+    /// original text.
+    pub fn readers(&self, text: &str) -> Option<ReaderWords> {
+        if text.is_ascii() {
+            return None;
+        }
+        let mut sums = Vec::with_capacity(self.ranges.len() + 1);
+        sums.push(0.0);
+        for range in &self.ranges {
+            sums.push(sums[sums.len() - 1] + share_of_word(text, range));
+        }
+        (sums[self.len()] < self.len() as f64).then(|| ReaderWords(sums.into()))
     }
 
     /// Whether the text can be cut before a word: no byte belongs to the words before it and to
@@ -77,6 +87,28 @@ impl WordSequence {
             (Some(before), Some(after)) => before[1] <= after[0],
             _ => true,
         }
+    }
+}
+
+/// Halves and tenths have no exact sums.
+const ROUNDING: f64 = 1e-6;
+
+/// The part of a reader's word that a word here is.
+fn share_of_word(text: &str, range: &[u32; 2]) -> f64 {
+    1.0 / letters_of_word(text[range[0] as usize..].chars().next().unwrap_or(' '))
+}
+
+/// How many words a reader counts in each part of a text.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ReaderWords(Arc<[f64]>);
+
+impl ReaderWords {
+    /// How many words a reader counts in a range of words. Parts of words count.
+    ///
+    /// # Panics
+    /// If the text has fewer words.
+    pub fn count(&self, words: Range<usize>) -> f64 {
+        self.0[words.end] - self.0[words.start] + ROUNDING
     }
 }
 
@@ -170,12 +202,19 @@ mod tests {
             ("すごいスピード", 7, 3),
             ("ประเทศไทย", 9, 3),
             ("한글 단어", 2, 2),
+            ("အပြည်ပြည်ဆိုင်ရာ လူ့အခွင့်အရေး", 14, 6),
+            ("ꪁꪫꪱꪣ ꪜꪱꪫ ꪹꪕꪸꪉ", 10, 4),
+            ("ᨠᩣ᩠ᩁᨷᨯ", 4, 2),
+            ("ꀀꀁꀂꀃꀄꀅꀆ", 7, 5),
+            ("ꦲꦗꦶꦮꦺꦴꦁ", 3, 1),
             ("twenty 二十個", 4, 2),
         ] {
             let words = shingler.words(text).unwrap();
             assert_eq!(words.len(), tokens, "{text}");
             assert_eq!(words.readers_words(text, 0..tokens), readers, "{text}");
             assert_eq!(words.readers_words(text, 0..0), 0);
+            let counted = words.readers(text).map(|readers| readers.count(0..tokens) as usize);
+            assert_eq!(counted, (tokens > readers).then_some(readers), "{text}");
         }
     }
 

@@ -10,12 +10,15 @@ use crate::budget::Exhausted;
 use crate::document::{DocumentId, Ordinal};
 use crate::stored::DocumentDetails;
 use akin_core::passages::{PassageComparison, PassageLimits, Span, TextBlocks};
+use akin_core::text::ReaderWords;
 
 /// A search for passages.
 #[derive(Clone)]
 pub struct PassageRequest {
     /// The words of the probe.
     pub words: Arc<[u64]>,
+    /// The words of its reader, if they are not these.
+    pub readers: Option<ReaderWords>,
     pub limits: PassageLimits,
     /// A document that is not returned: the probe itself.
     pub own_id: Option<DocumentId>,

@@ -61,7 +61,8 @@ impl Engine {
             conditions,
             ..PassageQuery::default()
         };
-        let request = self.passage_request(&text, &passages);
+        // The shared words decide, not the length of a passage.
+        let request = PassageRequest { readers: None, ..self.passage_request(&text, &passages) };
         let finding = self.find_contained(search, request, &query, threshold, of);
         let mut found = request::apart(finding).await?;
         // A document may have been replaced since the search.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use akin_core::passages::TextBlocks;
 
-use super::{PassageQuery, ProbeText, no_text};
+use super::{PassageQuery, no_text};
 use crate::backend::{Findings, PreparedDocument};
 use crate::background::request::{self, charge, reserve};
 use crate::document::Content;
@@ -67,9 +67,7 @@ impl Engine {
         let searching = async {
             reserve(text.len())?;
             charge(of_content(&document.content))?;
-            let (text, words) = self.cut_words(text.clone()).await?;
-            let words = Arc::new(words);
-            let probe = ProbeText { text, words, own_id: Some(document.id.clone()) };
+            let probe = self.cut_words(text.clone(), Some(document.id.clone())).await?;
             let request = self.passage_request(&probe, &query);
             let saw_all = search.wait_for_earlier_texts(found, &request).await?;
             let page = self.search_passages(search, &probe, &query, request).await?;

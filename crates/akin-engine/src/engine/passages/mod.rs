@@ -14,7 +14,7 @@ pub use query::PassageQuery;
 use std::sync::Arc;
 
 use akin_core::passages::{PassageLimits, PassageSettings};
-use akin_core::text::{ShingleError, WordSequence};
+use akin_core::text::{ReaderWords, ShingleError, WordSequence};
 use akin_model::analysis::ContentError;
 use akin_model::passages::{ContainedOf, PassageAnswer};
 
@@ -38,6 +38,8 @@ const DOCUMENTS_MAX: usize = 1_000;
 pub(super) struct ProbeText {
     pub text: Arc<str>,
     pub words: Arc<WordSequence>,
+    /// The words of its reader, if they are not these.
+    pub readers: Option<ReaderWords>,
     pub own_id: Option<DocumentId>,
 }
 
@@ -87,6 +89,7 @@ impl Engine {
         let limits = &self.settings.limits;
         PassageRequest {
             words: probe.words.hashes().into(),
+            readers: probe.readers.clone(),
             limits: PassageLimits {
                 words_min: query.words_min,
                 compared_max: limits.passage_texts_max,
@@ -124,18 +127,23 @@ impl Engine {
         };
         charge(of_content(&content))?;
         let Content::Text(text) = content else { return Err(no_text()) };
-        let (text, words) = self.cut_words(text).await?;
-        if words.is_empty() {
+        let probe = self.cut_words(text, own_id).await?;
+        if probe.words.is_empty() {
             return Err(ContentError::Empty.into());
         }
-        Ok(ProbeText { text, words: Arc::new(words), own_id })
+        Ok(probe)
     }
 
-    async fn cut_words(&self, text: String) -> Result<(Arc<str>, WordSequence), EngineError> {
+    async fn cut_words(
+        &self,
+        text: String,
+        own_id: Option<DocumentId>,
+    ) -> Result<ProbeText, EngineError> {
         let (analyser, text) = (Arc::clone(&self.analyser), Arc::<str>::from(text));
         compute_if(text.len() > CONTENT_INLINE_BYTES_MAX, move || {
             let words = analyser.shingler.words(&text)?;
-            Ok::<_, ShingleError>((text, words))
+            let readers = words.readers(&text);
+            Ok::<_, ShingleError>(ProbeText { text, words: Arc::new(words), readers, own_id })
         })
         .await?
         .map_err(EngineError::from)

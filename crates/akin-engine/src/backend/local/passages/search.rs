@@ -174,7 +174,9 @@ impl Searching {
         let examined_max = |filter: &PassageFilter| filter.documents_max;
         let documents_max =
             self.request.filter.as_ref().map_or(limits.documents_max + 1, examined_max);
-        let mut search = passages.index.search(&words, PassageLimits { documents_max, ..limits });
+        let readers = self.request.readers.clone();
+        let of_group = PassageLimits { documents_max, ..limits };
+        let mut search = passages.index.search(&words, of_group).counting(readers.as_ref());
         if self.request.by_share_of_match {
             search = search.by_share_of_match();
         }
@@ -234,14 +236,15 @@ impl Searching {
         }
         let (words, limits) = (Arc::clone(&self.request.words), self.request.limits);
         let words_min = limits.words_min.unwrap_or(passages.index.settings().run_words());
+        let readers = self.request.readers.clone();
         for ordinal in may_share(passages, &words, limits, &new) {
             if !self.is_wanted(ordinal)? {
                 continue;
             }
             let Some(text_words) = self.words_of(passages, ordinal, None)? else { continue };
-            let pairs_max = limits.pairs_max;
+            let (min, pairs_max) = ((words_min, readers.as_ref()), limits.pairs_max);
             let (comparison, is_complete) =
-                PassageComparison::of_words(&words, &text_words, words_min, pairs_max);
+                PassageComparison::of_words(&words, &text_words, min, pairs_max);
             self.found.truncated |= !is_complete;
             if !comparison.passages.is_empty() {
                 reserve(MATCH_BYTES + comparison.passages.len() * PASSAGE_BYTES)?;
