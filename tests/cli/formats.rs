@@ -93,6 +93,37 @@ fn json_arrays_and_multiline_objects_are_read() {
 }
 
 #[test]
+fn texts_of_several_columns_and_of_chats_are_one_text() {
+    let table = b"title,body,id\nShip,It sails.,a\n,Only a body.,b\n";
+    let both = ["--text-column", "title,body"];
+    let expected = json!([{"id": "a", "text": "Ship\n\nIt sails."},
+        {"id": "b", "text": "Only a body."}]);
+    assert_eq!(json!(imported(table, &both)), expected);
+    let chat = br#"{"id": "c", "messages": [{"role": "user", "content": "Where is it?"},
+        {"role": "assistant", "content": "Here."}]}"#;
+    let chosen = ["--text-column", "messages", "--roles", "assistant"];
+    assert_eq!(json!(imported(chat, &chosen)), json!([{"id": "c", "text": "Here."}]));
+
+    let dir = tempfile::tempdir().unwrap();
+    let line = |id: &str, title: &str, chat: &str| {
+        let chat = json!([{"role": "user", "content": chat}]);
+        json!({"id": id, "title": title, "messages": chat}).to_string() + "\n"
+    };
+    let (first, second) = (line("1", "one two", "three four"), line("2", "One, two", "THREE four"));
+    let lines = [&*first, &*second, &*line("3", "two", "three four")].concat();
+    let file = put(dir.path(), "chats.jsonl", &lines);
+    let columns = ["--text-column", "title,messages"];
+    let kept = akin(&[&["dedup", &file, "--threshold", "1"], &columns[..]].concat());
+    assert_eq!(kept.stdout, lines.replace(&second, ""), "{}", kept.stderr);
+    let words = "one two three four five six seven eight nine ten eleven twelve";
+    let long =
+        put(dir.path(), "long.jsonl", [line("1", words, "a"), line("2", words, "b")].concat());
+    let cut = akin(&[&["dedup", &long, "--spans", "10"], &columns[..]].concat());
+    assert!(cut.stderr.contains("texts of several columns"), "{}", cut.stderr);
+    assert_eq!((cut.code, cut.stdout.as_str()), (Some(1), ""));
+}
+
+#[test]
 fn tables_are_detected_from_their_first_line() {
     let expected = [
         json!({"id": "a", "text": "one, \"two\"\nthree", "metadata": {"lang": "en"}}),

@@ -10,6 +10,7 @@ use serde_json::value::RawValue;
 use serde_path_to_error::Segment;
 
 use super::members::{Member, Value, below, fault, find, find_exact, members, object, without};
+use crate::failure::Failure;
 use akin_model::content::FieldsBody;
 use akin_model::document::{Content, DocumentId};
 
@@ -24,8 +25,10 @@ const API: [&str; 7] = ["id", "text", "tokens", "fields", "signature", "metadata
 pub struct TextColumns {
     /// The member with the id. By default `id`, which is optional.
     pub id: Option<String>,
-    /// The member with the text, by default `text`.
-    pub text: Option<String>,
+    /// The members with the text, by default `text`. The texts of several are joined.
+    pub text: Vec<String>,
+    /// The roles whose messages count, if a text is a list of messages; by default all.
+    pub roles: Vec<String>,
     /// The members that become metadata; by default all further members.
     pub metadata: Option<Vec<String>>,
     /// The reader of the documents ignores further members, so lines of JSON may keep them.
@@ -35,17 +38,37 @@ pub struct TextColumns {
 }
 
 impl TextColumns {
-    pub fn text_name(&self) -> &str {
-        self.text.as_deref().unwrap_or("text")
+    pub fn text_names(&self) -> impl Iterator<Item = &str> + Clone {
+        let default = self.text.is_empty().then_some("text");
+        default.into_iter().chain(self.text.iter().map(String::as_str))
+    }
+
+    /// The name of the only column with texts.
+    pub fn text_name(&self) -> Option<&str> {
+        self.text_names().next().filter(|_| self.text.len() < 2)
     }
 
     pub fn id_name(&self) -> &str {
         self.id.as_deref().unwrap_or("id")
     }
 
+    /// # Errors
+    /// Parts are to be cut out of texts that are in several columns.
+    pub fn refuse_cutting(&self) -> Result<(), Failure> {
+        match self.text_name() {
+            Some(_) => Ok(()),
+            None => Err(Failure::with_hint(
+                "nothing can be cut out of the texts of several columns",
+                "--text-column names one column of texts",
+            )),
+        }
+    }
+
     /// Takes other columns for texts and ids, where they are named.
-    pub fn rename(&mut self, text: Option<String>, id: Option<String>) {
-        self.text = text.or(self.text.take());
+    pub fn rename(&mut self, text: Vec<String>, id: Option<String>) {
+        if !text.is_empty() {
+            self.text = text;
+        }
         self.id = id.or(self.id.take());
     }
 
@@ -53,13 +76,13 @@ impl TextColumns {
     /// lies within it.
     pub fn wants(&self, name: &str) -> bool {
         let wanted = self.metadata.iter().flatten().map(String::as_str);
-        let mut paths = [self.text_name(), self.id_name()].into_iter().chain(wanted);
+        let mut paths = self.text_names().chain([self.id_name()]).chain(wanted);
         self.takes_all() || paths.any(|path| path == name || below(path, name).is_some())
     }
 
     /// Whether the options, and not the API, decide the meaning of members.
     fn names_columns(&self) -> bool {
-        self.id.is_some() || self.text.is_some()
+        self.id.is_some() || !self.text.is_empty()
     }
 
     fn takes_all(&self) -> bool {
@@ -109,12 +132,12 @@ impl TextColumns {
     ) -> Result<Vec<u8>, String> {
         let find = |name: &str| find(members, name);
         let own_id = self.own_id(members)?;
-        let is_other = is_json && self.text.is_none() && has_other_content(members);
-        let text = find(self.text_name()).filter(|text| !is_other || !text.is_null());
+        let is_other = is_json && self.text.is_empty() && has_other_content(members);
+        let text = self.text_in(members)?.filter(|text| !is_other || !text.is_null());
         let knows = |name: &str| {
             is_json
                 && match name {
-                    "tokens" | "fields" | "signature" => self.text.is_none() && text.is_none(),
+                    "tokens" | "fields" | "signature" => self.text.is_empty() && text.is_none(),
                     "expires_at" => !self.names_columns(),
                     "metadata" => !self.names_columns() || find(name).is_some_and(is_object),
                     _ => false,
@@ -123,11 +146,7 @@ impl TextColumns {
         if text.is_none()
             && !members.iter().any(|(name, _)| API[2..5].contains(&&**name) && knows(name))
         {
-            return Err(missing(self.text_name(), "--text-column", members));
-        }
-        if text.as_ref().is_some_and(|text| !text.is_null() && !text.json().get().starts_with('"'))
-        {
-            return Err(format!("'{}' is not a text", self.text_name()));
+            return Err(self.without_text(members));
         }
         let further = self.further(members, knows);
         let mut json = Vec::new();
@@ -174,32 +193,36 @@ impl TextColumns {
     /// # Errors
     /// It has none of them, or several.
     pub fn content(&self, members: &[Member<'_>], is_json: bool) -> Result<Content, String> {
-        let text = find(members, self.text_name());
+        let text = self.text_in(members)?;
         let has_text = text.as_ref().is_some_and(|text| !text.is_null());
-        let of_api = is_json && self.text.is_none() && !(has_text && self.names_columns());
+        let of_api = is_json && self.text.is_empty() && !(has_text && self.names_columns());
         let other = |name| find_exact(members, name).filter(|value| of_api && !value.is_null());
         match (&text, other("tokens"), other("fields")) {
             (Some(text), None, None) if text.is_null() => Ok(Content::Text(String::new())),
-            (Some(text), None, None) => match text.text().map_err(|error| fault(&error))? {
-                Some(text) => Ok(Content::Text(text.into_owned())),
-                None => Err(format!("'{}' is not a text", self.text_name())),
-            },
+            (Some(text), None, None) => {
+                let text = text.text().map_err(|error| fault(&error))?;
+                Ok(Content::Text(text.unwrap_or_default().into_owned()))
+            }
             (text, tokens, fields) if text.as_ref().is_none_or(Value::is_null) => {
                 match (tokens, fields) {
                     (Some(tokens), None) => part("tokens", &tokens).map(Content::Tokens),
                     (None, Some(fields)) => part::<FieldsBody>("fields", &fields)
                         .map(|fields| Content::Fields(fields.0)),
-                    (None, None) if of_api && other("signature").is_none() => {
-                        Err(missing(self.text_name(), "--text-column", members))
-                    }
-                    (None, None) if !of_api => {
-                        Err(missing(self.text_name(), "--text-column", members))
+                    (None, None) if !of_api || other("signature").is_none() => {
+                        Err(self.without_text(members))
                     }
                     _ => Err(ONE.to_owned()),
                 }
             }
             _ => Err(format!("{ONE}{OTHERS}")),
         }
+    }
+}
+
+impl TextColumns {
+    fn without_text(&self, members: &[Member<'_>]) -> String {
+        let name = self.text_names().next().unwrap_or("text");
+        missing(name, "--text-column", members)
     }
 }
 
@@ -231,7 +254,7 @@ impl TextColumns {
         members: &'m [Member<'_>],
         knows: impl Fn(&str) -> bool,
     ) -> Vec<Member<'m>> {
-        let own = [self.id_name(), self.text_name()];
+        let own: Vec<&str> = [self.id_name()].into_iter().chain(self.text_names()).collect();
         let is_own = |name: &str| own.contains(&name) || knows(name);
         let all = || members.iter().filter(|(name, _)| !is_own(name));
         let borrow = |(name, value): &'m Member<'_>| -> Member<'m> {
@@ -239,10 +262,11 @@ impl TextColumns {
         };
         let Some(wanted) = &self.metadata else {
             // A path that is the name of a member does not lead into others.
-            let paths = own.map(|path| find_exact(members, path).is_none().then_some(path));
+            let is_nested = |path: &&&str| find_exact(members, path).is_none();
+            let paths: Vec<&str> = own.iter().filter(is_nested).copied().collect();
             let rest = |member: &'m Member<'_>| {
                 let (name, value) = borrow(member);
-                let paths = paths.iter().flatten().filter_map(|path| below(path, &name));
+                let paths = paths.iter().filter_map(|path| below(path, &name));
                 let rest = paths.fold(None, |rest: Option<Box<RawValue>>, path| {
                     let cut = match rest.as_deref() {
                         Some(rest) => without(rest, path),

@@ -270,7 +270,7 @@ fn table(begins: &str, columns: &TextColumns) -> Option<u8> {
     [b',', b'\t', b';', b'|'].into_iter().find(|separator| {
         let cells: Vec<_> = first.split(*separator as char).map(unquoted).collect();
         let has = |name: &str| cells.contains(&name);
-        cells.len() > 1 && has(columns.text_name()) && columns.id.as_deref().is_none_or(has)
+        cells.len() > 1 && columns.text_names().all(has) && columns.id.as_deref().is_none_or(has)
     })
 }
 

@@ -26,6 +26,7 @@ mod parquet;
 mod parquet_values;
 mod read;
 mod record;
+mod record_text;
 mod screening;
 mod selection;
 mod sink;

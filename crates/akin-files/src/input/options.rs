@@ -39,9 +39,13 @@ pub struct InputOptions {
     /// The column, or member of JSON, with the ids [default: id, or else file:number]
     #[arg(long, value_name = "NAME")]
     id_column: Option<String>,
-    /// The column, or member of JSON, with the texts [default: text]
-    #[arg(long, value_name = "NAME")]
-    text_column: Option<String>,
+    /// The column, or member of JSON, with the texts [default: text]; of several columns the texts
+    /// are joined; a list of chat messages is a text, too
+    #[arg(long, value_name = "NAME,NAME", value_delimiter = ',')]
+    text_column: Vec<String>,
+    /// Of chat messages take only those with these roles, such as user [default: all]
+    #[arg(long, value_name = "ROLE,ROLE", value_delimiter = ',')]
+    roles: Vec<String>,
     /// The columns, or members of JSON, that become metadata [default: all further columns]
     #[arg(long, value_name = "NAME,NAME", value_delimiter = ',')]
     metadata_columns: Option<Vec<String>>,
@@ -147,6 +151,7 @@ impl InputOptions {
         let columns = Arc::new(TextColumns {
             id: self.id_column.clone(),
             text: self.text_column.clone(),
+            roles: self.roles.clone(),
             metadata: self.metadata_columns.as_ref().map(wanted),
             further_are_ignored: false,
             prunes: false,

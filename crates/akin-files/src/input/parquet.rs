@@ -157,13 +157,14 @@ fn put(
     if bytes > ITEM_BYTES_MAX {
         return too_large(sink, bytes);
     }
-    let text = sink.columns.text_name();
-    if let Some(Field::Bytes(bytes)) = column_at(row, text)
-        && as_text(bytes.data()).is_none()
-    {
-        let reason = format!("'{text}' has bytes that are not UTF-8 text");
+    let is_no_text = |name: &&str| match column_at(row, name) {
+        Some(Field::Bytes(bytes)) => as_text(bytes.data()).is_none(),
+        _ => false,
+    };
+    if let Some(name) = sink.columns.text_names().find(is_no_text) {
+        let reason = format!("'{name}' has bytes that are not UTF-8 text");
         sink.failed(Some(number), reason)?;
-        return Ok(bytes.len());
+        return Ok(bytes);
     }
     let fields = row.get_column_iter().zip(columns);
     let values = fields.map(|((_, field), (name, of))| (Arc::clone(name), value(field, of)));
@@ -194,7 +195,7 @@ fn check(columns: &TextColumns, schema: &Type) -> Result<(), Stop> {
     let names = fields.iter().map(|field| field.name());
     let id = columns.id.as_deref().map(|id| (id, "--id-column"));
     let metadata = columns.metadata.iter().flatten();
-    let wanted = [(columns.text_name(), "--text-column")].into_iter().chain(id);
+    let wanted = columns.text_names().map(|name| (name, "--text-column")).chain(id);
     let mut wanted = wanted.chain(metadata.map(|name| (name.as_str(), "--metadata-columns")));
     match wanted.find(|(name, _)| !has_column(fields, name)) {
         None => Ok(()),

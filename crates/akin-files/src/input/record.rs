@@ -98,10 +98,12 @@ impl Item {
         }
     }
 
-    /// The line of the document with another text; `None` if it has no text.
+    /// The line of the document with another text; `None` if its text is not a single value.
     pub fn with_text(&self, text: &str) -> Option<Vec<u8>> {
+        let name = self.columns.text_name()?;
+        find(&self.members().ok()?, name)?.text().ok()??;
         // A line that is made here is a document as the API takes it.
-        let name = if self.is_json() { self.columns.text_name() } else { "text" };
+        let name = if self.is_json() { name } else { "text" };
         Some(replaced(&self.line(), name, text)?.get().as_bytes().to_vec())
     }
 

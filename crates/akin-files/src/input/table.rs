@@ -77,7 +77,7 @@ fn unmarked(record: &StringRecord) -> StringRecord {
 fn check(columns: &TextColumns, names: &StringRecord) -> Result<(), Stop> {
     let id = columns.id.as_deref().map(|id| (id, "--id-column"));
     let metadata = columns.metadata.iter().flatten();
-    let wanted = [(columns.text_name(), "--text-column")].into_iter().chain(id);
+    let wanted = columns.text_names().map(|name| (name, "--text-column")).chain(id);
     let mut wanted = wanted.chain(metadata.map(|name| (name.as_str(), "--metadata-columns")));
     match wanted.find(|(name, _)| !names.iter().any(|known| known == *name)) {
         None => Ok(()),

@@ -3,7 +3,8 @@ use super::*;
 fn columns(id: &str, text: &str, metadata: &[&str]) -> TextColumns {
     TextColumns {
         id: Some(id.into()),
-        text: Some(text.into()),
+        text: vec![text.into()],
+        roles: Vec::new(),
         metadata: Some(metadata.iter().map(|name| (*name).to_owned()).collect()),
         further_are_ignored: false,
         prunes: false,
@@ -56,7 +57,7 @@ fn columns_are_chosen() {
 #[test]
 fn members_of_others_are_taken_by_the_names_of_columns() {
     let default = TextColumns::default();
-    let text = TextColumns { text: Some("text".into()), ..TextColumns::default() };
+    let text = TextColumns { text: vec!["text".into()], ..TextColumns::default() };
     let id = TextColumns { id: Some("id".into()), ..TextColumns::default() };
     for (member, why) in [
         (r#""tokens":532"#, "exactly one of"),
@@ -106,4 +107,48 @@ fn a_null_text_is_an_empty_text() {
     assert_eq!(line(&TextColumns::default(), tokens), Ok(Some(made)));
     let made = r#"{"id":"f:1","text":""}"#.to_owned();
     assert_eq!(line(&TextColumns::default(), r#"{"text":null}"#), Ok(Some(made)));
+}
+
+#[test]
+fn the_texts_of_several_columns_are_joined() {
+    let both =
+        TextColumns { text: vec!["title".into(), "in.body".into()], ..columns("n", "", &[]) };
+    let made = |json| line(&both, json).map(|line| line.unwrap());
+    let expected = r#"{"id":"7","text":"A\n\nB"}"#.to_owned();
+    assert_eq!(made(r#"{"n":7,"title":"A","in":{"body":"B"}}"#), Ok(expected));
+    for json in [r#"{"n":7,"title":"A"}"#, r#"{"n":7,"title":"A","in":{"body":null}}"#] {
+        assert_eq!(made(json), Ok(r#"{"id":"7","text":"A"}"#.to_owned()), "{json}");
+    }
+    assert_eq!(made(r#"{"n":7,"title":null}"#), Ok(r#"{"id":"7","text":""}"#.to_owned()));
+    assert!(made(r#"{"n":7,"body":"B"}"#).unwrap_err().contains("no column 'title'"));
+    assert_eq!(made(r#"{"n":7,"title":"A","in":{"body":5}}"#).unwrap_err(), NO_TEXT);
+    let all = TextColumns { metadata: None, ..both };
+    let further = line(&all, r#"{"n":7,"title":"A","in":{"body":"B","x":1}}"#).unwrap();
+    let expected = r#"{"id":"7","text":"A\n\nB","metadata":{"in":{"x":1}}}"#;
+    assert_eq!(further.as_deref(), Some(expected));
+}
+
+const NO_TEXT: &str = "'in.body' is not a text";
+
+#[test]
+fn messages_are_a_text() {
+    let text = |roles: &[&str], json: &str| {
+        let roles = roles.iter().map(|role| (*role).to_owned()).collect();
+        let chat = TextColumns { roles, ..columns("n", "chat", &[]) };
+        let made = line(&chat, &format!("{{\"n\":1,\"chat\":{json}}}"))?.unwrap();
+        let made: serde_json::Value = serde_json::from_str(&made).unwrap();
+        Ok::<_, String>(made["text"].as_str().unwrap().to_owned())
+    };
+    let chat = r#"[{"role":"system","content":"S"}, {"role":"user","content":"U\u00e9"},
+        {"role":"assistant","content":null,"tool_calls":[{}]},
+        {"role":"assistant","content":[{"type":"text","text":"A"},{"type":"image_url"}]}]"#;
+    assert_eq!(text(&[], chat).unwrap(), "S\n\nUé\n\nA");
+    assert_eq!(text(&["user", "assistant"], chat).unwrap(), "Ué\n\nA");
+    let others = r#"[{"from":"human","value":"H"},{"from":"gpt","value":"G"}]"#;
+    assert_eq!(text(&["gpt"], others).unwrap(), "G");
+    assert_eq!(text(&[], r#"["a","b"]"#).unwrap(), "a\n\nb");
+    assert_eq!(text(&[], "[]").unwrap(), "");
+    for wrong in ["[1]", "{}", "5", r#"[{"content":7}]"#] {
+        assert_eq!(text(&[], wrong).unwrap_err(), "'chat' is not a text", "{wrong}");
+    }
 }
