@@ -70,6 +70,8 @@ def test_dedup_keeps_rows_as_they_are(make: Callable[..., Any]) -> None:
     assert urls(akin_search.dedup(table, keep="score")) == ["b", "c", "d"]
     assert urls(akin_search.dedup(table, keep="newest", drop_empty=True)) == ["a", "b"]
     assert urls(akin_search.dedup(table, threshold=0.99)) == ["a", "b", "c", "d"]
+    across = {"source_column": "url", "across": True, "sources": ["c"]}
+    assert urls(akin_search.dedup(table, **across)) == ["b", "c", "d"]
 
 
 def schema(table: Any) -> Any:
@@ -90,11 +92,28 @@ def test_rows_are_annotated_with_their_clusters(make: Callable[..., Any]) -> Non
     annotated = rows(akin_search.dedup(table, annotate=True))
     assert [row["representative"] for row in annotated] == [0, 1, 0, 3]
     assert annotated[0]["cluster"] == annotated[2]["cluster"] != annotated[1]["cluster"]
+    assert [row["cluster_size"] for row in annotated] == [2, 1, 2, 1]
+    similarity = [row["similarity"] for row in annotated]
+    assert similarity[0] == similarity[1] == 1 and 0.8 < similarity[2] < 1
+    assert [row["url"] for row in annotated] == COLUMNS["url"]
     named = rows(akin_search.dedup(table, id="url", annotate=True, drop_empty=True))
+    assert [row["url"] for row in named] == ["a", "b", "c"]
     assert [row["representative"] for row in named] == ["a", "b", "a"]
     again = akin_search.dedup(make({"text": [BUS], "cluster": [1]}))
     with pytest.raises(ValueError, match="a column 'cluster' already"):
         akin_search.dedup(again, annotate=True)
+
+
+@each_library
+def test_texts_of_several_columns_and_of_messages(make: Callable[..., Any]) -> None:
+    chats = [[{"role": "user", "content": text}] for text in (BUS, ZOO, BUS, BUS)]
+    table = make({"url": ["a", "b", "c", "d"], "title": ["x", "x", "x", "y"], "chat": chats})
+    kept = akin_search.dedup(table, text=["title", "chat"], threshold=0.99)
+    assert type(kept) is type(table) and urls(kept) == ["a", "b", "d"]
+    assert urls(akin_search.dedup(table, text="chat", roles="user", threshold=0.99)) == ["a", "b"]
+    questions = make({"q": [BUS]})
+    clean = akin_search.decontaminate(table, questions, text=["title", "chat"], against_text="q")
+    assert urls(clean) == ["b"]
 
 
 @each_library

@@ -8,7 +8,7 @@ from __future__ import annotations
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Callable, Generic, Iterable, List, Mapping, Optional, TypeVar, cast
+from typing import Any, Callable, Dict, Generic, Iterable, List, Mapping, Optional, TypeVar, cast
 
 T = TypeVar("T")
 
@@ -119,7 +119,7 @@ class Table(Generic[T]):
     def kept(self, path: Path, new_text: Optional[str]) -> T:
         """The rows that a command wrote, and their texts if it changed them."""
         columns = [ROW] if new_text is None else [ROW, new_text]
-        kept = _pyarrow().parquet.read_table(path, columns=columns).to_pydict()
+        kept = columns_of(path, columns)
         table = self._library.take(self._source, kept[ROW])
         if new_text is None:
             return cast(T, table)
@@ -134,6 +134,12 @@ class Table(Generic[T]):
             if name != ROW:
                 table = self._library.with_column(table, name, values)
         return cast(T, table)
+
+
+def columns_of(path: Path, names: Optional[List[str]] = None) -> Dict[str, List[Any]]:
+    """The values of columns of a Parquet file."""
+    table = _pyarrow().parquet.read_table(path, columns=names)
+    return cast(Dict[str, List[Any]], table.to_pydict())
 
 
 def _pyarrow() -> Any:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Dict, Iterator, List, Mapping, Optional, TypeVar, Union, cast
 
 from ._command import program
-from ._parquet import ROW, Table
+from ._parquet import ROW, Table, columns_of
 from .errors import CommandFailed
 
 T = TypeVar("T")
@@ -29,7 +29,7 @@ KEEP_NEWEST = ("date", "timestamp", "updated_at", "created_at", "published", "ti
 def dedup(
     source: T,
     *,
-    text: str = "text",
+    text: Union[str, List[str]] = "text",
     id: Optional[str] = None,
     annotate: bool = False,
     output: Optional[AnyPath] = None,
@@ -40,8 +40,10 @@ def dedup(
 
     The source is a pandas or Polars `DataFrame`, a pyarrow `Table`, or a `Dataset` of `datasets`,
     and so is the result; or it is the path of a file or directory, and the result is `output`.
-    `text` and `id` name columns; without `id`, rows are named by their numbers from 0. With
-    `annotate` all rows are kept, with the further columns of `akin dedup --annotate`.
+    `text` and `id` name columns; the texts of a list of columns are joined, and a column of chat
+    messages is a text, too. Without `id`, rows are named by their numbers from 0. With `annotate`
+    all rows are kept, with the further columns `cluster`, `cluster_size`, `representative` and
+    `similarity` of `akin dedup --annotate`.
 
     `options` are those of `akin dedup`: `threshold=0.9`, `keep="longest"`, `mode="exact"`,
     `drop_empty=True`, `spans=50`. `command` is the program, by default the `akin` that was
@@ -53,23 +55,25 @@ def dedup(
     table = Table(source)
     keep = options.get("keep", "first")
     dates = [name for name in KEEP_NEWEST if keep == "newest" and name in table.names]
-    columns = [text, *([id] if id else []), *dates, *([] if keep in KEEP_RULES else [keep])]
+    columns = [*_names(text), *([id] if id else []), *dates]
+    columns += [] if keep in KEEP_RULES else [keep]
+    columns += [options["source_column"]] if "source_column" in options else []
     akin.options["id_column"] = id or ROW
     with tempfile.TemporaryDirectory(prefix="akin-") as directory:
         given = table.write(Path(directory, "given.parquet"), columns)
         if annotate:
-            written = akin.write(given, Path(directory, "all.jsonl"), annotate=True)
-            return table.annotated(_clusters(_lines(written), has_ids=id is not None))
+            written = akin.write(given, Path(directory, "clusters.parquet"), annotate=True)
+            return table.annotated(_clusters(columns_of(written), given, id))
         written = akin.write(given, Path(directory, "kept.parquet"))
-        return table.kept(written, text if "spans" in options else None)
+        return table.kept(written, cast(str, text) if "spans" in options else None)
 
 
 def decontaminate(
     source: T,
     against: Any,
     *,
-    text: str = "text",
-    against_text: Optional[str] = None,
+    text: Union[str, List[str]] = "text",
+    against_text: Union[str, List[str], None] = None,
     against_id: Optional[str] = None,
     annotate: bool = False,
     output: Optional[AnyPath] = None,
@@ -89,7 +93,7 @@ def decontaminate(
     akin.options["against_text_column"] = against_text = against_text or text
     with tempfile.TemporaryDirectory(prefix="akin-") as directory:
         if not isinstance(against, (str, os.PathLike, list)):
-            columns = [against_text, *([against_id] if against_id else [])]
+            columns = [*_names(against_text), *([against_id] if against_id else [])]
             against = Table(against).write(Path(directory, "against.parquet"), columns)
             against_id = against_id or ROW
         akin.options.update(against=against, against_id_column=against_id or "id")
@@ -97,13 +101,13 @@ def decontaminate(
             return akin.write(source, output)
         table = Table(source)
         akin.options["id_column"] = ROW
-        given = table.write(Path(directory, "given.parquet"), [text])
+        given = table.write(Path(directory, "given.parquet"), _names(text))
         if annotate:
             report = Path(directory, "report.jsonl")
             akin.run(given, action="report", report=report)
             return table.annotated(_contamination(_lines(report), table.rows))
         written = akin.write(given, Path(directory, "kept.parquet"))
-        return table.kept(written, text if options.get("action") == "cut" else None)
+        return table.kept(written, cast(str, text) if options.get("action") == "cut" else None)
 
 
 class _Akin:
@@ -152,14 +156,21 @@ def _lines(path: Path) -> List[Any]:
         return [json.loads(line) for line in lines]
 
 
-def _clusters(lines: List[Any], has_ids: bool) -> Columns:
-    """Of lines of `akin dedup --annotate`."""
-    kept = [line["representative"] for line in lines]
-    return {
-        ROW: [line["metadata"][ROW] if has_ids else int(line["id"]) for line in lines],
-        "cluster": [line["cluster"] for line in lines],
-        "representative": kept if has_ids else [int(id) for id in kept],
-    }
+def _names(text: Union[str, List[str]]) -> List[str]:
+    return [text] if isinstance(text, str) else text
+
+
+def _clusters(table: Columns, given: Path, id: Optional[str]) -> Columns:
+    """Of the table of `akin dedup --annotate`."""
+    ids = table.pop("id")
+    if id is None:
+        rows = [int(row) for row in ids]
+        table["representative"] = [int(row) for row in table["representative"]]
+        return {ROW: rows, **table}
+    named = columns_of(given, [id, ROW])
+    # Of documents with the same id the first is kept.
+    row_of = {str(name): row for name, row in reversed([*zip(named[id], named[ROW])])}
+    return {ROW: [row_of[id] for id in ids], **table}
 
 
 def _contamination(lines: List[Any], rows: int) -> Columns:
