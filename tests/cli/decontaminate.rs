@@ -171,6 +171,27 @@ fn frequent_runs_are_ignored_on_request() {
 }
 
 #[test]
+fn phrases_of_a_file_are_no_contamination() {
+    let corpus = self::corpus();
+    let phrase = "A FARMER sells 12 eggs a day at the market of Ulm and keeps";
+    let (start, rest) = (format!("{phrase} silent."), format!("Note: {QUESTION}"));
+    let documents = [("phrase", &*start), ("whole", &rest), ("short", "too few words")];
+    let file = train(&corpus, &documents);
+    let ids_kept = |ignore: &str| {
+        let ignore = corpus.put("ignore.txt", ignore);
+        ids(&corpus.done(&[&file, "--ignore", &ignore]).stdout)
+    };
+    assert_eq!(ids(&corpus.done(&[&file]).stdout), Vec::<String>::new());
+    // Seven words of the question are left.
+    assert_eq!(ids_kept(&format!("\n{phrase}\n\n")), ["phrase", "whole"]);
+    assert_eq!(ids_kept("eggs a day\nToo few words.\n"), ["phrase", "short"]);
+    assert_eq!(ids_kept("few\n"), Vec::<String>::new());
+    let empty = corpus.put("empty.txt", "\n ?\n");
+    refused(&corpus, &[&file, "--ignore", &empty], "has no phrase");
+    refused(&corpus, &[&file, "--ignore", &empty, "-o", &empty, "--force"], "is an input, too");
+}
+
+#[test]
 fn invalid_records_leave_no_decontaminated_file() {
     let corpus = self::corpus();
     let good = json!({"id": "a", "text": "Clean words."}).to_string();

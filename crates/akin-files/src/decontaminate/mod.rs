@@ -3,6 +3,7 @@
 
 mod evaluation;
 mod options;
+mod phrases;
 mod report;
 mod training;
 mod writing;
@@ -12,6 +13,7 @@ use std::process::ExitCode;
 use self::evaluation::Evaluation;
 pub use self::options::Arguments;
 use self::options::{ContaminationAction, DecontaminationPlan};
+use self::phrases::IgnoredPhrases;
 use self::report::{ContaminationReport, ContaminationSummary};
 use self::training::{Rule, Scanner};
 use self::writing::Pass;
@@ -30,6 +32,8 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     let (writer, report) = plan.outputs()?;
     let counts = DocumentCounts::new(&evaluation.set);
     let cutter = TextCutter::new(plan.shingles.clone(), plan.screening.min_words);
+    let ignored = plan.ignore.as_deref().map(|path| IgnoredPhrases::read(path, &cutter));
+    let ignored = ignored.transpose()?.unwrap_or_default();
     let frequent = plan.frequent.map(|max| frequent(&plan, &cutter, &counts, max)).transpose()?;
     let scanner = Scanner {
         cutter: &cutter,
@@ -37,6 +41,7 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
         counts: frequent.is_none().then_some(&counts),
         words: plan.words,
         frequent: frequent.as_ref(),
+        ignored: &ignored,
         rule: Rule {
             share: plan.threshold,
             longest: plan.longest,

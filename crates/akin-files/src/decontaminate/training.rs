@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use super::phrases::{IgnoredPhrases, outside};
 use crate::corpus::{NoText, TextCutter, WordedText};
 use crate::dedup::without;
 use crate::input::Item;
@@ -42,6 +43,8 @@ pub struct Scanner<'s> {
     pub words: usize,
     /// Grams that are ignored.
     pub frequent: Option<&'s FrequentGrams>,
+    /// Phrases whose words do not count.
+    pub ignored: &'s IgnoredPhrases,
     pub rule: Rule,
 }
 
@@ -69,9 +72,13 @@ impl Scanner<'_> {
     pub fn scan(&self, item: &Item) -> Result<ScannedDocument, NoText> {
         let text = self.cutter.cut(item)?;
         let words = text.words.hashes();
-        let found = self.set.scan_whole(words).unwrap_or_else(|| self.found(&text));
-        if let (Some(counts), 1..) = (self.counts, found.covered) {
-            counts.add(words);
+        let is_no_phrase = |_: &Contamination| {
+            !outside(&(0..words.len()), &self.ignored.in_text(words)).is_empty()
+        };
+        let whole = self.set.scan_whole(words).filter(is_no_phrase);
+        let found = whole.unwrap_or_else(|| self.found(&text));
+        if let Some(counts) = self.counts {
+            found.spans.iter().for_each(|span| counts.add(&words[span.clone()]));
         }
         if !self.rule.holds(&found) {
             return Ok(ScannedDocument::Clean { words: words.len() });
@@ -86,9 +93,15 @@ impl Scanner<'_> {
             Some(frequent) => self.set.scan_ignoring(words, frequent),
             None => self.set.scan(words),
         };
+        if found.covered == 0 {
+            return found;
+        }
+        let ignored = self.ignored.in_text(words);
         let readers_words =
             |span: &Range<usize>| text.words.readers_words(&text.text, span.clone());
-        found.retain_spans(|span| readers_words(span) >= self.words);
+        let parts = found.spans.iter().flat_map(|span| outside(span, &ignored));
+        let parts = parts.filter(|span| readers_words(span) >= self.words).collect();
+        found.take_spans(parts);
         found
     }
 

@@ -175,9 +175,9 @@ pub struct Contamination {
 }
 
 impl Contamination {
-    /// Drops the spans that do not count.
-    pub fn retain_spans(&mut self, counts: impl FnMut(&Range<usize>) -> bool) {
-        self.spans.retain(counts);
+    /// Takes the parts of the spans that count in place of the spans.
+    pub fn take_spans(&mut self, parts: Vec<Range<usize>>) {
+        self.spans = parts;
         self.count_covered();
         if self.spans.is_empty() {
             self.texts.clear();
