@@ -1,8 +1,10 @@
 //! What was found against what there is.
 
+use std::collections::HashSet;
 use std::path::Path;
 
 use crate::THRESHOLD;
+use crate::corpus::FlatSets;
 use crate::found::Found;
 use crate::outcome::Outcome;
 use crate::truth::{FLOOR, Pair, Truth};
@@ -29,14 +31,21 @@ pub fn score(outcome: &mut Outcome, truth: &Truth, file: &Path) {
 }
 
 /// Puts into an outcome what the kept documents, u32 each in the file, leave and lose. A pair is
-/// found if not both are kept. An orphan is removed although nothing kept is near it. `by_words`
-/// is the truth by the words of the peers in Python.
-pub fn score_kept(outcome: &mut Outcome, truth: &Truth, by_words: Option<&Truth>, file: &Path) {
+/// found if not both are kept. An orphan is removed although nothing kept is near it. A shingle is
+/// lost if only removed documents have it. `by_words` is the truth by the words of the peers in
+/// Python.
+pub fn score_kept(
+    outcome: &mut Outcome,
+    (truth, by_words): (&Truth, Option<&Truth>),
+    sets: &FlatSets,
+    file: &Path,
+) {
     let bytes = std::fs::read(file).expect("the participant wrote what it kept");
     let mut is_kept = vec![false; outcome.documents];
     for number in bytes.as_chunks::<4>().0 {
         is_kept[u32::from_le_bytes(*number) as usize] = true;
     }
+    outcome.set("lost", lost(sets, &is_kept) as f64);
     for (truth, of) in [(Some(truth), ""), (by_words, "words_")] {
         let Some(truth) = truth else { continue };
         let near = || truth.pairs.iter().filter(|pair| pair.resemblance >= THRESHOLD);
@@ -52,6 +61,17 @@ pub fn score_kept(outcome: &mut Outcome, truth: &Truth, by_words: Option<&Truth>
         outcome.set(&format!("{of}recall_unequal"), 1.0 - share(missed, unequal().count()));
         outcome.set(&format!("{of}orphans"), orphans as f64);
     }
+}
+
+/// The number of distinct shingles that removed documents have and no kept document has.
+fn lost(sets: &FlatSets, is_kept: &[bool]) -> usize {
+    let of = |kept: bool| {
+        let sets = sets.iter().zip(is_kept).filter(move |(_, is_kept)| **is_kept == kept);
+        sets.flat_map(|(set, _)| set.iter().copied())
+    };
+    let mut removed: HashSet<u64> = of(false).collect();
+    of(true).for_each(|shingle| drop(removed.remove(&shingle)));
+    removed.len()
 }
 
 fn share(part: usize, whole: usize) -> f64 {

@@ -14,6 +14,7 @@ use super::Job;
 use crate::corpus::{documents, lines};
 use crate::measured::ProcessGroup;
 use crate::outcome::Outcome;
+use crate::run::CONTAINED;
 
 /// Processor time after which a participant is given up.
 const PROCESSOR_S_MAX: f64 = 600.0;
@@ -53,7 +54,10 @@ fn command(job: &Job, source: &Path, target: &Path) -> Command {
     if job.participant == "akin" {
         let mut command = Command::new(&job.akin);
         command.arg("dedup").arg(source).arg("--output").arg(target).arg("--quiet");
-        command.args(["--mode", &job.setting]);
+        match job.setting.as_str() {
+            CONTAINED => command.args(["--rule", "contained"]),
+            mode => command.args(["--mode", mode]),
+        };
         return command;
     }
     let mut command = Command::new(&job.python);

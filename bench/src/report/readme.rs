@@ -47,14 +47,15 @@ fn head(results: &Results, task: &str) -> String {
 /// From a file to a file without near-duplicates, by the words of either side.
 fn batch(results: &Results) -> String {
     let mut table =
-        "| file → file | CPU seconds | peak MB | removed | recall\\*, `\\w+` | orphans | \
-         recall\\*, Unicode | orphans |\n|---|--:|--:|--:|--:|--:|--:|--:|\n"
+        "| file → file | CPU seconds | peak MB | removed | runs lost | recall\\*, `\\w+` | \
+         orphans | recall\\*, Unicode | orphans |\n\
+         |---|--:|--:|--:|--:|--:|--:|--:|--:|\n"
             .to_owned();
     let least = results.of("dedup").map(|outcome| outcome.documents).min();
     for outcome in results.of("dedup").filter(|outcome| Some(outcome.documents) == least) {
         let title = format!("{}, {}", outcome.participant, outcome.setting);
         if let Some(why) = &outcome.error {
-            table += &format!("| {title} | {why} | | | | | | |\n");
+            table += &format!("| {title} | {why} | | | | | | | |\n");
             continue;
         }
         let count = |name: &str| outcome.get(name).map(|it| thousands(it as u64));
@@ -63,6 +64,7 @@ fn batch(results: &Results) -> String {
             shown(outcome, "processor_s"),
             outcome.get("peak_bytes").map(|bytes| short(bytes / 1e6)),
             count("removed"),
+            count("lost"),
             recall("words_recall_unequal"),
             count("words_orphans"),
             recall("recall_unequal"),

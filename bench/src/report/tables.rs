@@ -11,11 +11,12 @@ pub const TEXT: [Column; 5] = [
     ("of long documents, M/s", "sketching_long_m_per_s", Short),
 ];
 
-pub const DEDUP: [Column; 8] = [
+pub const DEDUP: [Column; 9] = [
     ("CPU seconds", "processor_s", Short),
     ("seconds", "seconds", Short),
     ("peak MB", "peak_bytes", Megabytes),
     ("removed", "removed", Whole),
+    ("runs of 3 words lost", "lost", Whole),
     ("recall of unequal pairs by `\\w+`", "words_recall_unequal", Share),
     ("orphans by `\\w+`", "words_orphans", Whole),
     ("recall by akin's words", "recall_unequal", Share),

@@ -10,12 +10,13 @@ use std::time::Duration;
 
 use clap::Args;
 
-use crate::corpus::{Description, Source, prepare};
+use crate::corpus::{Description, FlatSets, Source, prepare};
 use crate::machine::Machine;
 use crate::outcome::{Outcome, Results};
 use crate::truth::Truth;
 use crate::{participants, report, score};
 use child::Ended;
+pub use plan::CONTAINED;
 use plan::Planned;
 
 #[derive(Args, Clone)]
@@ -132,7 +133,8 @@ impl Run<'_> {
         match outcome.task.as_str() {
             "dedup" => {
                 let by_words = words::truth(&self.folder, outcome.documents);
-                score::score_kept(outcome, &truth, by_words.as_ref(), found);
+                let sets = FlatSets::read(&self.folder, outcome.documents);
+                score::score_kept(outcome, (&truth, by_words.as_ref()), &sets, found);
             }
             "http" => {
                 truth.pairs.retain(|pair| participants::is_scored(pair.a));

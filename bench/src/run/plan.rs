@@ -70,10 +70,14 @@ fn text(corpus: &Description) -> Vec<Planned> {
     all
 }
 
+/// By this rule no shingle is lost.
+pub const CONTAINED: &str = "rule contained";
+
 fn dedup(all: usize, common: usize) -> Vec<Planned> {
     let who = [
         ("akin", "verified"),
         ("akin", "exact"),
+        ("akin", CONTAINED),
         ("text-dedup", "own bands"),
         ("text-dedup", "21 bands of 6 rows"),
         ("datatrove", "own bands"),
