@@ -24,13 +24,13 @@ const FILES_LAYERS: [&str; 17] = [
     "output",
     "offline",
     "corpus",
+    "templates",
     "dedup",
     "pairs",
     "evaluate",
     "decontaminate",
     "passages",
     "sketch",
-    "templates",
 ];
 
 /// Modules of crates below that are known here by their names.

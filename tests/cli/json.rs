@@ -32,7 +32,7 @@ fn commands_on_files_write_a_line() {
     assert!((0.99..1.0).contains(&recall), "{summary}");
     let expected = json!({
         "documents": 3, "representatives": 2, "near_duplicates": 1, "clusters": 1, "empty": 1,
-        "short": 0, "failed": 0, "files_skipped": 0, "threshold": 0.8, "expected_recall": recall,
+        "shingles_removed": 5, "shingles_lost": 0, "short": 0, "failed": 0, "files_skipped": 0, "threshold": 0.8, "expected_recall": recall,
     });
     assert_eq!(summary, expected);
     let shards = line(&["dedup", &docs, "--output-dir", &path("shards"), "--json"]);

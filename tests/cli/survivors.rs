@@ -247,10 +247,67 @@ fn sources_are_counted_in_the_summary() {
     ]);
     let summary: Value = serde_json::from_str(&ended.stdout).unwrap();
     let expected = json!([
-        {"source": "a", "documents": 1, "removed": 0, "largest_cluster": 3},
-        {"source": "b", "documents": 3, "removed": 2, "largest_cluster": 3},
+        {"source": "a", "documents": 1, "removed": 0, "largest_cluster": 3,
+         "shingles_removed": 0, "shingles_lost": 0},
+        {"source": "b", "documents": 3, "removed": 2, "largest_cluster": 3,
+         "shingles_removed": 24, "shingles_lost": 1},
     ]);
     assert_eq!(summary["sources"], expected, "{summary}");
+}
+
+#[test]
+fn runs_of_words_that_the_kept_documents_lack_are_counted() {
+    let dir = tempfile::tempdir().unwrap();
+    let part = SHIP.rsplit_once(" and").unwrap().0;
+    let texts = [("1", "a", SHIP), ("2", "a", SHIPS), ("3", "a", TRAIN), ("4", "a", part)];
+    let file = documents(dir.path(), "all.jsonl", &texts);
+    let out = dir.path().join("out.jsonl");
+    let lost = |further: &[&str]| {
+        let fixed = ["dedup", &file, "--force", "--json", "-o", out.to_str().unwrap()];
+        let ended = akin(&[&fixed, further].concat());
+        let summary: Value = serde_json::from_str(&ended.stdout).expect(&ended.stderr);
+        ["shingles_removed", "shingles_lost"].map(|name| summary[name].as_u64())
+    };
+    assert_eq!(lost(&["--threshold", "0.6"]), [Some(20), Some(1)]);
+    assert_eq!(lost(&["--rule", "contained"]), [Some(8), Some(0)]);
+    assert_eq!(lost(&["--threshold", "0.6", "--keep", "none"]), [Some(32), Some(32)]);
+    assert_eq!(lost(&["--threshold", "1"]), [Some(0), Some(0)]);
+    let ended = akin(&["dedup", &file, "--threshold", "0.6"]);
+    let line = "runs of 3 words lost: 1 of 20 in removed documents\n";
+    assert!(ended.stderr.contains(line), "{}", ended.stderr);
+}
+
+#[test]
+fn shingles_that_many_documents_of_a_source_share_are_ignored() {
+    let dir = tempfile::tempdir().unwrap();
+    let menu = "home news sport weather contact imprint search login";
+    let own = ["the museum opens at ten", "a ferry leaves every hour", "no trains go on sundays"];
+    let pages = own.map(|own| format!("{menu} {own}"));
+    let [one, two, three] = pages.each_ref().map(String::as_str);
+    let web = [("1", "a", one), ("2", "a", two), ("3", "a", three), ("4", "a", one)];
+    let file = documents(dir.path(), "all.jsonl", &[&web[..], &[("5", "b", one)]].concat());
+    let out = dir.path().join("out.jsonl");
+    let run = |further: &[&str]| {
+        let fixed = ["dedup", &file, "--threshold", "0.3", "--mode", "exact", "--json", "--force"];
+        let to = ["--source-column", "site", "-o", out.to_str().unwrap()];
+        let ended = akin(&[&fixed[..], &to, further].concat());
+        let summary: Value = serde_json::from_str(&ended.stdout).expect(&ended.stderr);
+        (ids(&std::fs::read_to_string(&out).unwrap()), summary["shingles_ignored"].as_u64())
+    };
+    assert_eq!(run(&[]), (BTreeSet::from([1]), None));
+    assert_eq!(run(&["--ignore-templates", "2"]), (BTreeSet::from([1, 2, 3]), Some(6)));
+    // Copies are no template.
+    assert_eq!(run(&["--ignore-templates", "3"]), (BTreeSet::from([1]), Some(0)));
+    let old = documents(dir.path(), "old.jsonl", &[("0", "a", "no mail; HOME news sport weather")]);
+    let further = ["--ignore-templates", "3", "--against", &old];
+    assert_eq!(run(&further), (BTreeSet::from([1, 2, 3]), Some(2)));
+    let ended = akin(&["dedup", &file, "--ignore-templates", "2", "--source-column", "site"]);
+    let line = "runs of 3 words of templates, ignored: 6\n";
+    assert!(ended.stderr.contains(line), "{}", ended.stderr);
+    for further in [&["--rule", "contained"][..], &["--state", "state"], &["--spans", "20"]] {
+        let ended = akin(&[&["dedup", &file, "--ignore-templates", "2"], further].concat());
+        assert_eq!(ended.code, Some(2), "{further:?}: {}", ended.stderr);
+    }
 }
 
 #[test]

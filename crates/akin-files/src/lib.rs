@@ -10,8 +10,8 @@
 //! - [`output`]: where commands write.
 //! - [`offline`]: near-duplicates among documents in temporary files.
 //! - [`corpus`]: from files to a corpus, and threads that work on documents in order.
-//! - [`dedup`], [`pairs`], [`evaluate`], [`decontaminate`], [`passages`], [`sketch`],
-//!   [`templates`]: the commands.
+//! - [`templates`], [`dedup`], [`pairs`], [`evaluate`], [`decontaminate`], [`passages`],
+//!   [`sketch`]: the commands.
 
 pub mod corpus;
 pub mod decontaminate;

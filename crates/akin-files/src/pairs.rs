@@ -96,6 +96,7 @@ fn write(
         output: destination.file(),
         state: None,
         sources: &SourceOptions::default(),
+        ignored: &[],
         shingle_words: None,
         drops_sets: false,
         listing: Some(PairListing { mode, threshold }),

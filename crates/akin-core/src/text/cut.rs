@@ -61,6 +61,12 @@ impl Cutter {
         cutter
     }
 
+    /// Ignores further shingles.
+    pub(super) fn ignore(&mut self, shingles: &[u64]) {
+        let known = self.ignored.iter().flat_map(|known| known.iter());
+        self.ignored = Some(Arc::new(known.chain(shingles.iter().copied()).collect()));
+    }
+
     /// The shingles of a text.
     ///
     /// # Errors

@@ -19,6 +19,10 @@ impl FromIterator<u64> for FewHashes {
 }
 
 impl FewHashes {
+    pub(super) fn iter(&self) -> impl Iterator<Item = u64> + '_ {
+        self.0.iter().copied().filter(|hash| *hash != 0)
+    }
+
     #[inline]
     pub(super) fn contains(&self, hash: u64) -> bool {
         hash != 0 && self.0[self.slot(hash)] == hash

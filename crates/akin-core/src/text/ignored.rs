@@ -112,6 +112,18 @@ mod tests {
     }
 
     #[test]
+    fn further_shingles_are_ignored() {
+        let page = "the home, the news; sport and the museum of the harbour";
+        let settings = settings(Unit::Word, &["the home the"]);
+        let shingler = Shingler::new(settings, 3, 1_000);
+        let further = shingler.text("the museum of").unwrap().set;
+        let rest = shingler.clone().ignoring(further.as_slice()).text(page).unwrap().set;
+        let mut expected = shingler.text(page).unwrap().set.as_slice().to_vec();
+        expected.retain(|shingle| !further.as_slice().contains(shingle));
+        assert_eq!((rest.as_slice(), rest.count()), (expected.as_slice(), 7));
+    }
+
+    #[test]
     fn multisets_ignore_every_occurrence() {
         let mut settings = settings(Unit::Word, &["a b c"]);
         settings.multiset = true;

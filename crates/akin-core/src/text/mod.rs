@@ -26,7 +26,7 @@ pub(crate) use hash::finalise;
 pub use ignored::IgnoredTexts;
 pub use normalize::Normalize;
 pub(crate) use sequence::sequence_fingerprint;
-pub use sequence::{CharOffsets, WordSequence};
+pub use sequence::{CharOffsets, ReaderWords, WordSequence};
 pub use set::ShingleSet;
 pub use settings::{ShingleSettings, Unit};
 pub use stop_words::{StopWords, UnknownLanguage};
@@ -122,6 +122,13 @@ impl Shingler {
             .then(|| FieldNormaliser::new(&settings.equivalents, settings.rules()));
         let cutter = Cutter::new(&settings, seed);
         Self { cutter, fields, seed, multiset, elements_max }
+    }
+
+    /// Ignores these shingles, too: they are in no set.
+    #[must_use]
+    pub fn ignoring(mut self, shingles: &[u64]) -> Self {
+        self.cutter.ignore(shingles);
+        self
     }
 
     /// Uses no more than a level's instructions, for tests and benches. Sets do not depend on the

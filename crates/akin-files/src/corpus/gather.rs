@@ -67,6 +67,8 @@ pub struct Gathering<'g> {
     /// How pairs are listed; `None` if they are not listed.
     pub listing: Option<PairListing>,
     pub sources: &'g SourceOptions,
+    /// Shingles that do not count.
+    pub ignored: &'g [u64],
     /// The words of a shingle, if the rule `contained` needs the words of texts.
     pub shingle_words: Option<usize>,
     /// Whether many sets are dropped. [`Self::add_dropped`] adds those that are read.
@@ -120,6 +122,14 @@ impl Gathering<'_> {
         gatherer.finish()
     }
 
+    fn analyser(&self) -> Analyser {
+        let mut analyser = Analyser::new(self.settings);
+        if !self.ignored.is_empty() {
+            analyser.shingler = analyser.shingler.ignoring(self.ignored);
+        }
+        analyser
+    }
+
     fn gatherer<'m>(
         &'m self,
         meter: &'m Meter,
@@ -169,7 +179,7 @@ impl Gathering<'_> {
         check: impl Fn(Analysed) -> Result<Analysed, Failure>,
     ) -> Result<(), Failure> {
         let words = WordCounter::new(gatherer.screening.min_words);
-        let analyser = Analyser::new(self.settings);
+        let analyser = self.analyser();
         let threads = self.options.analysis.threads();
         let how = How {
             analyser: &analyser,
@@ -200,7 +210,7 @@ impl Gathering<'_> {
             with_progress(quiet, |progress| corpus.documents_to_read(mode, threshold, progress))?;
         let Some(to_read) = to_read else { return Ok(()) };
         let meter = Meter::new(quiet, "reading again", Quantity::Bytes, 0);
-        let analyser = Analyser::new(self.settings);
+        let analyser = self.analyser();
         let set_of = |item: &Item| {
             let content = item.record().ok()?.content;
             Some(analyser.shingler.shingle(&content).ok()?.set)

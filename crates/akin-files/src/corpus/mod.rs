@@ -15,7 +15,7 @@ pub use keep::Keep;
 pub use lengths::Lengths;
 pub use memory::PairListing;
 pub use names::CorpusFiles;
-pub use pipeline::{Analysed, How, analyse, work_in_order};
+pub use pipeline::{Analysed, How, analyse, value_of, work_in_order};
 pub use sources::{SourceOptions, Sources};
 pub use texts::{FoldOptions, NoText, TextCutter, WordedText, each_text, text_of};
 pub use uncompared::{Uncompared, UncomparedCounts};

@@ -9,7 +9,7 @@ use std::thread;
 
 use super::keep::Keep;
 use super::lengths::TextLength;
-use crate::input::{Cancelled, Emit, Event, Item, Origin, Skip, WordCounter};
+use crate::input::{Cancelled, Emit, Event, Item, Origin, Record, Skip, WordCounter};
 use crate::meter::Meter;
 use akin_core::text::NormalisedFields;
 use akin_model::analysis::ContentError;
@@ -187,6 +187,14 @@ fn analyse_one(how: How<'_>, item: &Item) -> Analysed {
     analyse_record(how, item).unwrap_or_else(|reason| Analysed::Invalid { origin, reason })
 }
 
+/// The value of a column as a text: empty if there is none.
+pub fn value_of(record: &Record<'_>, column: &str) -> String {
+    let value = record.value(column);
+    let text = value.as_ref().and_then(|value| value.text().ok().flatten());
+    let json = || value.as_ref().map_or_else(String::new, |value| value.json().get().into());
+    text.map_or_else(json, Cow::into_owned)
+}
+
 fn analyse_record(how: How<'_>, item: &Item) -> Result<Analysed, String> {
     let How { analyser, keep, words, .. } = how;
     let record = item.record()?;
@@ -198,12 +206,7 @@ fn analyse_record(how: How<'_>, item: &Item) -> Result<Analysed, String> {
         Err(ContentError::Empty) => None,
         Err(error) => return Err(error.to_string()),
     };
-    let source = how.source.map(|column| {
-        let value = record.value(column);
-        let text = value.as_ref().and_then(|value| value.text().ok().flatten());
-        let json = || value.as_ref().map_or_else(String::new, |value| value.json().get().into());
-        text.map_or_else(json, Cow::into_owned)
-    });
+    let source = how.source.map(|column| value_of(&record, column));
     let length = match (how.shingle_words, &record.content) {
         (None, _) => None,
         (Some(size), Content::Text(text)) => {

@@ -21,6 +21,10 @@ pub struct SourceOptions {
     /// Link documents of different sources only, never documents of one source
     #[arg(long)]
     pub across: bool,
+    /// Ignore the shingles that more than this many documents of one source share, such as the menu
+    /// of a site; documents with equal sets count once. The files are read twice more
+    #[arg(long, value_name = "N", conflicts_with_all = ["state", "rule"])]
+    pub ignore_templates: Option<u32>,
     /// Write nothing, and end with exit code 3, if more than this share of a source would be left
     /// out
     #[arg(long, value_name = "PERCENT", value_parser = percent)]

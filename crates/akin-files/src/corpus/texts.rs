@@ -65,6 +65,14 @@ impl TextCutter {
         Self { shingler: Shingler::new(settings, 0, usize::MAX), min_words }
     }
 
+    /// The words of a text that is no document.
+    ///
+    /// # Errors
+    /// The text is too long.
+    pub fn words(&self, text: &str) -> Result<WordSequence, Failure> {
+        self.shingler.words(text).map_err(|error| Failure::new(error.to_string()))
+    }
+
     /// # Errors
     /// The record has no text, or too short a text.
     pub fn cut(&self, item: &Item) -> Result<WordedText, NoText> {

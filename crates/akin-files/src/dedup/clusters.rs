@@ -6,7 +6,7 @@ use std::ops::Range;
 use indicatif::HumanCount;
 use serde::Serialize;
 
-use super::alarm::{SourceCounts, print_sources};
+use super::alarm::{LostShingles, SourceCounts, print_sources};
 use crate::corpus::{Score, UncomparedCounts, incomplete_line, recall_line};
 use crate::offline::{OfflineCorpus, OfflineState};
 use akin_model::clusters::Incomplete;
@@ -117,15 +117,31 @@ impl<'c> Representatives<'c> {
         self.corpus.id(number)
     }
 
+    /// The shingles of a document that is not kept.
+    ///
+    /// # Errors
+    /// A temporary file could not be read.
+    pub fn lost(&mut self, number: u32) -> io::Result<LostShingles> {
+        let documents = self.corpus.documents();
+        let Some(set) = documents.set_of(number) else { return Ok(LostShingles::default()) };
+        let kept = self.representative(number).filter(|_| !self.drops_all);
+        let kept = kept.and_then(|kept| documents.set_of(kept));
+        let all = self.corpus.size(set) as u64;
+        Ok(LostShingles { all, lost: self.corpus.lacking(set, kept)? as u64 })
+    }
+
     /// The counts, without the counts that only the caller knows.
-    pub fn summary(&self) -> Summary {
-        let clusters = self.sizes.iter().filter(|size| **size > 1).count();
-        let mut summary = Summary { clusters, ..Summary::default() };
-        for number in self.new_documents().filter(|number| self.representative(*number).is_some()) {
-            summary.documents += 1;
-            summary.representatives += usize::from(self.is_kept(number));
+    pub fn summary(&self, sources: &[SourceCounts]) -> Summary {
+        let mut summary = Summary::default();
+        summary.clusters = self.sizes.iter().filter(|size| **size > 1).count();
+        let mut lost = LostShingles::default();
+        for counts in sources {
+            summary.documents += counts.documents;
+            summary.near_duplicates += counts.removed;
+            lost += counts.lost;
         }
-        summary.near_duplicates = summary.documents - summary.representatives;
+        summary.representatives = summary.documents - summary.near_duplicates;
+        summary.lost = self.corpus.points_max().is_none().then_some(lost);
         summary
     }
 }
@@ -133,11 +149,20 @@ impl<'c> Representatives<'c> {
 /// The counts that the command prints.
 #[derive(Default, Serialize)]
 pub struct Summary {
-    pub documents: usize,
-    pub representatives: usize,
-    pub near_duplicates: usize,
+    pub documents: u64,
+    pub representatives: u64,
+    pub near_duplicates: u64,
     /// Clusters of more than one document.
     pub clusters: usize,
+    /// `None` of records.
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    pub lost: Option<LostShingles>,
+    /// The number of shingles that are ignored as templates.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub shingles_ignored: Option<usize>,
+    /// The name of the shingles.
+    #[serde(skip)]
+    pub shingles: String,
     #[serde(flatten)]
     pub uncompared: UncomparedCounts,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -168,14 +193,21 @@ pub struct BatchInState {
 
 impl Summary {
     pub fn print(&self) {
-        let count = |count: usize| HumanCount(count as u64).to_string();
+        let (clusters, shingles) = (HumanCount(self.clusters as u64), &self.shingles);
+        let [documents, representatives, near_duplicates] =
+            [self.documents, self.representatives, self.near_duplicates].map(HumanCount);
         eprintln!(
-            "documents: {}; representatives: {}; near-duplicates: {}; clusters: {}",
-            count(self.documents),
-            count(self.representatives),
-            count(self.near_duplicates),
-            count(self.clusters)
+            "documents: {documents}; representatives: {representatives}; near-duplicates: \
+             {near_duplicates}; clusters: {clusters}"
         );
+        if let Some(LostShingles { all: all @ 1.., lost }) = self.lost {
+            let [all, lost] = [all, lost].map(HumanCount);
+            eprintln!("{shingles} lost: {lost} of {all} in removed documents");
+        }
+        if let Some(ignored) = self.shingles_ignored {
+            let ignored = HumanCount(ignored as u64);
+            eprintln!("{shingles} of templates, ignored: {ignored}");
+        }
         if let (Some(threshold), Some(recall)) = (self.threshold, self.expected_recall) {
             eprintln!("{}", recall_line(threshold, recall));
         }

@@ -38,10 +38,12 @@ use super::input::{self, Cancelled, Event, Selection, read_inputs, refuse_stdin_
 use super::meter::{Meter, Quantity};
 use super::offline::STATE_FILES;
 use super::output::{Destination, Output, print_json};
+use super::templates::SourceTemplates;
 use crate::offline::Room;
 use akin_core::join::Linkage;
 use akin_core::scheme::{Kind, Threshold};
-use akin_model::analysis::Mode;
+use akin_core::text::Unit;
+use akin_model::analysis::{Analyser, Mode};
 use akin_model::settings::CollectionSettings;
 
 /// Write a corpus without its near-duplicates (deduplication); needs no server
@@ -56,7 +58,8 @@ use akin_model::settings::CollectionSettings;
 ///
 /// With --spans the command instead cuts long spans of words out of the texts that occur earlier,
 /// in another document or in the same (exact-substring deduplication). It finds all of them, and
-/// leaves out documents of which no word is left.
+/// leaves out documents of which no word is left. Words are counted as a reader counts them, also
+/// in scripts without spaces.
 #[derive(Args)]
 pub struct Arguments {
     /// Files or directories of documents, as `akin import` takes them, or - for stdin
@@ -68,7 +71,8 @@ pub struct Arguments {
     #[arg(long, value_name = "DIRECTORY", conflicts_with = "output")]
     output_dir: Option<PathBuf>,
     /// When a document is removed: if it is near a document that is kept, or only if it is
-    /// contained whole in a document that is kept
+    /// contained whole in a document that is kept. `contained` needs the survivor and the order of
+    /// words: it goes with neither --keep none nor --across nor --state
     #[arg(long, value_name = "RULE", default_value = "near",
           conflicts_with_all = ["threshold", "linkage", "mode", "state"])]
     rule: RemovalRule,
@@ -172,6 +176,9 @@ impl DedupPlan {
         let is_copied = output_dir.is_none() && destination.is_parquet();
         let needs_members = keep.needs_members() || arguments.sources.source_column.is_some();
         selection.reading.columns_mut().prunes = is_copied && !needs_members;
+        if arguments.spans.is_some() {
+            selection.reading.columns.refuse_cutting()?;
+        }
         let against = !arguments.against.is_empty();
         let old = against.then(|| options.analysis.only(arguments.against)).transpose()?;
         if let Some(old) = &old {
@@ -225,6 +232,7 @@ fn leave_out_near_duplicates(plan: &DedupPlan) -> Result<ExitCode, Failure> {
     let mut state =
         plan.state.as_ref().map(|path| open_state(path, settings, mode, keep)).transpose()?;
     let shingle_words = settings.shingles.size as usize;
+    let ignored = plan.templates(&selection)?;
     let gathering = Gathering {
         settings,
         options,
@@ -233,6 +241,7 @@ fn leave_out_near_duplicates(plan: &DedupPlan) -> Result<ExitCode, Failure> {
         state: state.as_ref(),
         listing: None,
         sources: &plan.sources,
+        ignored: ignored.as_deref().unwrap_or_default(),
         shingle_words: (plan.rule == RemovalRule::Contained).then_some(shingle_words),
         drops_sets: plan.reads_few_sets(),
     };
@@ -251,8 +260,8 @@ fn leave_out_near_duplicates(plan: &DedupPlan) -> Result<ExitCode, Failure> {
     if *keep == Keep::None {
         clusters.drop_all();
     }
-    let counts = plan.sources.are_reported().then(|| SourceCounts::of(&clusters, &sources));
-    if let Some(refused) = refuse_removing(plan.sources.max_removed, counts.as_deref()) {
+    let counts = SourceCounts::of(&mut clusters, &sources).map_err(|error| disk_failed(&error))?;
+    if let Some(refused) = refuse_removing(plan.sources.max_removed, &counts) {
         return Ok(refused);
     }
     let places = ReportPlaces { files: &files, repeated: &repeated, state: state.as_ref() };
@@ -266,13 +275,15 @@ fn leave_out_near_duplicates(plan: &DedupPlan) -> Result<ExitCode, Failure> {
     let batch = state.as_mut().map(|state| add_to_state(state, &mut clusters)).transpose()?;
     writer.finish()?;
     report.map_or(Ok(()), Output::finish)?;
-    let summary = clusters.summary();
+    let summary = clusters.summary(&counts);
     let is_near = plan.rule == RemovalRule::Near;
     let recall = || corpus.expected_recall(mode, threshold);
     let summary = Summary {
         expected_recall: is_near.then(recall).filter(|_| corpus.points_max().is_none()),
         threshold: is_near.then_some(threshold.get()),
-        sources: counts,
+        shingles: plan.shingles(),
+        shingles_ignored: ignored.map(|ignored| ignored.len()),
+        sources: plan.sources.are_reported().then_some(counts),
         uncompared: uncompared.counts,
         incomplete: corpus.incomplete(&left_out).map_err(|error| disk_failed(&error))?,
         batch,
@@ -295,6 +306,31 @@ impl DedupPlan {
     fn reads_few_sets(&self) -> bool {
         let is_by_sketches = self.mode != Mode::Exact && self.settings.scheme.kind != Kind::Prefix;
         self.rule == RemovalRule::Near && is_by_sketches && self.state.is_none()
+    }
+
+    /// The shingles that are ignored because many documents of a source share them.
+    fn templates(&self, selection: &Selection) -> Result<Option<Vec<u64>>, Failure> {
+        let Some(over) = self.sources.ignore_templates else { return Ok(None) };
+        let (settings, options) = (&self.settings, &self.options);
+        if settings.scheme.kind == Kind::Fields {
+            return Err(Failure::new("--ignore-templates is for texts, not for records"));
+        }
+        let templates = SourceTemplates {
+            options: &options.analysis,
+            shingler: &Analyser::new(settings).shingler,
+            column: self.sources.source_column.as_deref(),
+            over,
+            memory: options.room(None).memory,
+        };
+        let selections: Vec<&Selection> = self.old.iter().chain([selection]).collect();
+        templates.find(&selections).map(Some)
+    }
+
+    fn shingles(&self) -> String {
+        match self.settings.shingles.unit {
+            Unit::Word => format!("runs of {} words", self.settings.shingles.size),
+            _ => "shingles".to_owned(),
+        }
     }
 
     /// Writes the report, if there is one, but for its name.

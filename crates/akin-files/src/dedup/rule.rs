@@ -84,7 +84,8 @@ pub fn refuse_rule(
     }
     if *keep == Keep::None || sources.across {
         return Err(Failure::with_hint(
-            "--rule contained keeps the document that holds the other, of whatever source",
+            "--rule contained keeps the document that holds the other, of whatever source: --keep \
+             none would lose what it holds, and --across would keep what it holds",
             "--keep none and --across are for --rule near",
         ));
     }

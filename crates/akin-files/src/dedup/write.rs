@@ -202,7 +202,7 @@ impl KeptWriter {
             (OutputPlace::One(destination), _) if destination.is_parquet() => Out::Rows(None),
             (OutputPlace::One(destination), _) => Out::Lines(Box::new(destination.create()?)),
         };
-        let text = selection.reading.columns.text_name().to_owned();
+        let text = selection.reading.columns.text_name().unwrap_or_default().to_owned();
         Ok(Self { place, annotate, roots: selection.paths.clone(), text, out, current: None })
     }
 

@@ -97,6 +97,7 @@ pub fn run(arguments: Arguments, configured: Configured) -> Result<ExitCode, Fai
         output: arguments.destination.file(),
         state: None,
         sources: &SourceOptions::default(),
+        ignored: &[],
         shingle_words: None,
         drops_sets: false,
         listing: Some(PairListing { mode: Mode::Exact, threshold: lowest }),

@@ -9,6 +9,7 @@ use std::io;
 
 use super::{OfflineCorpus, OfflineDocuments};
 use akin_core::join::Sets;
+use akin_core::measure::Overlap;
 
 /// Counters of elements, which elements may share: they decide the order of rarity only.
 const COUNTERS_MIN: usize = 1 << 16;
@@ -70,6 +71,21 @@ pub trait Containment {
 }
 
 impl OfflineCorpus {
+    /// The number of elements of a set that another set does not have.
+    ///
+    /// # Errors
+    /// A set could not be read back.
+    pub fn lacking(&mut self, set: u32, other: Option<u32>) -> io::Result<usize> {
+        match other {
+            None => Ok(self.size(set)),
+            Some(other) if other == set => Ok(0),
+            Some(other) => {
+                let overlap = Overlap::of(&self.sets.set(set)?, &self.sets.set(other)?);
+                Ok(overlap.a - overlap.shared)
+            }
+        }
+    }
+
     /// Finds the smaller sets that lie in each set of `order`.
     ///
     /// # Errors

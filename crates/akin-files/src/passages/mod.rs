@@ -27,8 +27,9 @@ use akin_core::text::ShingleSettings;
 /// For each document of FILES the command finds the documents of CORPUS that share a run of 32
 /// words (--words) with it, and lists the passages that they share, with their places in Unicode
 /// code points. Case, punctuation and line breaks do not matter. Passages with some changed words
-/// are often found, too. A document is not compared with itself: with the document of the same file
-/// and line. The corpus is kept in memory, the documents are not.
+/// are often found, too. Words are counted as a reader counts them, also in scripts without spaces.
+/// A document is not compared with itself: with the document of the same file and line. The corpus
+/// is kept in memory, the documents are not.
 ///
 /// The documents with the most shared words come first. If a search reached a limit of work, so
 /// that documents or passages may be missing, the document and the last line say so.
@@ -41,8 +42,8 @@ pub struct Arguments {
     #[arg(long = "in", required = true, num_args = 1.., value_name = "CORPUS")]
     corpus: Vec<PathBuf>,
     /// The column with the texts of the corpus [default: that of the documents]
-    #[arg(long, value_name = "NAME")]
-    in_text_column: Option<String>,
+    #[arg(long, value_name = "NAME,NAME", value_delimiter = ',')]
+    in_text_column: Vec<String>,
     /// The column with the ids of the corpus [default: that of the documents]
     #[arg(long, value_name = "NAME")]
     in_id_column: Option<String>,

@@ -17,7 +17,7 @@ pub struct Bounds {
 }
 
 /// Bytes of a counted shingle, in the table of shingles and in a passage.
-const SHINGLE_BYTES: usize = 72;
+pub const SHINGLE_BYTES: usize = 72;
 
 /// The shingles that may occur in more than `over` documents.
 pub struct FrequentShingles {
@@ -59,13 +59,15 @@ impl Bounds {
 
     /// Counts a document.
     pub fn add(&mut self, set: &ShingleSet) {
-        for shingle in set.as_slice() {
-            let count = &mut self.counts[(shingle & self.mask) as usize];
-            *count = count.saturating_add(1);
-        }
+        set.as_slice().iter().for_each(|shingle| self.count(*shingle));
     }
 
-    fn of(&self, shingle: u64) -> u32 {
+    pub fn count(&mut self, shingle: u64) {
+        let count = &mut self.counts[(shingle & self.mask) as usize];
+        *count = count.saturating_add(1);
+    }
+
+    pub fn of(&self, shingle: u64) -> u32 {
         self.counts[(shingle & self.mask) as usize]
     }
 }

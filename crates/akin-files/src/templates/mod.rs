@@ -6,6 +6,9 @@ use std::process::ExitCode;
 use indicatif::{HumanBytes, HumanCount};
 
 mod frequent;
+mod of_sources;
+
+pub use self::of_sources::SourceTemplates;
 
 use self::frequent::{Bounds, FrequentShingles};
 use crate::corpus::{
@@ -116,7 +119,7 @@ fn check_memory(bytes: usize, memory: usize) -> Result<(), Failure> {
     let allowed = HumanBytes(memory as u64);
     Err(Failure::with_hint(
         format!("the frequent shingles take more than half of the {allowed} that are allowed"),
-        "allow more by --memory-max-mib; a higher --templates takes less",
+        "allow more by --memory-max-mib; a higher number of documents takes less",
     ))
 }
 
