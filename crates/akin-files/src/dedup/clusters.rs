@@ -21,6 +21,8 @@ pub struct Representatives<'c> {
     sizes: Vec<u32>,
     /// Whether no document of a cluster is kept.
     drops_all: bool,
+    /// Whether a text of fewer words than a shingle is a run of its representative's words.
+    holds_short: bool,
 }
 
 pub const LEFT_OUT: u32 = u32::MAX;
@@ -44,12 +46,18 @@ impl<'c> Representatives<'c> {
         for representative in of.iter().filter(|of| **of != LEFT_OUT) {
             sizes[*representative as usize] += 1;
         }
-        Self { corpus, of, sizes, drops_all: false }
+        Self { corpus, of, sizes, drops_all: false, holds_short: false }
     }
 
     /// Keeps no document of a cluster.
     pub fn drop_all(&mut self) {
         self.drops_all = true;
+    }
+
+    /// Declares that each text of fewer words than a shingle, which has a set of its own, is a run
+    /// of its representative's words.
+    pub fn hold_short(&mut self) {
+        self.holds_short = true;
     }
 
     /// The numbers of the documents that are not old.
@@ -127,7 +135,11 @@ impl<'c> Representatives<'c> {
         let kept = self.representative(number).filter(|_| !self.drops_all);
         let kept = kept.and_then(|kept| documents.set_of(kept));
         let all = self.corpus.size(set) as u64;
-        Ok(LostShingles { all, lost: self.corpus.lacking(set, kept)? as u64 })
+        let lost = match self.holds_short && all == 1 {
+            true => 0,
+            false => self.corpus.lacking(set, kept)? as u64,
+        };
+        Ok(LostShingles { all, lost })
     }
 
     /// The counts, without the counts that only the caller knows.

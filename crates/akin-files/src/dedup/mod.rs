@@ -260,6 +260,9 @@ fn leave_out_near_duplicates(plan: &DedupPlan) -> Result<ExitCode, Failure> {
     if *keep == Keep::None {
         clusters.drop_all();
     }
+    if plan.rule == RemovalRule::Contained {
+        clusters.hold_short();
+    }
     let counts = SourceCounts::of(&mut clusters, &sources).map_err(|error| disk_failed(&error))?;
     if let Some(refused) = refuse_removing(plan.sources.max_removed, &counts) {
         return Ok(refused);
