@@ -43,9 +43,13 @@ impl TextColumns {
         default.into_iter().chain(self.text.iter().map(String::as_str))
     }
 
+    pub fn first_text(&self) -> &str {
+        self.text_names().next().unwrap_or("text")
+    }
+
     /// The name of the only column with texts.
     pub fn text_name(&self) -> Option<&str> {
-        self.text_names().next().filter(|_| self.text.len() < 2)
+        Some(self.first_text()).filter(|_| self.text.len() < 2)
     }
 
     pub fn id_name(&self) -> &str {
@@ -221,8 +225,7 @@ impl TextColumns {
 
 impl TextColumns {
     fn without_text(&self, members: &[Member<'_>]) -> String {
-        let name = self.text_names().next().unwrap_or("text");
-        missing(name, "--text-column", members)
+        missing(self.first_text(), "--text-column", members)
     }
 }
 

@@ -62,7 +62,7 @@ impl Item {
     /// The record is not a document: the reason.
     pub fn record(&self) -> Result<Record<'_>, String> {
         let members = match &self.source {
-            Source::Line(line) => members_with_text(line.as_bytes(), self.columns.text_name()),
+            Source::Line(line) => members_with_text(line.as_bytes(), self.columns.first_text()),
             Source::Values(_) => self.members(),
         }?;
         let content = self.columns.content(&members, self.is_json())?;
