@@ -11,6 +11,7 @@ use super::problem::Problem;
 use super::request::body::Call;
 use super::request::lookup::{ConditionParameters, LookupParameters};
 use super::request::options::{AddParameters, CompareParameters};
+use super::request::page::{PageParameters, PageReader};
 use super::request::parameters::{
     ClusterParameters, CurveParameters, ExportParameters, GetParameters, ListParameters,
     RecallParameters, StoredPair, TextParameters,
@@ -26,13 +27,12 @@ const PROBLEM_BYTES_MAX: usize = 8 << 10;
 /// A JSON body, of the kind that the first byte says.
 pub fn json(input: &[u8]) {
     let Some((kind, body)) = input.split_first() else { return };
-    let bytes = Bytes::copy_from_slice(body);
     match kind % 8 {
         0 => read_document(body),
         1 => is_short(bodies::change(body)),
-        2 => is_short(probes::probe(body)),
-        3 => is_short(probes::array(&bytes, 100)),
-        4 => is_short(probes::lines(&bytes, 100)),
+        2 => is_short(probes::probe(body, &pages())),
+        3 => is_short(probes::array(body, 100, &pages())),
+        4 => is_short(probes::lines(body, 100, &pages())),
         5 => is_short(Call::<PairMembers>::read(
             body,
             &CompareParameters::default(),
@@ -40,6 +40,10 @@ pub fn json(input: &[u8]) {
         )),
         _ => read_settings(body),
     }
+}
+
+fn pages() -> PageReader {
+    PageReader::new(PageParameters::default(), bodies::CODE, None)
 }
 
 fn is_short<T>(read: Result<T, Problem>) {
@@ -52,11 +56,11 @@ fn is_short<T>(read: Result<T, Problem>) {
 /// A request that was read and written again is read as the same request.
 fn read_document(body: &[u8]) {
     let call = AddParameters::default();
-    let document = match bodies::document(body, &call) {
+    let document = match bodies::document(body, &call, &pages()) {
         Ok((document, _)) => document,
         Err(problem) => return is_short::<()>(Err(problem)),
     };
-    let again = bodies::document(written(&document).to_string().as_bytes(), &call);
+    let again = bodies::document(written(&document).to_string().as_bytes(), &call, &pages());
     let (again, _) = again.unwrap_or_else(|problem| panic!("{document:?}: {}", problem.detail));
     // Metadata is kept as text, in which numbers may be written in several ways.
     let metadata = |document: &Document| -> Option<Value> {
@@ -68,7 +72,10 @@ fn read_document(body: &[u8]) {
     let other = DocumentId::new("another id").expect("it is a valid id");
     let is_its_own = document.id == other;
     let is_named = serde_json::from_slice::<Value>(body).is_ok_and(|body| !body["id"].is_null());
-    assert_eq!(bodies::document_named(body, other, &call).is_ok(), is_its_own || !is_named);
+    assert_eq!(
+        bodies::document_named(body, other, &call, &pages()).is_ok(),
+        is_its_own || !is_named
+    );
 }
 
 fn written(document: &Document) -> Value {

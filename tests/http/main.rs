@@ -37,6 +37,7 @@ mod numbers;
 mod openapi;
 mod operating;
 mod options;
+mod pages;
 mod passages;
 mod places;
 mod previous;

@@ -172,7 +172,7 @@ async fn an_unsupported_media_type_is_refused_naming_the_supported() {
     let refused = [
         ("/documents", "application/xml"),
         ("/documents", "text/plain; charset=iso-8859-1"),
-        ("/similar", "text/html"),
+        ("/similar", "application/xhtml+xml"),
         ("/resemblance", "text/plain"),
     ];
     for (path, media) in refused {

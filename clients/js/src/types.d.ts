@@ -2,6 +2,12 @@
 
 /** The options of `add_documents`. */
 export interface AddDocumentsQuery {
+  /**
+   * Which text of HTML is taken. `text`, the default: the visible text, without navigation.
+   * `main`: the main content, as in a browser's reader view; of a page without an article its
+   * text. In JSON it may stand beside `html` instead.
+   */
+  extract?: Extract | null;
   /** Look for near-duplicates of each document. */
   check?: boolean | null;
   /**
@@ -562,13 +568,17 @@ export interface Distance {
 }
 
 /**
- * A document: it has exactly one of `text`, `tokens`, `fields` and `signature`. The options,
- * from `check` on, are not stored; they may stand in the query instead.
+ * A document: it has exactly one of `text`, `html`, `tokens`, `fields` and `signature`. The
+ * options, from `check` on, are not stored; they may stand in the query instead.
  */
 export interface Document {
   /** By default the server makes a UUIDv7. */
   id?: GivenId | null;
   text?: string | null;
+  /** A page, whose text is extracted and stored in place of `text`. */
+  html?: string | null;
+  /** Beside `html`: which text of the page, by default `text`. */
+  extract?: Extract | null;
   /** The elements of a ready-made set. */
   tokens?: Token[] | null;
   /** Of a record, in a collection that declares these fields. */
@@ -733,6 +743,9 @@ export interface ExportedDocument {
 
 /** A line of an export. */
 export type ExportedLine = ExportedDocument | DamagedDocument;
+
+/** Which text of an HTML page is read. */
+export type Extract = "text" | "main";
 
 export interface FailedProbe {
   error: Problem;
@@ -948,13 +961,17 @@ export interface ListDocumentsQuery {
 export type LookupMeasure = "resemblance" | "containment";
 
 /**
- * A document to compare: it has exactly one of `id` (of a stored document), `text`, `tokens`,
- * `fields` and `signature`. A document to look up may have an `id` and one of the others, which
- * is looked up if the id is not stored.
+ * A document to compare: it has exactly one of `id` (of a stored document), `text`, `html`,
+ * `tokens`, `fields` and `signature`. A document to look up may have an `id` and one of the
+ * others, which is looked up if the id is not stored.
  */
 export interface LookupProbe {
   id?: GivenId | null;
   text?: string | null;
+  /** A page, whose text is extracted in place of `text`. */
+  html?: string | null;
+  /** Beside `html`: which text of the page, by default `text`. */
+  extract?: Extract | null;
   tokens?: Token[] | null;
   fields?: Fields | null;
   signature?: number[] | null;
@@ -1398,13 +1415,17 @@ export interface Previous {
 }
 
 /**
- * A document to compare: it has exactly one of `id` (of a stored document), `text`, `tokens`,
- * `fields` and `signature`. A document to look up may have an `id` and one of the others, which
- * is looked up if the id is not stored.
+ * A document to compare: it has exactly one of `id` (of a stored document), `text`, `html`,
+ * `tokens`, `fields` and `signature`. A document to look up may have an `id` and one of the
+ * others, which is looked up if the id is not stored.
  */
 export interface Probe {
   id?: GivenId | null;
   text?: string | null;
+  /** A page, whose text is extracted in place of `text`. */
+  html?: string | null;
+  /** Beside `html`: which text of the page, by default `text`. */
+  extract?: Extract | null;
   tokens?: Token[] | null;
   fields?: Fields | null;
   signature?: number[] | null;
@@ -1451,6 +1472,12 @@ export interface ProgressReply {
 
 /** The options of `put_document`. */
 export interface PutDocumentQuery {
+  /**
+   * Which text of HTML is taken. `text`, the default: the visible text, without navigation.
+   * `main`: the main content, as in a browser's reader view; of a page without an article its
+   * text. In JSON it may stand beside `html` instead.
+   */
+  extract?: Extract | null;
   /** Look for near-duplicates of each document. */
   check?: boolean | null;
   /**
@@ -1754,6 +1781,12 @@ export type ShingleUnit = "word" | "character" | "stopword" | "token" | "field";
 
 /** The options of `similar_to_posted`. */
 export interface SimilarToPostedQuery {
+  /**
+   * Which text of HTML is taken. `text`, the default: the visible text, without navigation.
+   * `main`: the main content, as in a browser's reader view; of a page without an article its
+   * text. In JSON it may stand beside `html` instead.
+   */
+  extract?: Extract | null;
   /**
    * The number of matches: the most similar documents, however unlike they are, instead of the
    * documents that reach a threshold. `threshold`, `points`, `limit` and `offset` must not be

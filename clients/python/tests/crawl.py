@@ -15,7 +15,9 @@ from scrapy.http import Response, TextResponse
 class Page(scrapy.Item):
     url = scrapy.Field()
     text = scrapy.Field()
+    html = scrapy.Field()
     akin_duplicates = scrapy.Field()
+    akin_previous = scrapy.Field()
     akin_cluster = scrapy.Field()
 
 
@@ -28,7 +30,9 @@ class Pages(scrapy.Spider):
 
     def parse(self, response: Response, **_: Any) -> Iterator[Any]:
         assert isinstance(response, TextResponse)
-        yield Page(url=response.url, text=" ".join(response.css("p ::text").getall()))
+        html = {"html": response.text} if self.settings.get("AKIN_HTML_FIELD") else {}
+        text = " ".join(response.css("p ::text").getall())
+        yield Page(url=response.url, text=text, **html)
         yield from response.follow_all(css="a")
 
 

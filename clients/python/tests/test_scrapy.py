@@ -152,6 +152,25 @@ def test_crawls_without_near_duplicates(site: Site, tmp_path: Path) -> None:
         assert second.count("created") + second.count("skipped") == 138
         assert len(second.ids) == KEPT + second.count("created")
         assert second.ids == stored(client)
+        previous = {path: item.get("akin_previous") for path, item in second.by_path.items()}
+        changed = {path for path, version in previous.items() if version is not None}
+        assert changed == {f"/article/{n}" for n in range(site.changed)}
+        for path in changed:
+            version = previous[path]
+            assert version["content_changed"] and not version["metadata_changed"]
+            assert version["resemblance"] < 0.1, "the words of another article"
+
+
+def test_html_is_sent_in_place_of_text(
+    client: akin_search.Client, site: Site, tmp_path: Path
+) -> None:
+    settings = {"AKIN_URL": client.url, "AKIN_COLLECTION": client.name, "AKIN_HTML_FIELD": "html"}
+    crawl = Crawl(site, tmp_path, **settings)
+    assert crawl.count("created") == 200 and crawl.count("without_text") == 1
+    article, mirror = crawl.by_path["/article/50"], crawl.by_path["/mirror/50"]
+    assert [found["id"] for found in mirror["akin_duplicates"]] == [article["url"]]
+    text = client.get(mirror["url"])["text"]
+    assert text == mirror["text"], "neither navigation nor tags"
 
 
 def test_items_have_their_near_duplicates(

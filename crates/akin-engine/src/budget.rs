@@ -115,6 +115,8 @@ pub mod cost {
     pub const SHINGLES_CUT: usize = 100;
     /// Bytes of a posted text for a unit.
     pub const TEXT_BYTES: usize = 512;
+    /// Bytes of a page whose text is extracted for a unit.
+    pub const HTML_BYTES: usize = 64;
     /// Words of a probe for passages that are looked up and indexed for a unit.
     pub const WORDS_SEARCHED: usize = 50;
     /// Sketches compared for a unit.

@@ -13,8 +13,9 @@ use rustix::time::{ClockId, clock_gettime};
 use tempfile::tempfile;
 
 use super::input::{
-    Event, Extract, Format, Reading, Selection, compression_of, of_magic, read_inputs,
+    Event, Format, Reading, Selection, compression_of, of_magic, read_inputs,
 };
+use akin_model::content::Extract;
 
 /// How much longer documents may be than their file: a table repeats the names of its columns in
 /// each row.
@@ -91,7 +92,7 @@ fn documents(choice: u8, bytes: &[u8]) -> Vec<Vec<u8>> {
 fn selection(choice: u8, bytes: &[u8]) -> Selection {
     let formats = Format::value_variants();
     let format = formats.get(usize::from(choice >> 2)).copied();
-    let extract = if choice & 1 == 0 { Extract::Html } else { Extract::Main };
+    let extract = if choice & 1 == 0 { Extract::Text } else { Extract::Main };
     let records = (choice & 2 != 0).then(|| "data".to_owned());
     let stdin = PathBuf::from("-");
     let copies = HashMap::from([(stdin.clone(), Arc::new(written(bytes)))]);

@@ -5,9 +5,10 @@ use std::collections::btree_map::Entry;
 use std::fmt;
 use std::marker::PhantomData;
 
+use clap::ValueEnum;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Error, MapAccess, Visitor};
-use serde::{Deserialize, Deserializer};
+use serde::{Deserialize, Deserializer, Serialize};
 use utoipa::ToSchema;
 
 use crate::document::{Content, Token};
@@ -59,6 +60,19 @@ pub fn content(
         (None, None, None, Some(signature)) => Some(Content::Signature(signature)),
         _ => None,
     }
+}
+
+/// Which text of an HTML page is read.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema, ValueEnum,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum Extract {
+    /// The visible text, without navigation
+    #[default]
+    Text,
+    /// The main content, as in a browser's reader view; of a page without an article its text
+    Main,
 }
 
 /// A `T` that is written as an object: serde alone would take an array of the fields, too.

@@ -62,6 +62,14 @@ pub struct Document {
     pub expires_at_ms: Option<i64>,
 }
 
+impl Document {
+    /// A text without metadata.
+    #[must_use]
+    pub fn of_text(id: DocumentId, text: String) -> Self {
+        Self { id, content: Content::Text(text), metadata: None, expires_at_ms: None }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

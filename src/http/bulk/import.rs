@@ -35,6 +35,7 @@ use crate::http::bulk::split::Form;
 use crate::http::problem::Problem;
 use crate::http::request::bodies;
 use crate::http::request::options::AddParameters;
+use crate::http::request::page::{PageParameters, PageReader};
 use crate::http::settings::BULK_DOCUMENTS_IN_FLIGHT_MAX;
 
 /// Batches prepared ahead of the batch being awaited.
@@ -49,11 +50,14 @@ const BATCHES_AT_ONCE: usize = 8;
 /// A document, and how it is added.
 type Prepared = (PreparedDocument, AddOptions);
 
+/// The options of the query, for all documents.
+type BulkCall = (AddParameters, PageParameters);
+
 /// A bulk import that has not started yet.
 pub struct Bulk {
     form: Form,
     intake: Intake,
-    call: AddParameters,
+    call: BulkCall,
     request_id: RequestId,
     permit: QuotaPermit,
 }
@@ -70,7 +74,7 @@ impl Bulk {
     pub fn new(
         intake: Intake,
         form: Form,
-        call: AddParameters,
+        call: BulkCall,
         request_id: RequestId,
         permit: QuotaPermit,
     ) -> Self {
@@ -119,7 +123,7 @@ impl Bulk {
 fn added(
     engine: &Arc<Collection>,
     intake: Intake,
-    call: AddParameters,
+    call: BulkCall,
 ) -> impl Stream<Item = impl Future<Output = Batch<Added>>> {
     let batches = stream::unfold(intake, |mut intake| async move {
         let gathered = intake.batch().await?;
@@ -156,27 +160,29 @@ async fn admit(
 }
 
 /// Parses and sketches the documents of a batch, on a blocking thread unless it is small.
-async fn prepare(
-    engine: Arc<Collection>,
-    gathered: Gathered,
-    call: AddParameters,
-) -> Batch<Prepared> {
-    let Gathered { batch, bytes } = gathered;
+async fn prepare(engine: Arc<Collection>, gathered: Gathered, call: BulkCall) -> Batch<Prepared> {
+    let is_quick = gathered.bytes <= INLINE_BYTES_MAX && !gathered.may_have_pages();
+    let Batch { lines, permit } = gathered.batch;
     let prepare_all = move || {
-        let lines = batch.lines.into_iter();
-        let lines =
-            lines.map(|line| line.then(|json| prepare_one(&engine, &json, &call))).collect();
-        Batch { lines, permit: batch.permit }
+        let prepare = |json: Bytes| prepare_one(&engine, &json, &call, permit.memory.as_ref());
+        let lines = lines.into_iter().map(|line| line.then(prepare)).collect();
+        Batch { lines, permit }
     };
-    if bytes <= INLINE_BYTES_MAX {
+    if is_quick {
         return prepare_all();
     }
     let prepared = background::compute(prepare_all).await;
     prepared.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic()))
 }
 
-fn prepare_one(engine: &Engine, json: &[u8], call: &AddParameters) -> Result<Prepared, Problem> {
-    let (document, options) = bodies::document(json, call)?;
+fn prepare_one(
+    engine: &Engine,
+    json: &[u8],
+    (call, pages): &BulkCall,
+    memory: Option<&Arc<Reservation>>,
+) -> Result<Prepared, Problem> {
+    let pages = PageReader::new(*pages, bodies::CODE, memory.cloned());
+    let (document, options) = bodies::document(json, call, &pages)?;
     Ok((engine.prepare(document)?, options))
 }
 

@@ -13,6 +13,7 @@ use crate::http::access::quotas::Client;
 use crate::http::bulk::split::{Form, Item, SplitError, Splitter};
 use crate::http::problem::Problem;
 use crate::http::problem::code::Code;
+use crate::http::request::page;
 use crate::http::request::reading::BodyReader;
 use crate::http::settings::BULK_DOCUMENTS_IN_FLIGHT_MAX;
 
@@ -97,6 +98,12 @@ impl Gathered {
     fn decoded_bytes(&self) -> usize {
         let documents = self.batch.lines.iter().filter_map(|line| line.content.as_ref().ok());
         documents.map(|json| decoded_json_bytes(json)).sum()
+    }
+
+    /// Whether documents may have pages, whose texts take long to find.
+    pub fn may_have_pages(&self) -> bool {
+        let mut documents = self.batch.lines.iter().filter_map(|line| line.content.as_ref().ok());
+        documents.any(|json| page::may_be_in(json))
     }
 
     fn refuse(&mut self, exhausted: Exhausted) {

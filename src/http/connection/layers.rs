@@ -55,7 +55,7 @@ async fn limited(
     let mut request = decompression::decompressed(state, &admission.share, request)?;
     // The memory that extractors reserve is held until there is an answer.
     let memory = state.budget.reservation(Purpose::Bodies).of_client(Arc::clone(&admission.share));
-    let memory = Arc::new(memory);
+    let memory = Arc::new(memory.with_cost_of_each(state.settings.request_cost_max));
     request.extensions_mut().insert(Arc::clone(&memory));
     request.extensions_mut().insert(Arc::clone(&admission));
     let grant = request.extensions().get().cloned();

@@ -6,7 +6,7 @@ use axum::extract::{FromRequest, FromRequestParts, Request, State};
 use axum::http::StatusCode;
 use axum::response::Response;
 
-use crate::document::{Content, Document, DocumentId};
+use crate::document::{Document, DocumentId};
 use crate::engine::{AddOptions, Added, DocumentChange};
 use crate::http::AppState;
 use crate::http::access::Caller;
@@ -19,9 +19,10 @@ use crate::http::request::extract::{AnswerMemory, PathId, Ready, SmallAnswerMemo
 use crate::http::request::include::Include;
 use crate::http::request::json;
 use crate::http::request::options::AddParameters;
+use crate::http::request::page::PageParameters;
 use crate::http::request::parameters::GetParameters;
 use crate::http::request::query::{NoParameters, Query};
-use crate::http::request::reading::{self, BodyReader, Media};
+use crate::http::request::reading::{BodyReader, Media};
 use crate::http::response::reply;
 use crate::http::response::stored::{self, StoredReply};
 
@@ -78,20 +79,20 @@ impl FromRequest<AppState> for Put {
     async fn from_request(request: Request, state: &AppState) -> Result<Self, Problem> {
         let (mut parts, body) = request.into_parts();
         let PathId(id) = PathId::from_request_parts(&mut parts, state).await?;
-        let Query(call) = Query::<AddParameters>::from_request_parts(&mut parts, state).await?;
+        let Query((parameters, call)) =
+            Query::<(PageParameters, AddParameters)>::from_request_parts(&mut parts, state).await?;
         let options = call.options()?;
-        let media = Media::of(&parts.headers, &[Media::Json, Media::Text])?;
+        let media = Media::of(&parts.headers, &[Media::Json, Media::Text, Media::Html])?;
         let reader = BodyReader::new(body, &parts.extensions, state);
-        let bytes_max = state.settings.document_bytes_max;
-        if media == Media::Text {
-            let text = reading::text(reader.whole(bytes_max, Code::DocumentTooLarge).await?)?;
-            let content = Content::Text(text);
-            let document = Document { id, content, metadata: None, expires_at_ms: None };
-            return Ok(Self { options, document });
+        let pages = reader.pages(parameters, bodies::CODE);
+        if media != Media::Json {
+            let text = pages.text_of_body(reader, media, &parts.headers).await?;
+            return Ok(Self { options, document: Document::of_text(id, text) });
         }
+        let bytes_max = state.settings.document_bytes_max;
         let body = reader.whole_json(bytes_max, Code::DocumentTooLarge).await?;
-        let read = move |body: bytes::Bytes| bodies::document_named(&body, id, &call);
-        let (document, options) = json::off_runtime_if_large(body, read).await?;
+        let read = move |body: bytes::Bytes| bodies::document_named(&body, id, &call, &pages);
+        let (document, options) = json::off_runtime_if_long(body, read).await?;
         Ok(Self { options, document })
     }
 }
@@ -104,13 +105,14 @@ impl FromRequest<AppState> for Put {
 #[utoipa::path(
     put, path = "/documents/{*id}", operation_id = "put_document", tag = "Documents",
     params(("id" = DocumentId, Path, description = "The document's id, percent-encoded.",
-        example = "https%3A%2F%2Fexample.org%2Fa"), AddParameters),
+        example = "https%3A%2F%2Fexample.org%2Fa"), PageParameters, AddParameters),
     request_body(
         content(
             (DocumentBody = "application/json", example = json!({"text": "the quick brown fox"})),
             (String = "text/plain", example = "the quick brown fox"),
+            (String = "text/html", example = "<p>the quick brown fox"),
         ),
-        description = "A document, or a text.",
+        description = "A document, a text, or a page.",
     ),
     responses(
         (status = 201, description = "The document is new.", body = Added),
@@ -139,7 +141,7 @@ impl FromRequest<AppState> for DocumentChange {
         let reader = BodyReader::new(body, &parts.extensions, state);
         let bytes_max = state.settings.document_bytes_max;
         let body = reader.whole_json(bytes_max, Code::BodyTooLarge).await?;
-        json::off_runtime_if_large(body, |body| bodies::change(&body)).await
+        json::off_runtime_if_long(body, |body| bodies::change(&body)).await
     }
 }
 

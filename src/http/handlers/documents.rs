@@ -8,13 +8,14 @@ use axum::body::Body;
 use axum::extract::{Extension, FromRequest, FromRequestParts, Request, State};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use bytes::Bytes;
 use futures_util::{StreamExt, stream};
 use tower_http::request_id::RequestId;
 use utoipa::ToSchema;
 
 use crate::background::request;
 use crate::budget::Purpose;
-use crate::document::{Content, Document, DocumentId};
+use crate::document::{Document, DocumentId};
 use crate::engine::{AddOptions, AddStatus, Added, Engine, EngineError, ListedIds};
 use crate::http::access::quotas::Client;
 use crate::http::bulk::import::Bulk;
@@ -30,11 +31,12 @@ use crate::http::request::extract::{Ready, SMALL_BYTES_MAX, SmallAnswerMemory};
 use crate::http::request::json;
 use crate::http::request::lookup::{self, ConditionParameters};
 use crate::http::request::options::AddParameters;
+use crate::http::request::page::PageParameters;
 use crate::http::request::parameters::{
     ExportParameters, ListParameters, OnDamaged, TextParameters,
 };
 use crate::http::request::query::Query;
-use crate::http::request::reading::{self, BodyReader, Media, Patience};
+use crate::http::request::reading::{BodyReader, Media, Patience};
 use crate::http::request_id;
 use crate::http::response::pace;
 use crate::http::response::reply::{self, JSON, Writer};
@@ -52,14 +54,21 @@ impl FromRequest<AppState> for Posted {
 
     async fn from_request(request: Request, state: &AppState) -> Result<Self, Problem> {
         let (mut parts, body) = request.into_parts();
-        let Query((TextParameters { id }, call)) =
-            Query::<(TextParameters, AddParameters)>::from_request_parts(&mut parts, state).await?;
+        let query = Query::<(TextParameters, PageParameters, AddParameters)>::from_request_parts(
+            &mut parts, state,
+        )
+        .await?;
+        let Query((TextParameters { id }, parameters, call)) = query;
         let options = call.options()?;
-        let media = Media::of(&parts.headers, &[Media::Json, Media::Ndjson, Media::Text])?;
+        let taken = [Media::Json, Media::Ndjson, Media::Text, Media::Html];
+        let media = Media::of(&parts.headers, &taken)?;
         let mut reader = BodyReader::new(body, &parts.extensions, state);
+        let pages = reader.pages(parameters, bodies::CODE);
         let form = match media {
-            Media::Text => {
-                return Ok(Self::One(text(reader, id, state).await?, options));
+            Media::Text | Media::Html => {
+                let text = pages.text_of_body(reader, media, &parts.headers).await?;
+                let id = id.unwrap_or_else(bodies::new_id);
+                return Ok(Self::One(Document::of_text(id, text), options));
             }
             Media::Ndjson => {
                 reader.begin().await?;
@@ -69,11 +78,14 @@ impl FromRequest<AppState> for Posted {
             Media::Json | Media::MergePatch => None,
         };
         if id.is_some() {
-            let detail = "the parameter 'id' is for text/plain: a JSON document has its own";
+            let detail = "the parameter 'id' is for a text or a page: a JSON document has its own";
             return Err(Problem::new(Code::InvalidParameter, detail));
         }
         let Some(form) = form else {
-            let (document, options) = object(reader, call, state).await?;
+            let bytes_max = state.settings.document_bytes_max;
+            let body = reader.whole_json(bytes_max, Code::DocumentTooLarge).await?;
+            let read = move |body: Bytes| bodies::document(&body, &call, &pages);
+            let (document, options) = json::off_runtime_if_long(body, read).await?;
             return Ok(Self::One(document, options));
         };
         let client = Client::of(&parts.extensions);
@@ -81,35 +93,13 @@ impl FromRequest<AppState> for Posted {
         let request_id = request_id::of(&parts.extensions);
         let grant = parts.extensions.get().cloned();
         let intake = Intake::new(reader.streamed()?, form, (&client, grant), state);
-        Ok(Self::Many(Box::new(Bulk::new(intake, form, call, request_id, permit))))
+        Ok(Self::Many(Box::new(Bulk::new(intake, form, (call, parameters), request_id, permit))))
     }
 }
 
 async fn is_array(reader: &mut BodyReader, state: &AppState) -> Result<bool, Problem> {
     let bytes_max = state.settings.document_bytes_max;
     Ok(reader.peek(bytes_max, Code::DocumentTooLarge).await? == Some(b'['))
-}
-
-async fn text(
-    reader: BodyReader,
-    id: Option<DocumentId>,
-    state: &AppState,
-) -> Result<Document, Problem> {
-    let bytes_max = state.settings.document_bytes_max;
-    let body = reader.whole(bytes_max, Code::DocumentTooLarge).await?;
-    let content = Content::Text(reading::text(body)?);
-    let id = id.unwrap_or_else(bodies::new_id);
-    Ok(Document { id, content, metadata: None, expires_at_ms: None })
-}
-
-async fn object(
-    reader: BodyReader,
-    call: AddParameters,
-    state: &AppState,
-) -> Result<(Document, AddOptions), Problem> {
-    let bytes_max = state.settings.document_bytes_max;
-    let body = reader.whole_json(bytes_max, Code::DocumentTooLarge).await?;
-    json::off_runtime_if_large(body, move |body| bodies::document(&body, &call)).await
 }
 
 /// The result of a document, or an array with a result for each document.
@@ -128,15 +118,15 @@ pub enum AddedReply {
 
 /// Add documents
 ///
-/// Adds or replaces one document (a JSON object, or plain text), or many (a JSON array, or NDJSON
-/// with a document on each line). An array is answered by an array with a result for each, and
-/// NDJSON by NDJSON with a line for each, in the order of the input, streamed while the body still
-/// arrives; the result of an invalid document is an error, which does not affect the other
+/// Adds or replaces one document (a JSON object, plain text, or an HTML page), or many (a JSON
+/// array, or NDJSON with a document on each line). An array is answered by an array with a result
+/// for each, and NDJSON by NDJSON with a line for each, in the order of the input, streamed while
+/// the body still arrives; the result of an invalid document is an error, which does not affect the other
 /// documents. A document that is answered without an error is on disk. Options may stand in the
 /// query, for all documents, or in a document.
 #[utoipa::path(
     post, path = "/documents", operation_id = "add_documents", tag = "Documents",
-    params(TextParameters, AddParameters),
+    params(TextParameters, PageParameters, AddParameters),
     request_body(
         content(
             (DocumentsBody = "application/json",
@@ -144,8 +134,9 @@ pub enum AddedReply {
             (DocumentBody = "application/x-ndjson",
                 example = "{\"id\": \"a\", \"text\": \"the quick brown fox\"}\n"),
             (String = "text/plain", example = "the quick brown fox"),
+            (String = "text/html", example = "<p>the quick brown fox"),
         ),
-        description = "One document, an array of documents, NDJSON, or a text.",
+        description = "One document, an array of documents, NDJSON, a text, or a page.",
     ),
     responses(
         (status = 201, description = "The document is new.", body = Added),

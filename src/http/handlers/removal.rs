@@ -94,7 +94,7 @@ impl FromRequest<AppState> for Unwanted {
     async fn from_request(request: Request, state: &AppState) -> Result<Self, Problem> {
         let body = reading::whole_json(request, state).await?;
         let ids_max = state.settings.limit_max;
-        json::off_runtime_if_large(body, move |body| unwanted(&body, ids_max)).await
+        json::off_runtime_if_long(body, move |body| unwanted(&body, ids_max)).await
     }
 }
 

@@ -21,8 +21,11 @@ use crate::http::problem::code::Code;
 use crate::http::request::body::merged;
 use crate::http::request::extract::{AnswerMemory, Ready, SMALL_BYTES_MAX, SmallAnswerMemory};
 use crate::http::request::lookup::{self, ConditionParameters, LookupOptions, LookupParameters};
+use crate::http::request::page::PageParameters;
 use crate::http::request::parameters::StoredId;
-use crate::http::request::probes::{LookupBody, OwnProbe, Probes, ProbesBody};
+use crate::http::request::probes::{
+    LookupBody, OwnProbe, OwnProbes, PostedProbes, Probes, ProbesBody,
+};
 use crate::http::request::query::Query;
 use crate::http::response::answers::{
     AnswerReply, AnswersReply, FailedProbeReply, Found, ProbeAnswerReply,
@@ -71,7 +74,7 @@ pub async fn stored(
 /// To NDJSON with a probe on each line the answer is NDJSON, too.
 #[utoipa::path(
     post, path = "/similar", operation_id = "similar_to_posted", tag = "Looking up",
-    params(LookupParameters, ConditionParameters),
+    params(PageParameters, LookupParameters, ConditionParameters),
     request_body(
         content(
             (ProbesBody = "application/json",
@@ -79,8 +82,9 @@ pub async fn stored(
             (LookupBody = "application/x-ndjson",
                 example = "{\"text\": \"the quick brown fox\"}\n"),
             (String = "text/plain", example = "the quick brown fox"),
+            (String = "text/html", example = "<p>the quick brown fox"),
         ),
-        description = "One probe, an array of probes, NDJSON, or a text.",
+        description = "One probe, an array of probes, NDJSON, a text, or a page.",
     ),
     responses(
         (status = 200, description = "An answer; to an array of probes an array of answers, and \
@@ -90,14 +94,13 @@ pub async fn stored(
     ),
 )]
 pub async fn posted(
-    Query((lookup, conditions)): Query<(LookupParameters, ConditionParameters)>,
     Extension(id): Extension<RequestId>,
     State(state): State<AppState>,
     Ready(engine): Ready,
     AnswerMemory(memory): AnswerMemory,
-    probes: Probes,
+    PostedProbes { call, probes }: PostedProbes,
 ) -> Result<Response, Problem> {
-    let call = Call::new((lookup, conditions), &state)?;
+    let call = Call::new(call, &state)?;
     match probes {
         Probes::One(probe) => {
             reply::stream(JSON, memory, |mut writer| async move {
@@ -165,7 +168,7 @@ impl Call {
     async fn answer_all(
         self,
         engine: Arc<Collection>,
-        probes: Vec<Result<OwnProbe, Problem>>,
+        probes: OwnProbes,
         request_id: RequestId,
         form: Form,
         mut writer: Writer,

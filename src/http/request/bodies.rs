@@ -16,11 +16,14 @@ use crate::http::problem::code::Code;
 use crate::http::request::body::{self, Body, merged};
 use crate::http::request::json;
 use crate::http::request::options::AddParameters;
-use akin_model::content::{FieldsBody, Object, content};
+use crate::http::request::page::PageReader;
+use akin_model::content::{Extract, FieldsBody, Object, content};
 use akin_model::time::Time;
 
-/// A document: it has exactly one of `text`, `tokens`, `fields` and `signature`. The options, from
-/// `check` on, are not stored; they may stand in the query instead.
+pub const CODE: Code = Code::InvalidDocument;
+
+/// A document: it has exactly one of `text`, `html`, `tokens`, `fields` and `signature`. The
+/// options, from `check` on, are not stored; they may stand in the query instead.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = Document)]
@@ -30,6 +33,10 @@ pub struct DocumentMembers<'a> {
     id: Option<DocumentId>,
     #[schema(example = "the quick brown fox jumps over the lazy dog")]
     text: Option<String>,
+    /// A page, whose text is extracted and stored in place of `text`.
+    html: Option<String>,
+    /// Beside `html`: which text of the page, by default `text`.
+    extract: Option<Extract>,
     /// The elements of a ready-made set.
     #[schema(example = json!(["a", ["b", 3]]))]
     tokens: Option<Vec<Token>>,
@@ -94,8 +101,12 @@ pub enum DocumentsBody<'a> {
 }
 
 /// Reads one document as JSON, with its options: its own options, and the options of the call.
-pub fn document(json: &[u8], call: &AddParameters) -> Result<(Document, AddOptions), Problem> {
-    document_with_id(json, None, call)
+pub fn document(
+    json: &[u8],
+    call: &AddParameters,
+    pages: &PageReader,
+) -> Result<(Document, AddOptions), Problem> {
+    document_with_id(json, None, call, pages)
 }
 
 /// Reads a document with the id of the path.
@@ -103,16 +114,17 @@ pub fn document_named(
     json: &[u8],
     id: DocumentId,
     call: &AddParameters,
+    pages: &PageReader,
 ) -> Result<(Document, AddOptions), Problem> {
-    document_with_id(json, Some(id), call)
+    document_with_id(json, Some(id), call, pages)
 }
 
 fn document_with_id(
     json: &[u8],
     of_path: Option<DocumentId>,
     call: &AddParameters,
+    pages: &PageReader,
 ) -> Result<(Document, AddOptions), Problem> {
-    const CODE: Code = Code::InvalidDocument;
     let (body, own) = body::read::<DocumentMembers<'_>, _>(json, CODE)?;
     let options = merged(own, call).and_then(AddParameters::options);
     let id = match (of_path, body.id) {
@@ -123,8 +135,9 @@ fn document_with_id(
         (of_path, own) => of_path.or(own).unwrap_or_else(new_id),
     };
     let options = options.map_err(|wrong| wrong.in_body(CODE))?;
-    let Some(content) = content(body.text, body.tokens, body.fields, body.signature) else {
-        let detail = "a document has exactly one of text, tokens, fields and signature";
+    let text = pages.text(body.text, body.html, body.extract)?;
+    let Some(content) = content(text, body.tokens, body.fields, body.signature) else {
+        let detail = "a document has exactly one of text, html, tokens, fields and signature";
         return Err(Problem::of_field(CODE, "", detail));
     };
     let metadata = body.metadata.map(metadata).transpose()?;
@@ -134,7 +147,6 @@ fn document_with_id(
 
 /// Reads the changes of a document.
 pub fn change(json: &[u8]) -> Result<DocumentChange, Problem> {
-    const CODE: Code = Code::InvalidDocument;
     let Object(body) = json::read::<Object<ChangeBody>>(json, CODE)?;
     if let Some(patch) = &body.metadata {
         if !patch.is_object() && !patch.is_null() {
@@ -151,7 +163,6 @@ pub fn change(json: &[u8]) -> Result<DocumentChange, Problem> {
 
 /// Metadata is kept as text, so it is parsed here to make sure that filters can read it.
 fn metadata(raw: &RawValue) -> Result<Metadata, Problem> {
-    const CODE: Code = Code::InvalidDocument;
     let metadata = Metadata::from_json(raw.get())
         .map_err(|error| Problem::of_field(CODE, "/metadata", error.to_string()))?;
     json::check(metadata.as_json(), CODE).map_err(|problem| problem.under("/metadata"))?;

@@ -163,7 +163,7 @@ impl<T: Members> FromRequest<AppState> for Call<T> {
         let body = reading::whole_json(request, state).await?;
         let state = state.clone();
         let read = move |body: bytes::Bytes| Self::read(&body, &call, &state.settings);
-        json::off_runtime_if_large(body, read).await
+        json::off_runtime_if_long(body, read).await
     }
 }
 

@@ -12,7 +12,7 @@ use serde_path_to_error::{Path, Segment};
 use crate::background;
 use crate::http::problem::code::Code;
 use crate::http::problem::{Problem, internal, pointer};
-use crate::http::request::hint;
+use crate::http::request::{hint, page};
 
 /// Bodies up to this size are read on the runtime, which takes a few hundred microseconds.
 const INLINE_BYTES_MAX: usize = 256 << 10;
@@ -165,12 +165,12 @@ fn without_place(message: &str) -> &str {
     message.rsplit_once(" at line ").map_or(message, |(message, _)| message)
 }
 
-/// Runs `work` on a body, off the runtime if the body is large.
-pub async fn off_runtime_if_large<T: Send + 'static>(
+/// Runs `work` on a body, off the runtime if the body is large or may have a page.
+pub async fn off_runtime_if_long<T: Send + 'static>(
     body: Bytes,
     work: impl FnOnce(Bytes) -> Result<T, Problem> + Send + 'static,
 ) -> Result<T, Problem> {
-    if body.len() <= INLINE_BYTES_MAX {
+    if body.len() <= INLINE_BYTES_MAX && !page::may_be_in(&body) {
         return work(body);
     }
     background::compute(move || work(body)).await.unwrap_or_else(|_| Err(internal()))

@@ -9,6 +9,7 @@ pub mod json;
 pub mod lookup;
 mod named;
 pub mod options;
+pub mod page;
 pub mod parameters;
 pub mod passages;
 pub mod probes;

@@ -32,11 +32,11 @@ pub struct StoredPair {
     pub b: DocumentId,
 }
 
-/// The id of a text in `POST /documents`.
+/// The id of a text or a page in `POST /documents`.
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub struct TextParameters {
-    /// With `text/plain` only: the document's id.
+    /// With `text/plain` and `text/html` only: the document's id.
     pub id: Option<DocumentId>,
 }
 

@@ -15,7 +15,7 @@ use crate::http::request::body::{self, Body, OptionStruct};
 use crate::http::request::include::PassageInclude;
 use crate::http::request::json;
 use crate::http::request::lookup::{ConditionParameters, WrongOption, limit, offset};
-use crate::http::request::reading::{self, BodyReader, Media};
+use crate::http::request::reading::{BodyReader, Media};
 use crate::http::{AppState, ServerSettings};
 use akin_core::scheme::Threshold;
 
@@ -127,9 +127,7 @@ impl FromRequest<AppState> for PostedPassages {
         let media = Media::of(&parts.headers, &[Media::Json, Media::Text])?;
         let reader = BodyReader::new(body, &parts.extensions, state);
         if media == Media::Text {
-            let bytes_max = state.settings.document_bytes_max;
-            let body = reader.whole(bytes_max, Code::DocumentTooLarge).await?;
-            let probe = Probe::Content(Content::Text(reading::text(body)?));
+            let probe = Probe::Content(Content::Text(reader.text().await?));
             return Ok(Self { probe, own: None });
         }
         let body = reader.whole_json(state.settings.body_bytes_max, Code::BodyTooLarge).await?;
@@ -137,6 +135,6 @@ impl FromRequest<AppState> for PostedPassages {
             let (body, own) = body::read::<PassageProbeBody, _>(&body, CODE)?;
             Ok(Self { probe: body.probe()?, own })
         };
-        json::off_runtime_if_large(body, read).await
+        json::off_runtime_if_long(body, read).await
     }
 }

@@ -1,7 +1,6 @@
 //! The probes that are looked up or compared.
 
-use axum::extract::{FromRequest, Request};
-use bytes::Bytes;
+use axum::extract::{FromRequest, FromRequestParts, Request};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
@@ -14,17 +13,19 @@ use crate::http::problem::code::Code;
 use crate::http::request::bodies::GivenId;
 use crate::http::request::body::{self, Body, Members};
 use crate::http::request::json;
-use crate::http::request::lookup::LookupOptions;
+use crate::http::request::lookup::{ConditionParameters, LookupOptions, LookupParameters};
 use crate::http::request::options::CompareParameters;
-use crate::http::request::reading::{self, BodyReader, Media};
+use crate::http::request::page::{PageParameters, PageReader};
+use crate::http::request::query::Query;
+use crate::http::request::reading::{BodyReader, Media};
 use crate::http::{AppState, ServerSettings};
-use akin_model::content::{FieldsBody, Object, content};
+use akin_model::content::{Extract, FieldsBody, Object, content};
 
 const CODE: Code = Code::InvalidRequest;
 
 /// A document to compare: it has exactly one of `id` (of a stored document), `text`, `tokens`,
-/// `fields` and `signature`. A document to look up may have an `id` and one of the others, which is
-/// looked up if the id is not stored.
+/// `fields` and `signature`. A document to look up may have an `html` instead, or an `id` and one
+/// of the others, which is looked up if the id is not stored.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = Probe)]
@@ -32,6 +33,10 @@ pub struct ProbeBody {
     #[schema(value_type = Option<GivenId>)]
     id: Option<DocumentId>,
     text: Option<String>,
+    /// A page, whose text is extracted in place of `text`.
+    html: Option<String>,
+    /// Beside `html`: which text of the page, by default `text`.
+    extract: Option<Extract>,
     tokens: Option<Vec<Token>>,
     fields: Option<FieldsBody>,
     #[schema(min_items = 16, max_items = 1024)]
@@ -58,14 +63,22 @@ pub struct OwnProbe {
     pub options: Option<LookupOptions>,
 }
 
-/// The probes of a `POST /similar`. An element that is not a probe does not fail the other probes.
+/// A `POST /similar`: its probes, and the options of all of them.
+pub struct PostedProbes {
+    pub call: LookupOptions,
+    pub probes: Probes,
+}
+
 pub enum Probes {
     One(OwnProbe),
     /// An array, which is answered by an array.
-    Array(Vec<Result<OwnProbe, Problem>>),
+    Array(OwnProbes),
     /// NDJSON, which is answered by NDJSON.
-    Lines(Vec<Result<OwnProbe, Problem>>),
+    Lines(OwnProbes),
 }
+
+/// Probes of one call: an element that is not a probe does not fail the other probes.
+pub type OwnProbes = Vec<Result<OwnProbe, Problem>>;
 
 /// A probe, or an array of probes.
 #[derive(ToSchema)]
@@ -92,17 +105,22 @@ pub struct PairMembers {
 pub type PairBody = Body<PairMembers, CompareParameters>;
 
 impl ProbeBody {
-    /// Either an id or a content.
-    fn probe(self) -> Result<Probe, Problem> {
-        match self.with_fallback()? {
+    /// Either an id or a content, which is no page.
+    fn probe(mut self) -> Result<Probe, Problem> {
+        let text = self.text.take();
+        match self.with_fallback(text)? {
             (probe, None) => Ok(probe),
             (_, Some(_)) => Err(wrong_members()),
         }
     }
 
     /// An id, a content, or an id with the content that is looked up if the id is not stored.
-    fn with_fallback(self) -> Result<(Probe, Option<Content>), Problem> {
-        let Self { id, text, tokens, fields, signature, .. } = self;
+    /// `text` is the text of the body, or of its page.
+    fn with_fallback(self, text: Option<String>) -> Result<(Probe, Option<Content>), Problem> {
+        let Self { id, html, extract, tokens, fields, signature, .. } = self;
+        if html.is_some() || extract.is_some() {
+            return Err(Problem::of_field(CODE, "/html", "is only for lookups"));
+        }
         let has_content =
             text.is_some() || tokens.is_some() || fields.is_some() || signature.is_some();
         match (id, content(text, tokens, fields, signature)) {
@@ -116,55 +134,65 @@ impl ProbeBody {
 
 fn wrong_members() -> Problem {
     let detail = "a probe has exactly one of id, text, tokens, fields and signature; one that is \
-                  looked up may have an id and one of the others";
+                  looked up may have an html, or an id and one of the others";
     Problem::of_field(CODE, "", detail)
 }
 
-impl FromRequest<AppState> for Probes {
+impl FromRequest<AppState> for PostedProbes {
     type Rejection = Problem;
 
     async fn from_request(request: Request, state: &AppState) -> Result<Self, Problem> {
-        let (parts, body) = request.into_parts();
-        let media = Media::of(&parts.headers, &[Media::Json, Media::Ndjson, Media::Text])?;
+        let (mut parts, body) = request.into_parts();
+        let query =
+            Query::<(PageParameters, LookupParameters, ConditionParameters)>::from_request_parts(
+                &mut parts, state,
+            )
+            .await?;
+        let Query((parameters, lookup, conditions)) = query;
+        let call = (lookup, conditions);
+        let taken = [Media::Json, Media::Ndjson, Media::Text, Media::Html];
+        let media = Media::of(&parts.headers, &taken)?;
         let reader = BodyReader::new(body, &parts.extensions, state);
-        if media == Media::Text {
-            let bytes_max = state.settings.document_bytes_max;
-            let body = reader.whole(bytes_max, Code::DocumentTooLarge).await?;
-            let probe = Probe::Content(Content::Text(reading::text(body)?));
-            return Ok(Self::One(OwnProbe { probe, fallback: None, options: None }));
+        let pages = reader.pages(parameters, CODE);
+        if matches!(media, Media::Text | Media::Html) {
+            let text = pages.text_of_body(reader, media, &parts.headers).await?;
+            let probe = Probe::Content(Content::Text(text));
+            let probe = OwnProbe { probe, fallback: None, options: None };
+            return Ok(Self { call, probes: Probes::One(probe) });
         }
         let body = reader.whole_json(state.settings.body_bytes_max, Code::BodyTooLarge).await?;
         let probes_max = state.settings.probes_max;
-        json::off_runtime_if_large(body, move |body| match media {
-            Media::Ndjson => lines(&body, probes_max).map(Self::Lines),
+        let probes = json::off_runtime_if_long(body, move |body| match media {
+            Media::Ndjson => lines(&body, probes_max, &pages).map(Probes::Lines),
             _ if body.trim_ascii_start().first() == Some(&b'[') => {
-                array(&body, probes_max).map(Self::Array)
+                array(&body, probes_max, &pages).map(Probes::Array)
             }
-            _ => probe(&body).map(Self::One),
-        })
-        .await
+            _ => probe(&body, &pages).map(Probes::One),
+        });
+        Ok(Self { call, probes: probes.await? })
     }
 }
 
-pub fn probe(json: &[u8]) -> Result<OwnProbe, Problem> {
-    let (body, options) = body::read::<ProbeBody, _>(json, CODE)?;
-    let (probe, fallback) = body.with_fallback()?;
+pub fn probe(json: &[u8], pages: &PageReader) -> Result<OwnProbe, Problem> {
+    let (mut body, options) = body::read::<ProbeBody, _>(json, CODE)?;
+    let text = pages.text(body.text.take(), body.html.take(), body.extract.take())?;
+    let (probe, fallback) = body.with_fallback(text)?;
     Ok(OwnProbe { probe, fallback, options })
 }
 
 /// Reads an array of at most `probes_max` probes.
-pub fn array(json: &Bytes, probes_max: usize) -> Result<Vec<Result<OwnProbe, Problem>>, Problem> {
+pub fn array(json: &[u8], probes_max: usize, pages: &PageReader) -> Result<OwnProbes, Problem> {
     // Counted first, which takes no memory: a probe takes a hundred times the bytes of `{},`.
     check_count(json::read::<Vec<IgnoredAny>>(json, CODE)?.len(), probes_max)?;
     let elements: Vec<&RawValue> = json::read(json, CODE)?;
-    Ok(elements.into_iter().map(|element| probe(element.get().as_bytes())).collect())
+    Ok(elements.into_iter().map(|element| probe(element.get().as_bytes(), pages)).collect())
 }
 
 /// Reads at most `probes_max` lines with a probe on each; empty lines are passed over.
-pub fn lines(body: &Bytes, probes_max: usize) -> Result<Vec<Result<OwnProbe, Problem>>, Problem> {
+pub fn lines(body: &[u8], probes_max: usize, pages: &PageReader) -> Result<OwnProbes, Problem> {
     let lines = || body.split(|byte| *byte == b'\n').filter(|line| !line.trim_ascii().is_empty());
     check_count(lines().count(), probes_max)?;
-    Ok(lines().map(probe).collect())
+    Ok(lines().map(|line| probe(line, pages)).collect())
 }
 
 fn check_count(count: usize, probes_max: usize) -> Result<(), Problem> {

@@ -15,6 +15,7 @@ use crate::http::AppState;
 use crate::http::connection::admission::Admission;
 use crate::http::problem::Problem;
 use crate::http::problem::code::Code;
+use crate::http::request::page::{PageParameters, PageReader};
 use crate::http::settings::BODY_BYTES_PER_S_MIN;
 
 /// Bytes of memory reserved for each byte of a body: itself while it is joined from chunks, and the
@@ -28,6 +29,7 @@ pub enum Media {
     MergePatch,
     Ndjson,
     Text,
+    Html,
 }
 
 impl Media {
@@ -37,6 +39,7 @@ impl Media {
             Self::MergePatch => "application/merge-patch+json",
             Self::Ndjson => "application/x-ndjson",
             Self::Text => "text/plain",
+            Self::Html => "text/html",
         }
     }
 
@@ -46,7 +49,8 @@ impl Media {
         let mut parts = value.unwrap_or_default().split(';').map(str::trim);
         let essence = parts.next().unwrap_or_default();
         let media = taken.iter().find(|media| media.name().eq_ignore_ascii_case(essence));
-        media.copied().filter(|_| parts.all(is_utf_8_or_no_charset)).ok_or_else(|| {
+        let is_read = |media: &Self| *media == Self::Html || parts.all(is_utf_8_or_no_charset);
+        media.copied().filter(is_read).ok_or_else(|| {
             let names: Vec<_> = taken.iter().map(|media| media.name()).collect();
             let detail = format!("the content-type must be {}, in UTF-8", names.join(" or "));
             Problem::new(Code::UnsupportedMediaType, detail)
@@ -77,6 +81,7 @@ pub struct BodyReader {
     is_waiting: bool,
     /// The length that the client announced, if the body is uncompressed.
     bytes_announced: u64,
+    document_bytes_max: usize,
 }
 
 /// Reads a complete body of JSON.
@@ -101,6 +106,7 @@ impl BodyReader {
         let memory = extensions.get::<Arc<Reservation>>().cloned();
         Self {
             memory: memory.unwrap_or_else(|| Arc::new(state.budget.reservation(Purpose::Bodies))),
+            document_bytes_max: state.settings.document_bytes_max,
             bytes_announced: body.size_hint().lower(),
             stream: body.into_data_stream(),
             peeked: None,
@@ -192,6 +198,26 @@ impl BodyReader {
         Ok(body)
     }
 
+    /// Reads the pages of the body.
+    pub fn pages(&self, parameters: PageParameters, invalid: Code) -> PageReader {
+        PageReader::new(parameters, invalid, Some(Arc::clone(&self.memory)))
+    }
+
+    /// Reads all of a body of plain text.
+    pub async fn text(self) -> Result<String, Problem> {
+        let body = self.whole_document().await?;
+        String::from_utf8(body.into()).map_err(|error| {
+            let at = error.utf8_error().valid_up_to();
+            Problem::new(Code::MalformedText, format!("the text is not UTF-8: byte {at} is wrong"))
+        })
+    }
+
+    /// Reads all of a body that is one document.
+    pub async fn whole_document(self) -> Result<Bytes, Problem> {
+        let bytes_max = self.document_bytes_max;
+        self.whole(bytes_max, Code::DocumentTooLarge).await
+    }
+
     /// Reads all of the body, unless it has more than `bytes_max` bytes.
     pub async fn whole(mut self, bytes_max: usize, code: Code) -> Result<Bytes, Problem> {
         let body = self.joined(bytes_max, code).await?;
@@ -272,12 +298,4 @@ impl Patience {
         );
         Problem::new(Code::BodyTimeout, detail)
     }
-}
-
-/// Reads a body of plain text.
-pub fn text(body: Bytes) -> Result<String, Problem> {
-    String::from_utf8(body.into()).map_err(|error| {
-        let at = error.utf8_error().valid_up_to();
-        Problem::new(Code::MalformedText, format!("the text is not UTF-8: byte {at} is wrong"))
-    })
 }

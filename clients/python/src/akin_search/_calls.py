@@ -35,6 +35,7 @@ def insert(
     id: Optional[Id] = None,
     text: Optional[str] = None,
     *,
+    html: Optional[str] = None,
     tokens: Optional[Collection[types.Token]] = None,
     fields: Optional[Mapping[str, str]] = None,
     signature: Optional[Sequence[int]] = None,
@@ -44,8 +45,8 @@ def insert(
 ) -> Call[types.Added]:
     """Adds a document, or replaces the one with this id. It is on disk when this returns.
 
-    Give exactly one of `text`, `tokens` (a ready-made set), `fields` (a record) and `signature`.
-    The answer lists the near-duplicates that were there before; with `on_duplicate="skip"` a new
+    Give exactly one of `text`, `html` (a page, whose text is extracted), `tokens` (a ready-made
+    set), `fields` (a record) and `signature`. The answer lists the near-duplicates that were there before; with `on_duplicate="skip"` a new
     document that has one is not stored, and a document whose id is stored is replaced. In a
     collection with `passages.words`, `passages=True` tells which documents share passages with it,
     and `on_contained="skip"` does not store a new document of which at least `containment_min` is
@@ -56,7 +57,7 @@ def insert(
         "id": str(uuid4()) if id is None else checked_id(id),
         "metadata": metadata,
         "expires_at": expires_at,
-        **_content(text=text, tokens=tokens, fields=fields, signature=signature),
+        **_content(text=text, html=html, tokens=tokens, fields=fields, signature=signature),
     }
     return _posted("/documents", _given(document), **options)
 
@@ -65,12 +66,13 @@ def query(
     text: Optional[str] = None,
     *,
     id: Optional[Id] = None,
+    html: Optional[str] = None,
     tokens: Optional[Collection[types.Token]] = None,
     fields: Optional[Mapping[str, str]] = None,
     signature: Optional[Sequence[int]] = None,
     **options: Unpack[types.SimilarToPostedQuery],
 ) -> Call[types.Answer]:
-    """Finds the near-duplicates of a text, a set, a record, or of the stored document `id`.
+    """Finds the near-duplicates of a text, a page, a set, a record, or the stored document `id`.
 
     With `id` and a content the content is looked up if no document with the id is stored.
     With `k` it finds the k most similar documents, however unlike they are, and no `threshold`,
@@ -81,7 +83,13 @@ def query(
     what matches have besides their scores: `text`, `metadata`, `highlights` (the slices of their
     texts that the probe shares), or several of them; by default none.
     """
-    contents = {"text": text, "tokens": tokens, "fields": fields, "signature": signature}
+    contents = {
+        "text": text,
+        "html": html,
+        "tokens": tokens,
+        "fields": fields,
+        "signature": signature,
+    }
     probe = _content(**contents) if _given(contents) else _content(id=id, **contents)
     return _posted("/similar", _given({"id": checked_id(id), **probe, **options}))
 

@@ -61,6 +61,7 @@ class NearDuplicates:
         self._crawler, self._stats = crawler, crawler.stats
         self._id = settings.get("AKIN_ID_FIELD", "url")
         self._text = settings.get("AKIN_TEXT_FIELD", "text")
+        self._html = settings.get("AKIN_HTML_FIELD")
         self._metadata = settings.getlist("AKIN_METADATA_FIELDS")
         options = settings.getdict("AKIN_OPTIONS")
         options["on_duplicate"] = settings.get("AKIN_ON_DUPLICATE", "keep")
@@ -110,11 +111,12 @@ class NearDuplicates:
 
     def _document(self, fields: ItemAdapter) -> Optional[Dict[str, Any]]:
         """`None` if the item has no id or no text, as an item of another kind has none."""
-        id, text = fields.get(self._id), fields.get(self._text)
-        if not id or not text:
+        name, field = ("html", self._html) if self._html else ("text", self._text)
+        id, content = fields.get(self._id), fields.get(field)
+        if not id or not content:
             return None
         metadata = {name: fields[name] for name in self._metadata if fields.get(name) is not None}
-        return {"id": str(id), "text": text, **({"metadata": metadata} if metadata else {})}
+        return {"id": str(id), name: content, **({"metadata": metadata} if metadata else {})}
 
     def _close(self, failure: AkinError) -> None:
         """Ends the crawl once, as all further items would go on without being compared."""

@@ -16,6 +16,11 @@ from typing_extensions import NotRequired, TypeAlias, TypedDict
 class AddDocumentsQuery(TypedDict):
     """The options of `add_documents`."""
 
+    extract: NotRequired[Optional[Extract]]
+    """Which text of HTML is taken. `text`, the default: the visible text, without navigation.
+    `main`: the main content, as in a browser's reader view; of a page without an article its
+    text. In JSON it may stand beside `html` instead.
+    """
     check: NotRequired[Optional[bool]]
     """Look for near-duplicates of each document."""
     on_duplicate: NotRequired[Optional[OnDuplicate]]
@@ -630,13 +635,17 @@ class Distance(TypedDict):
 
 
 class Document(TypedDict):
-    """A document: it has exactly one of `text`, `tokens`, `fields` and `signature`. The options,
-    from `check` on, are not stored; they may stand in the query instead.
+    """A document: it has exactly one of `text`, `html`, `tokens`, `fields` and `signature`. The
+    options, from `check` on, are not stored; they may stand in the query instead.
     """
 
     id: NotRequired[Optional[GivenId]]
     """By default the server makes a UUIDv7."""
     text: NotRequired[Optional[str]]
+    html: NotRequired[Optional[str]]
+    """A page, whose text is extracted and stored in place of `text`."""
+    extract: NotRequired[Optional[Extract]]
+    """Beside `html`: which text of the page, by default `text`."""
     tokens: NotRequired[Optional[typing.Collection[Token]]]
     """The elements of a ready-made set."""
     fields: NotRequired[Optional[Fields]]
@@ -772,6 +781,10 @@ class ExportedDocument(TypedDict):
 
 ExportedLine: TypeAlias = Union[ExportedDocument, DamagedDocument]
 """A line of an export."""
+
+
+Extract: TypeAlias = Literal["text", "main"]
+"""Which text of an HTML page is read."""
 
 
 class FetchDocumentsQuery(TypedDict):
@@ -993,13 +1006,17 @@ LookupMeasure: TypeAlias = Literal["resemblance", "containment"]
 
 
 class LookupProbe(TypedDict):
-    """A document to compare: it has exactly one of `id` (of a stored document), `text`,
+    """A document to compare: it has exactly one of `id` (of a stored document), `text`, `html`,
     `tokens`, `fields` and `signature`. A document to look up may have an `id` and one of the
     others, which is looked up if the id is not stored.
     """
 
     id: NotRequired[Optional[GivenId]]
     text: NotRequired[Optional[str]]
+    html: NotRequired[Optional[str]]
+    """A page, whose text is extracted in place of `text`."""
+    extract: NotRequired[Optional[Extract]]
+    """Beside `html`: which text of the page, by default `text`."""
     tokens: NotRequired[Optional[typing.Collection[Token]]]
     fields: NotRequired[Optional[Fields]]
     signature: NotRequired[Optional[typing.Collection[int]]]
@@ -1438,13 +1455,17 @@ class Previous(TypedDict):
 
 
 class Probe(TypedDict):
-    """A document to compare: it has exactly one of `id` (of a stored document), `text`,
+    """A document to compare: it has exactly one of `id` (of a stored document), `text`, `html`,
     `tokens`, `fields` and `signature`. A document to look up may have an `id` and one of the
     others, which is looked up if the id is not stored.
     """
 
     id: NotRequired[Optional[GivenId]]
     text: NotRequired[Optional[str]]
+    html: NotRequired[Optional[str]]
+    """A page, whose text is extracted in place of `text`."""
+    extract: NotRequired[Optional[Extract]]
+    """Beside `html`: which text of the page, by default `text`."""
     tokens: NotRequired[Optional[typing.Collection[Token]]]
     fields: NotRequired[Optional[Fields]]
     signature: NotRequired[Optional[typing.Collection[int]]]
@@ -1489,6 +1510,11 @@ class ProgressReply(TypedDict):
 class PutDocumentQuery(TypedDict):
     """The options of `put_document`."""
 
+    extract: NotRequired[Optional[Extract]]
+    """Which text of HTML is taken. `text`, the default: the visible text, without navigation.
+    `main`: the main content, as in a browser's reader view; of a page without an article its
+    text. In JSON it may stand beside `html` instead.
+    """
     check: NotRequired[Optional[bool]]
     """Look for near-duplicates of each document."""
     on_duplicate: NotRequired[Optional[OnDuplicate]]
@@ -1777,6 +1803,11 @@ ShingleUnit: TypeAlias = Literal["word", "character", "stopword", "token", "fiel
 class SimilarToPostedQuery(TypedDict):
     """The options of `similar_to_posted`."""
 
+    extract: NotRequired[Optional[Extract]]
+    """Which text of HTML is taken. `text`, the default: the visible text, without navigation.
+    `main`: the main content, as in a browser's reader view; of a page without an article its
+    text. In JSON it may stand beside `html` instead.
+    """
     k: NotRequired[Optional[int]]
     """The number of matches: the most similar documents, however unlike they are, instead of the
     documents that reach a threshold. `threshold`, `points`, `limit` and `offset` must not be

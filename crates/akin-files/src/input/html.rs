@@ -6,11 +6,11 @@ use encoding_rs::Encoding;
 
 use super::event::Stop;
 use super::members::Value;
-use super::options::Extract;
 use super::page::page;
 use super::page_encoding::decode_page;
 use super::sink::Sink;
 use super::text::whole_bytes;
+use akin_model::content::Extract;
 
 pub fn read(
     reader: impl BufRead,
@@ -19,8 +19,8 @@ pub fn read(
     sink: &mut Sink<'_, '_>,
 ) -> Result<(), Stop> {
     let bytes = whole_bytes(reader)?;
-    let page = page(&decode_page(&bytes, named), extract);
+    let page = page(&decode_page(&bytes, named), extract, &mut |_| Ok(()));
     let mut page = page.map_err(|reason| Stop::Failed { line: None, reason })?;
-    page.values.push(("id".into(), Value::Text(sink.file.to_string().into())));
+    page.further.push(("id".into(), Value::Text(sink.file.to_string().into())));
     Ok(sink.page(None, page)?)
 }

@@ -51,7 +51,8 @@ pub use open::compression_of;
 pub use open::{is_parquet, open_file, read_text_file, split_compression};
 pub use options::InputOptions;
 #[cfg(any(test, fuzzing, feature = "fuzzing"))]
-pub use options::{Extract, Reading};
+pub use options::Reading;
+pub use page::page;
 pub use page_encoding::{charset_of, decode_page};
 #[cfg(feature = "parquet")]
 pub use parquet::{guarded, open_parquet};

@@ -5,7 +5,7 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use encoding_rs::Encoding;
 
 use super::columns::TextColumns;
@@ -17,6 +17,7 @@ use super::selection::{Selection, refuse_url};
 use super::unpacked::UnpackedCopies;
 use crate::failure::Failure;
 use crate::feature::HTML;
+use akin_model::content::Extract;
 
 /// Options of reading inputs.
 #[derive(Args, Clone, Debug)]
@@ -34,7 +35,7 @@ pub struct InputOptions {
     #[arg(long, value_name = "ENCODING", value_parser = encoding)]
     encoding: Option<&'static Encoding>,
     /// Which text of HTML pages is read
-    #[arg(long, value_name = "WHAT", default_value = "html")]
+    #[arg(long, value_name = "WHAT", default_value = "text")]
     extract: Extract,
     /// The column, or member of JSON, with the ids [default: id, or else file:number]
     #[arg(long, value_name = "NAME")]
@@ -58,16 +59,6 @@ pub struct InputOptions {
     /// Read only the files with this extension in directories; may be given several times
     #[arg(long, value_name = "EXTENSION")]
     include: Vec<String>,
-}
-
-/// Which text of a page is read.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub enum Extract {
-    /// The visible text, without navigation
-    #[default]
-    Html,
-    /// The main content, as in a browser's reader view; of a page without an article its text
-    Main,
 }
 
 /// How files are read, for all inputs of a command.

@@ -4,9 +4,9 @@ use dom_query::Document;
 use dom_smoothie::{Config, Readability, ReadabilityError, TextMode};
 
 use super::members::text_value;
-use super::options::Extract;
-use super::sink::Page;
+use super::sink::{Page, PageMemory};
 use super::tree::parse;
+use akin_model::content::Extract;
 
 const ELEMENTS_MAX: usize = 200_000;
 
@@ -17,22 +17,23 @@ const NOT_READ: &str = "script, style, noscript, template, svg, iframe, select, 
                         body > aside";
 
 /// The page's text and title.
-pub fn page(html: &str, extract: Extract) -> Result<Page, String> {
-    let document = parse(html)?;
+///
+/// # Errors
+/// The page breaks a bound, or its memory is refused.
+pub fn page(html: &str, extract: Extract, memory: &mut PageMemory<'_>) -> Result<Page, String> {
+    let document = parse(html, memory)?;
     let title = document.select("title").text();
-    let article = match extract {
-        Extract::Html => None,
-        Extract::Main => Some(main(document)?),
+    let (text, has_article) = match extract {
+        Extract::Text => (seen(&document), true),
+        Extract::Main => match main(document)? {
+            Some(text) => (text, true),
+            // The search for the article changed the document, whose memory is free again.
+            None => (seen(&parse(html, &mut |_| Ok(()))?), false),
+        },
     };
-    let has_article = !matches!(article, Some(None));
-    // The search for the article changes the document.
-    let whole = || Ok::<_, String>(seen(&parse(html)?));
-    let text = article.flatten().map_or_else(whole, Ok)?;
-    let mut values = vec![text_value("text", text.trim())];
-    if !title.trim().is_empty() {
-        values.push(text_value("title", title.trim()));
-    }
-    Ok(Page { values, has_article })
+    let title = Some(title.trim()).filter(|title| !title.is_empty());
+    let further = title.map(|title| text_value("title", title)).into_iter().collect();
+    Ok(Page { text: text.trim().to_owned(), further, has_article })
 }
 
 fn seen(document: &Document) -> String {
@@ -66,9 +67,12 @@ fn main(document: Document) -> Result<Option<String>, String> {
 mod tests {
     use super::*;
 
+    fn page(html: &str, extract: Extract) -> Result<Page, String> {
+        super::page(html, extract, &mut |_| Ok(()))
+    }
+
     fn text(html: &str, extract: Extract) -> String {
-        let values = page(html, extract).unwrap().values;
-        values[0].1.text().unwrap().unwrap().into_owned()
+        page(html, extract).unwrap().text
     }
 
     #[test]
@@ -92,7 +96,7 @@ mod tests {
         ] {
             assert!(!page(html, Extract::Main).unwrap().has_article, "{html}");
             assert_eq!(text(html, Extract::Main), words);
-            assert!(page(html, Extract::Html).unwrap().has_article);
+            assert!(page(html, Extract::Text).unwrap().has_article);
         }
         assert!(page("<p>An article of one sentence.", Extract::Main).unwrap().has_article);
     }
@@ -102,7 +106,7 @@ mod tests {
         let html = "<title>T</title><body><nav><a href=x>Menu</a></nav><header>Site</header>\
                     <article><header><h1>Head</h1></header><p>One &amp; <b>two</b>.</p>\
                     <p>Three.</p></article><script>var x</script><style>a{}</style>";
-        let words = text(html, Extract::Html);
+        let words = text(html, Extract::Text);
         let words: Vec<_> = words.split_whitespace().collect();
         assert_eq!(words, ["Head", "One", "&", "two.", "Three."]);
     }

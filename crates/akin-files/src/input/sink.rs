@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::columns::TextColumns;
 use super::event::{Cancelled, Emit, Event};
 use super::lines::Line;
-use super::members::Values;
+use super::members::{Value, Values};
 use super::record::{Item, Origin, Source};
 
 /// Takes the records of one file, and passes them on.
@@ -19,10 +19,15 @@ pub struct Sink<'a, 'e> {
 
 /// A page, or a text of a crawl.
 pub struct Page {
-    pub values: Values,
+    pub text: String,
+    /// The other columns.
+    pub further: Values,
     /// False where the article was wanted, and the page has none.
     pub has_article: bool,
 }
+
+/// Is called with the bytes that reading a page is about to take, and may refuse them.
+pub type PageMemory<'m> = dyn FnMut(usize) -> Result<(), String> + 'm;
 
 impl Sink<'_, '_> {
     /// Takes a line of JSON.
@@ -35,7 +40,9 @@ impl Sink<'_, '_> {
         if !page.has_article {
             (self.emit)(Event::WithoutArticle)?;
         }
-        self.record(number, page.values)
+        let mut values = vec![("text".into(), Value::Text(page.text.into()))];
+        values.extend(page.further);
+        self.record(number, values)
     }
 
     /// Takes a record of another format.

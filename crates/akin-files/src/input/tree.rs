@@ -12,6 +12,8 @@ use html5ever::tendril::{StrTendril, TendrilSink};
 use html5ever::tree_builder::{ElementFlags, NodeOrText, QuirksMode, TreeBuilderOpts, TreeSink};
 use html5ever::{Attribute, ParseOpts, QualName, parse_document};
 
+use super::sink::PageMemory;
+
 /// Larger pages are refused: they are not prose.
 pub const PAGE_BYTES_MAX: usize = 8 << 20;
 /// The work of the tree builder grows with the depth.
@@ -23,32 +25,40 @@ const ATTRIBUTES_MAX: usize = 500;
 const MERGES_MAX: u32 = 100;
 /// A page may have so many elements, and another element for each byte.
 const ELEMENTS_MIN: usize = 10_000;
-/// The bounds are checked each time after this number of bytes.
-const STEP_BYTES: usize = 1 << 10;
+/// The bounds are checked each time after this number of bytes, in which some ten thousand elements
+/// can be made.
+const STEP_BYTES: usize = 1 << 7;
+/// Bytes of memory for each byte of a page: its texts, and the attributes of its tags.
+const BYTES_PER_BYTE: usize = 32;
+/// Bytes of memory for each element, with the texts before and after its tags, while the tree is
+/// read and copied.
+const BYTES_PER_NODE: usize = 1_500;
 /// Each possible tag is counted separately, so a page of unclosed tags would be read many times.
 const PASSES_MAX: usize = 16;
 
 /// The tree of a page.
 ///
 /// # Errors
-/// The page breaks one of the bounds.
-pub fn parse(html: &str) -> Result<Document, String> {
+/// The page breaks one of the bounds, or its memory is refused.
+pub fn parse(html: &str, memory: &mut PageMemory<'_>) -> Result<Document, String> {
     if html.len() > PAGE_BYTES_MAX {
         return Err(format!("the page is larger than {PAGE_BYTES_MAX} bytes"));
     }
+    memory(html.len() * BYTES_PER_BYTE)?;
     check_tags(html.as_bytes())?;
     let tree_builder = TreeBuilderOpts { scripting_enabled: false, ..TreeBuilderOpts::default() };
     let options = ParseOpts { tree_builder, ..ParseOpts::default() };
     let mut parser = parse_document(BoundedTree::default(), options);
-    let mut start = 0;
+    let (mut start, mut reserved) = (0, 0);
     while start < html.len() {
         let mut end = html.len().min(start + STEP_BYTES);
         while !html.is_char_boundary(end) {
             end += 1;
         }
         parser.process(StrTendril::from_slice(&html[start..end]));
-        parser.tokenizer.sink.sink.check(end)?;
-        start = end;
+        let nodes = parser.tokenizer.sink.sink.check(end)?;
+        memory((nodes - reserved) * BYTES_PER_NODE)?;
+        (start, reserved) = (end, nodes);
     }
     let elements = parser.finish();
     elements.check(html.len())?;
@@ -121,19 +131,28 @@ fn after_attribute(tag: &[u8], start: usize) -> usize {
 struct BoundedTree {
     document: Document,
     depths: RefCell<HashMap<NodeId, u32>>,
+    /// Elements, comments and processing instructions.
+    nodes: Cell<usize>,
     depth: Cell<u32>,
     merges: Cell<u32>,
 }
 
 impl BoundedTree {
-    fn check(&self, bytes: usize) -> Result<(), String> {
+    /// How many nodes there are beside texts.
+    fn check(&self, bytes: usize) -> Result<usize, String> {
         if self.depth.get() > DEPTH_MAX {
             return Err(format!("the page has more than {DEPTH_MAX} elements in each other"));
         }
-        if self.depths.borrow().len() > ELEMENTS_MIN + bytes {
+        let nodes = self.nodes.get();
+        if nodes > ELEMENTS_MIN + bytes {
             return Err("the page makes more elements than it has bytes".into());
         }
-        Ok(())
+        Ok(nodes)
+    }
+
+    fn count(&self, node: NodeId) -> NodeId {
+        self.nodes.set(self.nodes.get() + 1);
+        node
     }
 
     fn place(&self, child: &NodeOrText<NodeId>, parent: NodeId) {
@@ -172,15 +191,15 @@ impl TreeSink for BoundedTree {
     ) -> NodeId {
         let element = self.document.create_element(name, attributes, flags);
         self.depths.borrow_mut().insert(element, 0);
-        element
+        self.count(element)
     }
 
     fn create_comment(&self, text: StrTendril) -> NodeId {
-        self.document.create_comment(text)
+        self.count(self.document.create_comment(text))
     }
 
     fn create_pi(&self, target: StrTendril, data: StrTendril) -> NodeId {
-        self.document.create_pi(target, data)
+        self.count(self.document.create_pi(target, data))
     }
 
     fn append(&self, parent: &NodeId, child: NodeOrText<NodeId>) {
@@ -248,6 +267,10 @@ impl TreeSink for BoundedTree {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn parse(html: &str) -> Result<Document, String> {
+        super::parse(html, &mut |_| Ok(()))
+    }
 
     #[track_caller]
     fn refused(html: &str, why: &str) {

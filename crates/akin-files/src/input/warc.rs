@@ -11,11 +11,11 @@ use encoding_rs::Encoding;
 use super::answer;
 use super::event::{ITEM_BYTES_MAX, Stop};
 use super::members::text_value;
-use super::options::Extract;
 use super::page::page;
 use super::page_encoding::{charset_of, decode_page};
 use super::sink::{Page, Sink};
 use super::warc_records::WarcRecords;
+use akin_model::content::Extract;
 
 pub const HEAD_BYTES_MAX: u64 = 64 << 10;
 
@@ -113,7 +113,7 @@ fn page_of(head: &WarcHead, block: &[u8], pages: PageReading) -> Option<Result<P
         ] {
             if let Some(value) = head.get(from) {
                 let value = if name == "url" { uri(value) } else { value };
-                page.values.push(text_value(name, value));
+                page.further.push(text_value(name, value));
             }
         }
         page
@@ -124,12 +124,11 @@ fn page_of(head: &WarcHead, block: &[u8], pages: PageReading) -> Option<Result<P
 fn of_body(head: &WarcHead, body: &[u8], pages: PageReading) -> Option<Result<Page, String>> {
     let named = pages.encoding.or_else(|| charset_of(head.get("content-type")?));
     if head.says("content-type", "text/plain") {
-        let text = decode_text(body, named);
-        let values = vec![text_value("text", text.trim())];
-        return Some(Ok(Page { values, has_article: true }));
+        let text = decode_text(body, named).trim().to_owned();
+        return Some(Ok(Page { text, further: Vec::new(), has_article: true }));
     }
     let is_html = ["text/html", "application/xhtml"].iter().any(|t| head.says("content-type", t));
-    is_html.then(|| page(&decode_page(body, named), pages.extract))
+    is_html.then(|| page(&decode_page(body, named), pages.extract, &mut |_| Ok(())))
 }
 
 /// The page in an answer of status 200.
