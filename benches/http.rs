@@ -51,6 +51,8 @@ fn main() {
     collapse(&akin, documents);
     bulk(&akin, documents * 5);
     println!("{}", akin.footprint());
+    drop(akin);
+    versions(documents);
 }
 
 /// Lists of 100 ids, whose sets were used just before.
@@ -91,6 +93,31 @@ fn bulk(akin: &Akin, documents: usize) {
     assert_eq!(results, documents, "every document has a result");
     let load = Load { times: vec![Duration::ZERO], took: started.elapsed(), requests: documents };
     print("NDJSON documents of 1 kB", &load, None);
+}
+
+/// The processor time of documents that replace documents, which the answer compares with the
+/// replaced versions, beside that of new documents.
+fn versions(documents: usize) {
+    let akin = Akin::start();
+    let bodies = bodies(documents, 5_800);
+    let changed = |old: &str, new: &str| -> Vec<String> {
+        bodies.iter().map(|body| body.replacen(old, new, 1)).collect()
+    };
+    let (text, metadata) = ("\"text\":\"", "\"metadata\":{\"n\":1},\"text\":\"");
+    for (title, lines) in [
+        ("new documents", bodies.clone()),
+        ("changed metadata", changed(text, metadata)),
+        ("changed texts", changed(text, "\"text\":\"Another beginning. ")),
+        ("new documents again", changed("\"id\":\"", "\"id\":\"again/")),
+    ] {
+        let before = akin.processor_time();
+        assert_eq!(client::bulk(akin.address, "", &lines.join("\n")), documents);
+        let spent = akin.processor_time() - before;
+        println!(
+            "{title:<34} {:>7.0} us of processor time",
+            spent.as_secs_f64() * 1e6 / documents as f64
+        );
+    }
 }
 
 fn print(title: &str, load: &Load, bare: Option<&Load>) {
