@@ -10,7 +10,7 @@ async fn an_invalid_document_is_refused_with_a_pointer() {
     let app = App::new().await;
     let long_id = format!(r#"{{"id": "{}", "text": "a"}}"#, "x".repeat(1025));
     let invalid = [
-        (r#"{"id": "a"}"#, "", "one of text, tokens, fields and signature"),
+        (r#"{"id": "a"}"#, "", "one of text, html, tokens, fields and signature"),
         (r#"{"text": "a", "tokens": ["a"]}"#, "", "exactly one of text"),
         (r#"{"text": "a", "txt": "b"}"#, "/txt", "unknown field `txt`, expected one of `id`"),
         (r#"{"text": "a", "text": "b"}"#, "", "duplicate field `text`"),

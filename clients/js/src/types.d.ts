@@ -961,9 +961,9 @@ export interface ListDocumentsQuery {
 export type LookupMeasure = "resemblance" | "containment";
 
 /**
- * A document to compare: it has exactly one of `id` (of a stored document), `text`, `html`,
- * `tokens`, `fields` and `signature`. A document to look up may have an `id` and one of the
- * others, which is looked up if the id is not stored.
+ * A document to compare: it has exactly one of `id` (of a stored document), `text`, `tokens`,
+ * `fields` and `signature`. A document to look up may have an `html` instead, or an `id` and
+ * one of the others, which is looked up if the id is not stored.
  */
 export interface LookupProbe {
   id?: GivenId | null;
@@ -1415,9 +1415,9 @@ export interface Previous {
 }
 
 /**
- * A document to compare: it has exactly one of `id` (of a stored document), `text`, `html`,
- * `tokens`, `fields` and `signature`. A document to look up may have an `id` and one of the
- * others, which is looked up if the id is not stored.
+ * A document to compare: it has exactly one of `id` (of a stored document), `text`, `tokens`,
+ * `fields` and `signature`. A document to look up may have an `html` instead, or an `id` and
+ * one of the others, which is looked up if the id is not stored.
  */
 export interface Probe {
   id?: GivenId | null;

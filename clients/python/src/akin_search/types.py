@@ -1006,9 +1006,9 @@ LookupMeasure: TypeAlias = Literal["resemblance", "containment"]
 
 
 class LookupProbe(TypedDict):
-    """A document to compare: it has exactly one of `id` (of a stored document), `text`, `html`,
-    `tokens`, `fields` and `signature`. A document to look up may have an `id` and one of the
-    others, which is looked up if the id is not stored.
+    """A document to compare: it has exactly one of `id` (of a stored document), `text`,
+    `tokens`, `fields` and `signature`. A document to look up may have an `html` instead, or
+    an `id` and one of the others, which is looked up if the id is not stored.
     """
 
     id: NotRequired[Optional[GivenId]]
@@ -1455,9 +1455,9 @@ class Previous(TypedDict):
 
 
 class Probe(TypedDict):
-    """A document to compare: it has exactly one of `id` (of a stored document), `text`, `html`,
-    `tokens`, `fields` and `signature`. A document to look up may have an `id` and one of the
-    others, which is looked up if the id is not stored.
+    """A document to compare: it has exactly one of `id` (of a stored document), `text`,
+    `tokens`, `fields` and `signature`. A document to look up may have an `html` instead, or
+    an `id` and one of the others, which is looked up if the id is not stored.
     """
 
     id: NotRequired[Optional[GivenId]]
