@@ -12,9 +12,7 @@ use clap::ValueEnum;
 use rustix::time::{ClockId, clock_gettime};
 use tempfile::tempfile;
 
-use super::input::{
-    Event, Format, Reading, Selection, compression_of, of_magic, read_inputs,
-};
+use super::input::{Event, Format, Reading, Selection, compression_of, of_magic, read_inputs};
 use akin_model::content::Extract;
 
 /// How much longer documents may be than their file: a table repeats the names of its columns in
