@@ -1,6 +1,6 @@
 //! The members of a line of JSON, with its text unescaped already.
 //!
-//! Most of a line is its text. serde_json would read the text twice, to find its end and to unescape
+//! Most of a line is its text. serde_json would read it twice, to find its end and to unescape
 //! it. Here the text is read once, by runs between its escapes. A line with anything unusual is left
 //! to [`members`], which alone says what is malformed.
 

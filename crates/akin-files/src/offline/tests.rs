@@ -218,7 +218,8 @@ fn sets_that_were_dropped_are_added_where_they_are_read() {
     };
     let mut kept = gathered(Room::default());
     assert_eq!(kept.documents_to_read(Mode::Verified, threshold, &progress).unwrap(), None);
-    for memory in [0, 8 * 49 * 8 * 60 - 1] {
+    // A set has 48 elements, and sets may take an eighth of the memory.
+    for memory in [0, 8 * (60 * 48 * 8 - 1)] {
         let mut dropped = gathered(Room { memory, ..Room::default() });
         assert!(clusters(&mut dropped).is_err(), "sets are read");
         let to_read = dropped.documents_to_read(Mode::Verified, threshold, &progress).unwrap();
