@@ -9,11 +9,8 @@ use clap::Args;
 use super::failure::{Failure, of_engine};
 use super::serve::ConfigFile;
 use crate::document::Content;
-use crate::engine::{
-    Analyser, CompareOptions, Comparison, Distance, MeasureSelection, MeasureValues,
-    compare_contents,
-};
-use akin_core::measure::CommonSubsequence;
+use crate::engine::{Analyser, CompareOptions, Comparison, MeasureSelection, compare_contents};
+use akin_core::measure::MEASURES;
 use akin_files::input;
 use akin_files::output::write_json;
 use akin_files::templates::shortened;
@@ -31,8 +28,7 @@ pub struct Arguments {
     /// Show the passages that both share, and the passages that differ
     #[arg(long)]
     explain: bool,
-    /// Add measures: edit, lcs, hamming, cosine, euclidean, separated by commas
-    #[arg(long, value_name = "NAMES")]
+    #[arg(long, value_name = "NAMES", help = measures_help())]
     measures: Option<MeasureSelection>,
     /// Write JSON
     #[arg(long)]
@@ -119,27 +115,21 @@ fn write_scores(out: &mut impl Write, comparison: &Comparison, threshold: f64) -
     )
 }
 
+fn measures_help() -> String {
+    let names = MEASURES.map(|measure| measure.name).join(", ");
+    format!("Add measures: {names}, separated by commas")
+}
+
+/// A line for each measure: its name, and its values with their meanings.
 fn write_measures(out: &mut impl Write, comparison: &Comparison) -> io::Result<()> {
-    let measures = comparison.measures.unwrap_or_default();
-    let MeasureValues { edit, lcs, hamming, cosine, euclidean } = measures;
-    if let Some(Distance { distance }) = edit {
-        writeln!(out, "edit       {distance}  characters to insert, delete or exchange")?;
-    }
-    if let Some(CommonSubsequence { length, distance }) = lcs {
-        writeln!(out, "lcs        {length}  characters in common; {distance} to insert or delete")?;
-    }
-    if let Some(Distance { distance }) = hamming {
-        writeln!(out, "hamming    {distance}  shingles in only one of the texts")?;
-    }
-    if let Some(cosine) = cosine {
-        writeln!(
-            out,
-            "cosine     {:.4}  of the counts of shingles, {:.2} degrees apart",
-            cosine.similarity, cosine.angle_degrees
-        )?;
-    }
-    if let Some(euclidean) = euclidean {
-        writeln!(out, "euclidean  {:.4}  between the counts of shingles", euclidean.distance)?;
+    for (measure, values) in comparison.measures.iter().flat_map(|measures| measures.iter()) {
+        write!(out, "{:<10} ", measure.name)?;
+        for (at, (of, value)) in measure.values.iter().zip(values).enumerate() {
+            let digits = if of.is_count { 0 } else { 4 };
+            let separator = if at == 0 { "" } else { "; " };
+            write!(out, "{separator}{value:.digits$}  {}", of.meaning)?;
+        }
+        writeln!(out)?;
     }
     Ok(())
 }

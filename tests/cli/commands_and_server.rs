@@ -1,5 +1,7 @@
 //! The real server behind the real commands.
 
+use akin_core::measure::MEASURES;
+
 use crate::serving::Serving;
 use crate::{akin, akin_with_stdin};
 
@@ -74,12 +76,14 @@ fn two_files_are_compared_without_a_server() {
     assert_eq!(comparison["exact"]["union"], 16);
     assert!((comparison["containment"]["a_in_b"].as_f64().unwrap() - 14.0 / 15.0).abs() < 1e-9);
     assert!(comparison["exact"]["bag"].as_f64().unwrap() < 0.5);
-    let measures = ["compare", &a, &b, "--measures", "edit,lcs,hamming,cosine,euclidean"];
+    let names = MEASURES.map(|measure| measure.name).join(",");
+    let measures = ["compare", &a, &b, "--measures", &names];
     let ended = akin(&[&measures[..], &["--json"]].concat());
     let comparison: serde_json::Value = serde_json::from_str(&ended.stdout).unwrap();
     assert_eq!(comparison["measures"]["hamming"]["distance"], 2);
     assert!(comparison["measures"]["edit"]["distance"].as_u64().unwrap() > 0);
     let ended = akin(&measures);
+    assert!(MEASURES.iter().all(|of| ended.stdout.contains(&format!("\n{:<10} ", of.name))));
     for measure in ["edit ", "lcs ", "hamming    2 ", "cosine     0.9", "euclidean  1.4142"] {
         assert!(ended.stdout.contains(&format!("\n{measure}")), "{}", ended.stdout);
     }

@@ -35,7 +35,7 @@ async fn multisets_compare_the_counts_of_shingles() {
 
 #[tokio::test]
 async fn stop_words_decide_the_identity_only_for_stopword_shingles() {
-    let french = StopWords::of_language("fr").unwrap();
+    let french = StopWords::Language("fr".to_owned());
     for (unit, refused) in [(Unit::Word, false), (Unit::Stopword, true)] {
         let dir = tempdir().unwrap();
         let mut settings = CollectionSettings::default();

@@ -1,6 +1,8 @@
 //! Every endpoint over collections of all kinds: `App` holds each call to `openapi.yaml`.
 
 use akin::engine::CollectionSettings;
+use akin_core::Unit;
+use akin_core::measure::MEASURES;
 use serde_json::{Value, json};
 
 use crate::app::{App, text};
@@ -33,7 +35,6 @@ fn kinds() -> Vec<(&'static str, Value)> {
         ),
         ("stop-words", json!({"shingles": {"unit": "stopword", "stopwords": ["the", "of"]}})),
         ("german", json!({"shingles": {"unit": "stopword", "stopwords": "de"}})),
-        ("characters", json!({"shingles": {"unit": "character", "size": 5}})),
         (
             "bags",
             json!({"shingles": {"unit": "token", "size": 1, "multiset": true,
@@ -65,7 +66,12 @@ async fn every_operation_answers_as_documented() {
         assert_eq!(app.get(path).await.status, 200, "{path}");
     }
     call_every_operation(&app, "", &texts()).await;
-    for (name, settings) in kinds() {
+    let of_units = Unit::of_texts().map(|unit| {
+        let settings = json!({"shingles": {"unit": unit, "size": 5}});
+        (settings["shingles"]["unit"].as_str().unwrap().to_owned(), settings)
+    });
+    let kinds = kinds().into_iter().map(|(name, settings)| (name.to_owned(), settings));
+    for (name, settings) in kinds.chain(of_units) {
         let at = format!("/collections/{name}");
         let made = app.put_json(&at, &settings).await.status;
         assert_eq!(made, 201, "{name}");
@@ -124,7 +130,9 @@ async fn call_every_operation(app: &App, at: &str, documents: &Value) {
     app.get(&format!("{at}/similar?id=a&mode=exact")).await;
     app.get(&format!("{at}/similar?id=a&mode=estimated")).await;
     app.get(&format!("{at}/resemblance?a=a&b=b&explain=true")).await;
-    app.get(&format!("{at}/resemblance?a=a&b=b&measures=hamming")).await;
+    for measure in MEASURES {
+        app.get(&format!("{at}/resemblance?a=a&b=b&measures={}", measure.name)).await;
+    }
     app.get(&format!("{at}/pairs?mode=exact")).await;
     app.get(&format!("{at}/clusters?linkage=representative&min_size=1")).await;
     app.get(&format!("{at}/clusters?id=a")).await;
@@ -141,7 +149,7 @@ async fn call_every_operation(app: &App, at: &str, documents: &Value) {
     let lines = "{\"id\": \"a\"}\n{\"id\": 7}\n";
     app.post(&format!("{at}/similar"), "application/x-ndjson", lines).await;
     let pair = json!({"a": {"id": "a"}, "b": {"id": "c"}});
-    app.post_json(&format!("{at}/resemblance?measures=cosine,euclidean"), pair).await;
+    app.post_json(&format!("{at}/resemblance"), pair).await;
     assert_eq!(app.post(&format!("{at}/snapshots"), "", "").await.status, 202);
     assert_eq!(app.get(&format!("{at}/snapshots")).await.status, 200);
     assert_eq!(app.delete(&format!("{at}/documents/c")).await.status, 204);

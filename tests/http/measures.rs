@@ -1,9 +1,15 @@
+use std::collections::BTreeSet;
+
 use akin::engine::{CollectionSettings, LimitSettings, StoreSettings};
+use akin_core::measure::MEASURES;
 use serde_json::json;
 
 use crate::app::App;
 
-const ALL: &str = "edit,lcs,hamming,cosine,euclidean";
+/// The names of all measures.
+fn all() -> String {
+    MEASURES.map(|measure| measure.name).join(",")
+}
 
 async fn app_with_two(settings: CollectionSettings) -> App {
     let app = App::with_collection(settings).await;
@@ -33,8 +39,13 @@ async fn bags_are_compared_always() {
 async fn measures_are_returned_on_request() {
     let app = app_with_two(CollectionSettings::default()).await;
     assert_eq!(app.get("/resemblance?a=a&b=b").await.json().get("measures"), None);
-    let compared = app.get(&format!("/resemblance?a=a&b=b&measures={ALL}")).await.json();
+    let compared = app.get(&format!("/resemblance?a=a&b=b&measures={}", all())).await.json();
     let measures = &compared["measures"];
+    for measure in MEASURES {
+        let values = measures[measure.name].as_object().unwrap();
+        let names: BTreeSet<&str> = measure.values.iter().map(|value| value.name).collect();
+        assert!(values.keys().map(String::as_str).eq(names), "{}", measure.name);
+    }
     // 27 and 18 characters, of which "one two three " and more is common.
     assert_eq!(measures["edit"], json!({"distance": 11}));
     assert_eq!(measures["lcs"]["length"].as_u64().unwrap() * 2, {

@@ -22,6 +22,7 @@ mod plots;
 mod reading;
 #[path = "../serving/mod.rs"]
 mod serving;
+mod tables;
 
 use std::fmt::Write as _;
 use std::fs;

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use akin::document::{Content, DocumentId};
 use akin::engine::{Analyser, CollectionSettings, Mode};
-use akin_core::join::Progress;
+use akin_core::join::JoinProgress;
 use akin_core::scheme::Threshold;
 use akin_files::offline::{OfflineCorpus, OfflineGathering, SetPair};
 
@@ -67,7 +67,7 @@ fn pairs(corpus: &mut OfflineCorpus, mode: Mode) -> Vec<SetPair> {
     let mut pairs = Vec::new();
     let threshold = Threshold::new(THRESHOLD).expect("it is one");
     corpus
-        .pairs(mode, threshold, &Progress::default(), |_, pair| {
+        .pairs(mode, threshold, &JoinProgress::default(), |_, pair| {
             pairs.push(pair);
             ControlFlow::Continue(())
         })

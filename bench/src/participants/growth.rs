@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use akin::document::{Content, DocumentId, Ordinal};
 use akin::engine::CollectionSettings;
 use akin_core::index::Index;
-use akin_core::join::Progress;
+use akin_core::join::JoinProgress;
 use akin_core::scheme::{Bands, Key, Threshold};
 use akin_core::sketch::Estimator;
 
@@ -37,7 +37,7 @@ pub fn pairs(job: &Job) -> Outcome {
     let started = Instant::now();
     let mut pairs = 0_u64;
     corpus
-        .pairs(mode(job), threshold, &Progress::default(), |_, _| {
+        .pairs(mode(job), threshold, &JoinProgress::default(), |_, _| {
             pairs += 1;
             ControlFlow::Continue(())
         })

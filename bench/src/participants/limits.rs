@@ -6,7 +6,6 @@ use std::io::Write;
 use std::path::Path;
 use std::time::Instant;
 
-use akin_core::simd::prefer_huge_pages;
 use rusqlite::Connection;
 use tempfile::TempDir;
 use xxhash_rust::xxh3::xxh3_64;
@@ -83,9 +82,7 @@ fn memory(outcome: &mut Outcome) {
 /// Sixteen cells at random that do not depend on each other, so that their misses overlap.
 fn probes(outcome: &mut Outcome) {
     let mut random = Numbers(5);
-    let mut table: Vec<u64> = Vec::with_capacity(TABLE);
-    prefer_huge_pages(table.spare_capacity_mut());
-    table.extend(0..TABLE as u64);
+    let table: Vec<u64> = (0..TABLE as u64).collect();
     let starts: Vec<u64> = (0..PROBED).map(|_| random.next()).collect();
     let probed = best(3, || {
         let probe = |start: &u64| {

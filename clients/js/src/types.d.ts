@@ -391,10 +391,7 @@ export interface Collections {
 export interface ComparePostedQuery {
   /** Add the shared and differing passages, and the bands with keys that both documents have. */
   explain?: boolean | null;
-  /**
-   * Add further measures: `edit`, `lcs`, `hamming`, `cosine`, `euclidean`, or several with
-   * commas between.
-   */
+  /** Add further measures: one of the names of `Measures`, or several with commas between. */
   measures?: ("edit" | "lcs" | "hamming" | "cosine" | "euclidean")[] | null;
 }
 
@@ -406,10 +403,7 @@ export interface CompareStoredQuery {
   b?: Id | null;
   /** Add the shared and differing passages, and the bands with keys that both documents have. */
   explain?: boolean | null;
-  /**
-   * Add further measures: `edit`, `lcs`, `hamming`, `cosine`, `euclidean`, or several with
-   * commas between.
-   */
+  /** Add further measures: one of the names of `Measures`, or several with commas between. */
   measures?: ("edit" | "lcs" | "hamming" | "cosine" | "euclidean")[] | null;
 }
 
@@ -457,11 +451,11 @@ export interface Comparison {
 /** Which of two texts is contained in the other. */
 export type ContainedOf = "probe" | "match";
 
-/** The cosine similarity of the counts of shingles as vectors. */
+/** By the measure `cosine`: the cosine similarity of the counts of shingles as vectors. */
 export interface CosineMeasure {
-  /** The cosine of the angle between them. */
+  /** the cosine of the angle between them */
   similarity: number;
-  /** The angle, 0..=90. */
+  /** degrees between them, 0 to 90 */
   angle_degrees: number;
 }
 
@@ -563,10 +557,6 @@ export interface Discovery {
   found: number;
 }
 
-export interface Distance {
-  distance: number;
-}
-
 /**
  * A document: it has exactly one of `text`, `html`, `tokens`, `fields` and `signature`. The
  * options, from `check` on, are not stored; they may stand in the query instead.
@@ -664,6 +654,12 @@ export interface DocumentStored {
 /** One document, or an array of them. */
 export type Documents = Document | Document[];
 
+/** By the measure `edit`: the edit distance (Levenshtein distance) of the texts. */
+export interface EditMeasure {
+  /** characters to insert, delete or exchange */
+  distance: number;
+}
+
 /**
  * Groups of words or whole values that mean the same in a field, as "Bill" and "William" do.
  * The first member of a group replaces the other members.
@@ -691,9 +687,9 @@ export interface Estimate {
   slots: number;
 }
 
-/** The Euclidean distance of the counts of shingles as vectors. */
+/** By the measure `euclidean`: the Euclidean distance of the counts of shingles as vectors. */
 export interface EuclideanMeasure {
-  /** The length of their difference. */
+  /** the length of their difference */
   distance: number;
 }
 
@@ -814,6 +810,12 @@ export interface GetDocumentQuery {
 /** An id as a client may write it: an integer means its decimal digits. Answers have strings. */
 export type GivenId = Id | number;
 
+/** By the measure `hamming`: the Hamming distance of the sets of shingles. */
+export interface HammingMeasure {
+  /** shingles that only one of them has */
+  distance: number;
+}
+
 /** A hit of any store: it has an `id`, a `text`, or both. */
 export interface Hit {
   /** A stored document is compared by its stored sketch and set. */
@@ -872,11 +874,11 @@ export interface IncompleteLine {
   incomplete: Incomplete;
 }
 
-/** The longest common subsequence of the characters of two texts. */
+/** By the measure `lcs`: the longest common subsequence of the texts. */
 export interface LcsMeasure {
-  /** In characters. */
+  /** characters in common */
   length: number;
-  /** The fewest characters to insert or delete to turn a text into the other. */
+  /** characters to insert or delete */
   distance: number;
 }
 
@@ -1083,11 +1085,9 @@ export interface MatchContainment {
 
 /** The requested measures. */
 export interface Measures {
-  /** Of the texts: the fewest characters to insert, delete or exchange to make one of the other. */
-  edit?: Distance;
+  edit?: EditMeasure;
   lcs?: LcsMeasure;
-  /** Of the sets: shingles that only one of them has. */
-  hamming?: Distance;
+  hamming?: HammingMeasure;
   cosine?: CosineMeasure;
   euclidean?: EuclideanMeasure;
 }
@@ -1129,10 +1129,7 @@ export interface Pair {
   b: Probe;
   /** Add the shared and differing passages, and the bands with keys that both documents have. */
   explain?: boolean | null;
-  /**
-   * Add further measures: `edit`, `lcs`, `hamming`, `cosine`, `euclidean`, or several with
-   * commas between.
-   */
+  /** Add further measures: one of the names of `Measures`, or several with commas between. */
   measures?: string[] | null;
 }
 
@@ -1995,7 +1992,12 @@ export interface Status {
   status: string;
 }
 
-/** Stop words as settings have them: the ISO 639-1 code of a language that has a list, or words. */
+/**
+ * The stop words of a language, by its ISO 639-1 code, or the words of a list.
+ *
+ * Most languages have the lists of the Snowball stemmers as NLTK keeps them; the remaining
+ * languages have the lists of stopwords-iso.
+ */
 export type StopWords = string | string[];
 
 /** Stored parts of a document, and its time to live. */

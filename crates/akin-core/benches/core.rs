@@ -110,15 +110,8 @@ fn time_level(level: Level, documents: &[String], bytes: usize) {
 
 fn time_text(documents: &[String], bytes: usize) {
     let megabytes = bytes as f64 / 1e6;
-    let cuts = [
-        (Unit::Word, 1),
-        (Unit::Word, 3),
-        (Unit::Word, 5),
-        (Unit::Word, 8),
-        (Unit::Stopword, 3),
-        (Unit::Token, 3),
-        (Unit::Character, 9),
-    ];
+    let of_words = [1, 5, 8].map(|size| (Unit::Word, size));
+    let cuts = Unit::of_texts().map(|unit| (unit, 3)).chain(of_words);
     for (unit, size) in cuts {
         let settings = ShingleSettings { unit, size, ..ShingleSettings::default() };
         let shingler = Shingler::new(settings.clone(), 0, SHINGLES_MAX);

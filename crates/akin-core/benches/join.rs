@@ -21,7 +21,9 @@ use std::os::unix::fs::FileExt;
 use std::time::Instant;
 
 use akin_core::document::DocumentId;
-use akin_core::join::{Corpus, CorpusBuilder, Join, Keys, Linkage, Progress, Scoring, Sets};
+use akin_core::join::{
+    Corpus, CorpusBuilder, Join, JoinProgress, Keys, Linkage, PairScoring, Sets,
+};
 use akin_core::scheme::{Bands, SchemeSettings, Threshold};
 use akin_core::sketch::{Estimator, SketchSettings, Sketcher};
 use akin_core::text::{ShingleSet, ShingleSettings, Shingler};
@@ -117,7 +119,7 @@ impl Made {
     /// The seconds from text to the last pair or cluster.
     fn measure(&mut self, mode: JoinMode) -> f64 {
         let Self { sets, .. } = self;
-        let progress = Progress::default();
+        let progress = JoinProgress::default();
         let [mut file_s, mut join_s] = [0.0; 2];
         let join = timed(&mut file_s, || join(mode, sets));
         let linkage = match mode {
@@ -156,13 +158,13 @@ fn join(mode: JoinMode, sets: &mut Kept) -> Join<'static> {
     let settings = SketchSettings::default();
     let threshold = Threshold::new(THRESHOLD).expect("a threshold");
     let judged = (Estimator::new(&settings), threshold);
-    let progress = Progress::default();
+    let progress = JoinProgress::default();
     let scoring = match mode {
         JoinMode::Exact => {
             return Join::exact(judged, sets, &progress).expect("not stopped");
         }
-        JoinMode::Estimated => Scoring::Estimated,
-        _ => Scoring::Verified,
+        JoinMode::Estimated => PairScoring::Estimated,
+        _ => PairScoring::Verified,
     };
     let bands = Bands::new(&SchemeSettings::default(), &settings);
     let plan = bands.plan(threshold);

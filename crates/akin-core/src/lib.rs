@@ -31,7 +31,7 @@ pub use join::Linkage;
 pub use measure::Overlap;
 #[doc(inline)]
 pub use near_duplicates::{
-    DeduplicateError, Deduplicated, Match, MatchSettings, SettingsError, TextIndex, deduplicate,
+    DeduplicateError, Deduplicated, MatchSettings, SettingsError, TextIndex, TextMatch, deduplicate,
 };
 #[doc(inline)]
 pub use passages::{PassageIndex, PassageSettings};

@@ -1,11 +1,12 @@
 //! The optional parts of an answer: names with commas between, in a body also an array of them.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use serde::de::{Error, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::engine::{Engine, MatchDetails, MeasureSelection, UnknownMeasure};
+use crate::engine::{Engine, MatchDetails, MeasureSelection};
 use crate::http::access::Caller;
 use crate::http::access::key::Action;
 use crate::http::problem::Problem;
@@ -50,7 +51,8 @@ pub struct Measures(pub MeasureSelection);
 
 /// A choice of names.
 trait Names: Sized {
-    const EXPECTED: &'static str;
+    /// What the names must be.
+    fn expected() -> Cow<'static, str>;
 
     fn none() -> Self;
 
@@ -59,7 +61,9 @@ trait Names: Sized {
 }
 
 impl Names for Include {
-    const EXPECTED: &'static str = "must be sketch, shingles or both with a comma between";
+    fn expected() -> Cow<'static, str> {
+        "must be sketch, shingles or both with a comma between".into()
+    }
 
     fn none() -> Self {
         Self::default()
@@ -71,8 +75,9 @@ impl Names for Include {
 }
 
 impl Names for MatchInclude {
-    const EXPECTED: &'static str =
-        "must be text, metadata, highlights, or several of them with commas between";
+    fn expected() -> Cow<'static, str> {
+        "must be text, metadata, highlights, or several of them with commas between".into()
+    }
 
     fn none() -> Self {
         Self(MatchDetails::default())
@@ -85,7 +90,9 @@ impl Names for MatchInclude {
 }
 
 impl Names for PassageInclude {
-    const EXPECTED: &'static str = "must be metadata";
+    fn expected() -> Cow<'static, str> {
+        "must be metadata".into()
+    }
 
     fn none() -> Self {
         Self::default()
@@ -97,14 +104,16 @@ impl Names for PassageInclude {
 }
 
 impl Names for Measures {
-    const EXPECTED: &'static str = UnknownMeasure::MESSAGE;
+    fn expected() -> Cow<'static, str> {
+        MeasureSelection::expected().into()
+    }
 
     fn none() -> Self {
         Self::default()
     }
 
     fn choices(&mut self) -> Vec<(&'static str, &mut bool)> {
-        self.0.choices().into()
+        self.0.choices().collect()
     }
 }
 
@@ -134,7 +143,7 @@ impl<T: Names> NamesVisitor<T> {
     fn add<E: Error>(&mut self, name: &str) -> Result<(), E> {
         let mut choices = self.0.choices();
         let chosen = choices.iter_mut().find(|(known, _)| *known == name);
-        chosen.map(|(_, is_chosen)| **is_chosen = true).ok_or_else(|| E::custom(T::EXPECTED))
+        chosen.map(|(_, is_chosen)| **is_chosen = true).ok_or_else(|| E::custom(T::expected()))
     }
 }
 

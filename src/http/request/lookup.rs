@@ -34,7 +34,7 @@ pub struct LookupParameters {
     /// that both have. Lookups by containment need the setting `passages.words`, and find documents
     /// that share a run of so many words with the probe.
     #[param(default = "resemblance")]
-    pub measure: Option<Measure>,
+    pub measure: Option<LookupMeasure>,
     /// With `measure=containment`: what is contained in the other, the `probe` or the `match`.
     #[param(default = "probe")]
     pub of: Option<ContainedOf>,
@@ -72,8 +72,7 @@ pub struct LookupParameters {
 /// By what documents match.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
-#[schema(as = LookupMeasure)]
-pub enum Measure {
+pub enum LookupMeasure {
     Resemblance,
     Containment,
 }
@@ -154,7 +153,7 @@ impl LookupParameters {
     fn k(&self, settings: &ServerSettings) -> Result<Option<NonZeroUsize>, WrongOption> {
         let Some(k) = self.k else { return Ok(None) };
         let others = [
-            ("measure", self.measure == Some(Measure::Containment)),
+            ("measure", self.measure == Some(LookupMeasure::Containment)),
             ("threshold", self.threshold.is_some()),
             ("points", self.points.is_some()),
             ("limit", self.limit.is_some()),
@@ -178,7 +177,7 @@ impl LookupParameters {
     /// `of` without containment.
     fn contained(&self) -> Result<Option<ContainedOf>, WrongOption> {
         match (self.measure, self.of) {
-            (Some(Measure::Containment), of) => Ok(Some(of.unwrap_or_default())),
+            (Some(LookupMeasure::Containment), of) => Ok(Some(of.unwrap_or_default())),
             (_, None) => Ok(None),
             (_, Some(_)) => {
                 Err(WrongOption::new("of", "must be given with measure=containment only"))

@@ -2,12 +2,15 @@
 //! same value.
 
 use serde::{Deserialize, Serialize};
-use utoipa::{IntoParams, ToSchema};
+use utoipa::openapi::schema::Schema;
+use utoipa::openapi::{ObjectBuilder, RefOr, Type};
+use utoipa::{IntoParams, PartialSchema, ToSchema};
 
 use crate::engine::{AddOptions, CompareOptions, ContainedOf, ContainmentCheck, OnDuplicate};
 use crate::http::request::body::OptionStruct;
 use crate::http::request::include::Measures;
 use crate::http::request::lookup::WrongOption;
+use akin_core::measure::MEASURES;
 use akin_core::scheme::Threshold;
 
 /// How documents are added.
@@ -91,12 +94,23 @@ pub struct CompareParameters {
     /// Add the shared and differing passages, and the bands with keys that both documents have.
     #[param(default = false)]
     pub explain: Option<bool>,
-    /// Add further measures: `edit`, `lcs`, `hamming`, `cosine`, `euclidean`, or several with
-    /// commas between.
-    #[param(value_type = Option<String>, example = "edit,cosine",
-        pattern = "^(edit|lcs|hamming|cosine|euclidean)(,(edit|lcs|hamming|cosine|euclidean))*$")]
+    /// Add further measures: one of the names of `Measures`, or several with commas between.
+    #[param(inline, value_type = Option<MeasureText>, example = "edit,cosine")]
     #[schema(value_type = Option<Vec<String>>, example = json!(["edit", "cosine"]))]
     pub measures: Option<Measures>,
+}
+
+/// Names of measures with commas between.
+enum MeasureText {}
+
+impl ToSchema for MeasureText {}
+
+impl PartialSchema for MeasureText {
+    fn schema() -> RefOr<Schema> {
+        let names = MEASURES.map(|measure| measure.name).join("|");
+        let pattern = format!("^({names})(,({names}))*$");
+        ObjectBuilder::new().schema_type(Type::String).pattern(Some(pattern)).into()
+    }
 }
 
 impl CompareParameters {

@@ -472,9 +472,7 @@ class ComparePostedQuery(TypedDict):
     measures: NotRequired[
         Optional[typing.Collection[Literal["edit", "lcs", "hamming", "cosine", "euclidean"]]]
     ]
-    """Add further measures: `edit`, `lcs`, `hamming`, `cosine`, `euclidean`, or several with
-    commas between.
-    """
+    """Add further measures: one of the names of `Measures`, or several with commas between."""
 
 
 class CompareStoredQuery(TypedDict):
@@ -489,9 +487,7 @@ class CompareStoredQuery(TypedDict):
     measures: NotRequired[
         Optional[typing.Collection[Literal["edit", "lcs", "hamming", "cosine", "euclidean"]]]
     ]
-    """Add further measures: `edit`, `lcs`, `hamming`, `cosine`, `euclidean`, or several with
-    commas between.
-    """
+    """Add further measures: one of the names of `Measures`, or several with commas between."""
 
 
 class ComparedField(TypedDict):
@@ -540,12 +536,12 @@ ContainedOf: TypeAlias = Literal["probe", "match"]
 
 
 class CosineMeasure(TypedDict):
-    """The cosine similarity of the counts of shingles as vectors."""
+    """By the measure `cosine`: the cosine similarity of the counts of shingles as vectors."""
 
     similarity: float
-    """The cosine of the angle between them."""
+    """the cosine of the angle between them"""
     angle_degrees: float
-    """The angle, 0..=90."""
+    """degrees between them, 0 to 90"""
 
 
 CountedStatus: TypeAlias = Literal["errors_counted"]
@@ -630,10 +626,6 @@ class Discovery(TypedDict):
     """Pairs or clusters sent so far."""
 
 
-class Distance(TypedDict):
-    distance: int
-
-
 class Document(TypedDict):
     """A document: it has exactly one of `text`, `html`, `tokens`, `fields` and `signature`. The
     options, from `check` on, are not stored; they may stand in the query instead.
@@ -703,6 +695,13 @@ Documents: TypeAlias = Union[Document, typing.Collection[Document]]
 """One document, or an array of them."""
 
 
+class EditMeasure(TypedDict):
+    """By the measure `edit`: the edit distance (Levenshtein distance) of the texts."""
+
+    distance: int
+    """characters to insert, delete or exchange"""
+
+
 Equivalents: TypeAlias = typing.Collection[typing.Collection[str]]
 """Groups of words or whole values that mean the same in a field, as "Bill" and "William" do.
 The first member of a group replaces the other members.
@@ -727,10 +726,10 @@ class Estimate(TypedDict):
 
 
 class EuclideanMeasure(TypedDict):
-    """The Euclidean distance of the counts of shingles as vectors."""
+    """By the measure `euclidean`: the Euclidean distance of the counts of shingles as vectors."""
 
     distance: float
-    """The length of their difference."""
+    """the length of their difference"""
 
 
 class ExactResemblance(TypedDict):
@@ -863,6 +862,13 @@ GivenId: TypeAlias = Union[Id, int]
 """An id as a client may write it: an integer means its decimal digits. Answers have strings."""
 
 
+class HammingMeasure(TypedDict):
+    """By the measure `hamming`: the Hamming distance of the sets of shingles."""
+
+    distance: int
+    """shingles that only one of them has"""
+
+
 class Hit(TypedDict):
     """A hit of any store: it has an `id`, a `text`, or both."""
 
@@ -917,12 +923,12 @@ class Incomplete(TypedDict):
 
 
 class LcsMeasure(TypedDict):
-    """The longest common subsequence of the characters of two texts."""
+    """By the measure `lcs`: the longest common subsequence of the texts."""
 
     length: int
-    """In characters."""
+    """characters in common"""
     distance: int
-    """The fewest characters to insert or delete to turn a text into the other."""
+    """characters to insert or delete"""
 
 
 class LimitSettings(TypedDict):
@@ -1122,13 +1128,9 @@ class MatchContainment(TypedDict):
 class Measures(TypedDict):
     """The requested measures."""
 
-    edit: NotRequired[Distance]
-    """Of the texts: the fewest characters to insert, delete or exchange to make one of the
-    other.
-    """
+    edit: NotRequired[EditMeasure]
     lcs: NotRequired[LcsMeasure]
-    hamming: NotRequired[Distance]
-    """Of the sets: shingles that only one of them has."""
+    hamming: NotRequired[HammingMeasure]
     cosine: NotRequired[CosineMeasure]
     euclidean: NotRequired[EuclideanMeasure]
 
@@ -1174,9 +1176,7 @@ class Pair(TypedDict):
     explain: NotRequired[Optional[bool]]
     """Add the shared and differing passages, and the bands with keys that both documents have."""
     measures: NotRequired[Optional[typing.Collection[str]]]
-    """Add further measures: `edit`, `lcs`, `hamming`, `cosine`, `euclidean`, or several with
-    commas between.
-    """
+    """Add further measures: one of the names of `Measures`, or several with commas between."""
 
 
 class PairContainment(TypedDict):
@@ -2002,8 +2002,10 @@ class Status(TypedDict):
 
 
 StopWords: TypeAlias = Union[str, typing.Collection[str]]
-"""Stop words as settings have them: the ISO 639-1 code of a language that has a list, or
-words.
+"""The stop words of a language, by its ISO 639-1 code, or the words of a list.
+
+Most languages have the lists of the Snowball stemmers as NLTK keeps them; the remaining
+languages have the lists of stopwords-iso.
 """
 
 

@@ -2,8 +2,6 @@
 
 use std::time::{Duration, Instant};
 
-use akin_core::simd::prefer_huge_pages;
-
 use super::numbers::Numbers;
 
 const LINE_BYTES: usize = 64;
@@ -12,9 +10,7 @@ const ROUNDS: u32 = 100_000;
 /// How long visiting a word of each of `count` lines takes, in so much memory. No line depends on
 /// another, so that the processor waits for several at a time.
 pub fn at_random(bytes: usize, count: usize, mut visit: impl FnMut(&mut u64)) -> Duration {
-    let mut lines = Vec::with_capacity(bytes / LINE_BYTES);
-    prefer_huge_pages(lines.spare_capacity_mut());
-    lines.resize(bytes / LINE_BYTES, [1_u64; LINE_BYTES / 8]);
+    let mut lines = vec![[1_u64; LINE_BYTES / 8]; bytes / LINE_BYTES];
     let mut random = Numbers(7);
     let started = Instant::now();
     for _ in 0..ROUNDS {

@@ -10,7 +10,7 @@ use super::shards::{Mutex, MutexGuard, PoisonError};
 use super::{IndexStats, NewSet};
 use crate::document::Ordinal;
 use crate::scheme::{IndexBytes, Key, Threshold};
-use crate::simd::prefetch_write;
+use crate::simd::prefetch;
 use crate::sketch::{Estimator, Sketch};
 use crate::text::ShingleSet;
 
@@ -40,7 +40,6 @@ pub struct Index {
     /// `None` for sketches without slots.
     pub(super) pairs: Option<SlotPairs>,
     pub(super) estimator: Estimator,
-    /// Postings and pairs of slots that lookups have read.
     #[cfg(test)]
     pub(super) read: super::shards::AtomicUsize,
 }
@@ -168,7 +167,7 @@ impl Index {
 
     /// Prefetches the memory that an insertion or a removal reads.
     fn prefetch(&self, fingerprint: u64, keys: &[Key]) {
-        prefetch_write(&self.stripes[fingerprint as usize % STRIPES]);
+        prefetch(&self.stripes[fingerprint as usize % STRIPES]);
         self.fingerprints.prefetch_lock(fold(fingerprint));
         self.prefetch_keys(keys);
         self.fingerprints.prefetch(fold(fingerprint));

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use super::postings::{Postings, PostingsSize};
 use super::shards::{Multiplicative, Mutex, MutexGuard, PoisonError, RwLock};
-use crate::scheme::{ElementOrder, ElementPosition, FrequencySample, Key, Threshold, prefix_len};
+use crate::scheme::{ElementOrder, FrequencySample, Key, SizeReach, Threshold, prefix_len};
 use crate::text::ShingleSet;
 
 /// Bits of an element that select its page.
@@ -20,7 +20,7 @@ const PAGE_BITS: u32 = 8;
 struct PrefixTable {
     order: ElementOrder,
     is_final: bool,
-    postings: Postings<ElementPosition>,
+    postings: Postings<SizeReach>,
 }
 
 /// The sets from which the order will be computed.
@@ -97,9 +97,9 @@ impl PrefixIndex {
         let elements = table.prefix(set, threshold);
         table.prefetch(&elements);
         for (at, element) in elements.into_iter().enumerate() {
-            let own = ElementPosition::new(at, set.count());
+            let own = SizeReach::at(threshold, set.count() as u32, at as u32);
             let count = table.postings.read(key(element), left, |entry, place| {
-                if own.admits(place, threshold) {
+                if own.admits(place) {
                     *sharing.entry(entry).or_default() += 1;
                 }
             });
@@ -152,9 +152,8 @@ impl PrefixTable {
     fn insert(&self, entry: u32, set: &ShingleSet, from: Threshold) {
         let elements = self.prefix(set, from);
         self.prefetch(&elements);
-        let position = |at| ElementPosition::new(at, set.count());
-        let keys =
-            elements.into_iter().enumerate().map(|(at, element)| (key(element), position(at)));
+        let reach = |at| SizeReach::at(from, set.count() as u32, at as u32);
+        let keys = elements.into_iter().enumerate().map(|(at, element)| (key(element), reach(at)));
         self.postings.insert(entry, keys);
     }
 

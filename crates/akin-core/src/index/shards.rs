@@ -4,7 +4,7 @@ use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::LazyLock;
 use std::thread;
 
-use crate::simd::prefetch_write;
+use crate::simd::prefetch;
 
 // Re-exported so that tests can substitute other types.
 pub(super) use dashmap::DashMap;
@@ -38,7 +38,7 @@ pub(super) fn stripe(stripes: usize) -> usize {
 #[inline]
 pub(super) fn prefetch_lock<V>(map: &DashMap<u32, V, Multiplicative>, key: u32) {
     let shard = map.determine_shard(map.hash_usize(&key));
-    prefetch_write(&map.shards()[shard]);
+    prefetch(&map.shards()[shard]);
 }
 
 /// Hashes numbers to 64 bits, as the map uses the high bits for its shards and tags: Fibonacci

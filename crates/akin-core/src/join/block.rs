@@ -4,7 +4,8 @@ use std::collections::HashMap;
 
 use super::Sets;
 use super::keys::{JoinKey, JoinKeys};
-use super::reach::{Reach, ReachTree};
+use super::reach::ReachTree;
+use crate::scheme::SizeReach;
 
 /// Representatives by their keys, as chained hash tables of a fixed size.
 pub(super) struct RepresentativeBlock {
@@ -47,7 +48,7 @@ pub(super) struct RepresentativeList {
 /// A search in a list.
 pub(super) struct ListSearch<'b> {
     list: &'b RepresentativeList,
-    of: Reach,
+    of: SizeReach,
     /// The place of the current representative.
     at: usize,
 }
@@ -125,7 +126,7 @@ impl RepresentativeBlock {
         for key in keys {
             let by_elements = key.table as usize >= self.key_tables;
             let table = &self.tables[key.table as usize];
-            let own = if by_elements { key.reach(size) } else { Reach::of_key(key.most) };
+            let own = if by_elements { key.reach(size) } else { SizeReach::of_key(key.most) };
             if let Some(list) = table.list(key.key) {
                 searches.extend(ListSearch::begin(list, own));
                 continue;
@@ -133,8 +134,8 @@ impl RepresentativeBlock {
             for entry in table.chain(key.key) {
                 let (number, most) = (entry.number, entry.most);
                 let other = match by_elements {
-                    true => Reach { size: sets.shingles(number) as u32, most },
-                    false => Reach::of_key(most),
+                    true => SizeReach { size: sets.shingles(number) as u32, most },
+                    false => SizeReach::of_key(most),
                 };
                 if own.admits(other) {
                     near.push(NearRepresentative { number, by_elements });
@@ -170,7 +171,7 @@ impl BlockTable {
     fn add(&mut self, key: u32, most: u32, number: u32, by_elements: bool, sets: &impl Sets) {
         let size = sets.shingles(number) as u32;
         if let Some(list) = self.lists.get_mut(&key) {
-            list.push(number, Reach { size, most });
+            list.push(number, SizeReach { size, most });
             self.listed += LISTED;
             return;
         }
@@ -183,7 +184,7 @@ impl BlockTable {
             entries.reverse();
             let mut list = RepresentativeList::default();
             for BlockEntry { number, most, .. } in &entries {
-                list.push(*number, Reach { size: sets.shingles(*number) as u32, most: *most });
+                list.push(*number, SizeReach { size: sets.shingles(*number) as u32, most: *most });
             }
             self.listed += LISTED * entries.len();
             self.lists.insert(key, list);
@@ -204,7 +205,7 @@ impl BlockTable {
 }
 
 impl RepresentativeList {
-    fn push(&mut self, number: u32, reach: Reach) {
+    fn push(&mut self, number: u32, reach: SizeReach) {
         self.numbers.push(number);
         self.tree.push(reach);
     }
@@ -214,7 +215,7 @@ impl<'b> ListSearch<'b> {
     /// A search at the first representative that `of` admits; `None` if `of` admits no
     /// representative.
     #[inline]
-    fn begin(list: &'b RepresentativeList, of: Reach) -> Option<Self> {
+    fn begin(list: &'b RepresentativeList, of: SizeReach) -> Option<Self> {
         let at = list.tree.next(0, of)?;
         Some(Self { list, of, at })
     }

@@ -6,9 +6,10 @@ use std::ops::Range;
 
 use super::grouping::{BucketMember, KeyGroups};
 use super::keys::JoinKeys;
-use super::reach::{Reach, ReachTree};
-use super::{JoinError, Progress, Sets, Stage};
+use super::reach::ReachTree;
+use super::{JoinError, JoinProgress, Sets, Stage};
 use crate::measure::Overlap;
+use crate::scheme::SizeReach;
 
 /// The most members of a bucket of elements that are visited one by one.
 const VISITED_MAX: usize = if cfg!(test) { 4 } else { 64 };
@@ -69,7 +70,7 @@ impl Buckets {
     pub fn of<S: Sets>(
         join_keys: &JoinKeys<'_>,
         sets: &mut S,
-        progress: &Progress,
+        progress: &JoinProgress,
     ) -> Result<Self, JoinError<S::Error>> {
         let mut buckets = Self::empty(sets);
         let ranks = buckets.ranks_by_number();
@@ -151,8 +152,8 @@ impl Buckets {
 
     /// The reach of a member of a bucket.
     #[inline]
-    pub fn reach(&self, member: BucketMember) -> Reach {
-        Reach { size: self.sizes[member.set as usize], most: member.most }
+    pub fn reach(&self, member: BucketMember) -> SizeReach {
+        SizeReach { size: self.sizes[member.set as usize], most: member.most }
     }
 
     /// Whether two sets that share at most `buckets` buckets of elements may be a pair. Let the

@@ -1,36 +1,16 @@
 //! Builds the distinct sets, numbered by ids, from documents in any order.
 
-use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hasher};
-
 use super::Corpus;
 use crate::document::DocumentId;
+use crate::text::HashesMap;
 
 /// Builds a corpus document by document.
 #[derive(Debug)]
 pub struct CorpusBuilder {
     corpus: Corpus,
     /// Fingerprint → set, in the order of arrival.
-    sets: HashMap<u64, u32, BuildHasherDefault<Unhashed>>,
+    sets: HashesMap<u32>,
     documents: Vec<BuilderDocument>,
-}
-
-/// Uses fingerprints as hashes, without hashing them again.
-#[derive(Clone, Copy, Debug, Default)]
-struct Unhashed(u64);
-
-impl Hasher for Unhashed {
-    fn write_u64(&mut self, fingerprint: u64) {
-        self.0 = fingerprint;
-    }
-
-    fn write(&mut self, _: &[u8]) {
-        unreachable!("fingerprints are written whole");
-    }
-
-    fn finish(&self) -> u64 {
-        self.0
-    }
 }
 
 #[derive(Debug)]
@@ -61,7 +41,7 @@ impl CorpusBuilder {
     /// `sketch_bytes`: the length of each sketch.
     pub fn new(sketch_bytes: usize) -> Self {
         let corpus = Corpus::new(sketch_bytes);
-        Self { corpus, sets: HashMap::default(), documents: Vec::new() }
+        Self { corpus, sets: HashesMap::default(), documents: Vec::new() }
     }
 
     /// Adds a document; equal fingerprints mean equal sets. Ids must be distinct. `tag` is an

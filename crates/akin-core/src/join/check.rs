@@ -8,7 +8,7 @@ use crate::text::ShingleSet;
 
 /// How pairs are scored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Scoring {
+pub enum PairScoring {
     /// By the exact resemblance.
     Verified,
     /// By the estimate from the sketches.
@@ -24,7 +24,7 @@ pub struct Pair {
     pub b: u32,
     /// Number of slots in which the sketches agree.
     pub agreeing: u32,
-    /// Only with [`Scoring::Verified`].
+    /// Only with [`PairScoring::Verified`].
     pub overlap: Option<Overlap>,
 }
 
@@ -32,7 +32,7 @@ pub struct Pair {
 pub(super) struct PairCheck {
     pub estimator: Estimator,
     pub threshold: f64,
-    pub scoring: Scoring,
+    pub scoring: PairScoring,
     pub agreeing_min: u32,
     /// The resemblance from which sets of crowds are compared.
     pub crowds_from: f64,
@@ -84,7 +84,7 @@ impl PairCheck {
     ) -> Result<Option<Pair>, JoinError<S::Error>> {
         let before = self.effort.units();
         let mut pair = self.pair(subject, other, sets)?;
-        if pair.is_some() && self.scoring == Scoring::Estimated {
+        if pair.is_some() && self.scoring == PairScoring::Estimated {
             self.effort.add_verified();
             let theirs = sets.set(other).map_err(JoinError::Sets)?;
             let ours = subject.read(sets)?;
@@ -99,11 +99,11 @@ impl PairCheck {
     /// Whether sets of these sizes can be a pair.
     #[inline]
     pub fn can_reach(&self, a: usize, b: usize) -> bool {
-        self.scoring == Scoring::Estimated || Overlap::can_reach(a, b, self.threshold)
+        self.scoring == PairScoring::Estimated || Overlap::can_reach(a, b, self.threshold)
     }
 
     /// The number of slots in which the sketches agree, if the sets are near-duplicates by their
-    /// sketches. With [`Scoring::Verified`] the sets are to be compared then.
+    /// sketches. With [`PairScoring::Verified`] the sets are to be compared then.
     ///
     /// # Errors
     /// Errors of reading the sketches.
@@ -121,8 +121,8 @@ impl PairCheck {
         let theirs = sets.sketch(other).map_err(JoinError::Sets)?;
         let agreeing = self.estimator.agreeing(ours, theirs);
         let is_near = match self.scoring {
-            Scoring::Estimated => self.estimator.estimate(agreeing).value >= self.threshold,
-            Scoring::Verified => agreeing >= self.agreeing_min,
+            PairScoring::Estimated => self.estimator.estimate(agreeing).value >= self.threshold,
+            PairScoring::Verified => agreeing >= self.agreeing_min,
         };
         Ok(is_near.then_some(agreeing))
     }
@@ -139,7 +139,7 @@ impl PairCheck {
     ) -> Result<Option<Pair>, JoinError<S::Error>> {
         let (a, b) = (subject.number.min(other), subject.number.max(other));
         let Some(agreeing) = self.agreeing(subject, other, sets)? else { return Ok(None) };
-        if self.scoring == Scoring::Estimated {
+        if self.scoring == PairScoring::Estimated {
             return Ok(Some(Pair { a, b, agreeing, overlap: None }));
         }
         self.effort.add_verified();

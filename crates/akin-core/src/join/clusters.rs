@@ -5,7 +5,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::grouping::{BucketMember, KeyGroups, KeyedMember, PARTS};
 use super::single::Connecting;
-use super::{Join, JoinError, Progress, Sets, Stage};
+use super::{Join, JoinError, JoinProgress, Sets, Stage};
 use crate::document::DocumentId;
 
 /// How documents are clustered. `single`: clusters are connected by chains of pairs.
@@ -58,7 +58,7 @@ impl Join<'_> {
         &self,
         linkage: Linkage,
         sets: &mut S,
-        progress: &Progress,
+        progress: &JoinProgress,
     ) -> Result<Vec<u32>, JoinError<S::Error>> {
         match linkage {
             Linkage::Single => self.single(sets, progress),
@@ -70,7 +70,7 @@ impl Join<'_> {
     fn single<S: Sets>(
         &self,
         sets: &mut S,
-        progress: &Progress,
+        progress: &JoinProgress,
     ) -> Result<Vec<u32>, JoinError<S::Error>> {
         let count = sets.count();
         let mut connecting = Connecting::new(self, count);
@@ -86,7 +86,7 @@ impl Join<'_> {
     pub(super) fn each_bucket<S: Sets>(
         &self,
         sets: &mut S,
-        progress: &Progress,
+        progress: &JoinProgress,
         mut visit: impl FnMut(&[KeyedMember], bool, &mut S) -> Result<(), JoinError<S::Error>>,
     ) -> Result<(), JoinError<S::Error>> {
         let count = sets.count();

@@ -1,7 +1,6 @@
 //! Approximate document frequencies of elements, and the elements of a set by ascending frequency.
 
-use super::{JoinError, Progress, Sets, Stage};
-use crate::simd::prefer_huge_pages;
+use super::{JoinError, JoinProgress, Sets, Stage};
 
 /// Maximum number of cells: 128 MiB.
 const CELLS_BITS_MAX: u32 = 26;
@@ -29,12 +28,12 @@ impl ElementCounts {
     pub fn of<S: Sets>(
         sets: &mut S,
         is_counted: impl Fn(u32) -> bool,
-        progress: &Progress,
+        progress: &JoinProgress,
     ) -> Result<Self, JoinError<S::Error>> {
         let counted = (0..sets.count()).filter(|number| is_counted(*number));
         let elements: usize = counted.clone().map(|number| sets.shingles(number)).sum();
         let bits = elements.next_power_of_two().ilog2().clamp(CELLS_BITS_MIN, CELLS_BITS_MAX);
-        let mut counts = Self { cells: cells(1 << bits), shift: 64 - bits };
+        let mut counts = Self { cells: vec![0; 1 << bits], shift: 64 - bits };
         progress.begin(Stage::Counting, counted.clone().count() as u64);
         for number in (0..sets.count()).filter(|number| is_counted(*number)) {
             let set = sets.set(number).map_err(JoinError::Sets)?;
@@ -56,14 +55,6 @@ impl ElementCounts {
         classes.clear();
         classes.extend(set.iter().map(|&element| class(self.cells[self.cell(element)])));
     }
-}
-
-/// Zeroed cells in huge pages, as they are accessed at random.
-fn cells(count: usize) -> Vec<u16> {
-    let mut cells = Vec::with_capacity(count);
-    prefer_huge_pages(cells.spare_capacity_mut());
-    cells.resize(count, 0);
-    cells
 }
 
 /// Classes ascend with the counts: each count up to 64 has a class, then each doubling has 16.

@@ -7,7 +7,7 @@
 
 use super::counts::SPREAD;
 use super::keys::KeyOf;
-use super::{JoinError, Progress, Sets, Stage};
+use super::{JoinError, JoinProgress, Sets, Stage};
 
 /// The maximum number of sets with a key that are compared because they share the key.
 const MEMBERS_MAX: u16 = if cfg!(test) { 6 } else { 32 };
@@ -39,7 +39,7 @@ impl Crowds {
         tables: u32,
         value: &KeyOf<'_>,
         sets: &mut S,
-        progress: &Progress,
+        progress: &JoinProgress,
     ) -> Result<Self, JoinError<S::Error>> {
         let count = sets.count() as usize;
         let cells = (count * tables as usize / CELL_SETS).next_power_of_two().max(CELLS_MIN);

@@ -1,7 +1,7 @@
-//! Groups sets by key: a radix sort.
+//! Groups sets by key.
 //!
-//! Members are partitioned by the highest bits of their keys. Each partition is small enough to be
-//! sorted in cache by the remaining bits. There is never a second copy of all members.
+//! Members are partitioned by the highest bits of their keys, and each partition is sorted. There
+//! is never a second copy of all members.
 
 use std::ops::Range;
 
@@ -18,12 +18,6 @@ pub(super) struct BucketMember {
 pub(super) const PARTS: usize = 1 << PART_BITS;
 const PART_BITS: u32 = 8;
 
-/// Bits of the key per sorting pass within a partition; two passes.
-const DIGIT_BITS: u32 = 12;
-
-/// Smaller partitions are sorted by comparison.
-const DIGITS_MIN: usize = 1 << 10;
-
 /// An odd factor without pattern: multiplication is a bijection and spreads the highest bits
 /// evenly.
 const SPREAD: u32 = 0x9e37_79b9;
@@ -38,15 +32,11 @@ pub(super) struct KeyedMember {
 
 /// Members by key, in partitions.
 #[derive(Debug)]
-pub(super) struct KeyGroups {
-    parts: Vec<Vec<KeyedMember>>,
-    /// A buffer for sorting a partition.
-    sorted: Vec<KeyedMember>,
-}
+pub(super) struct KeyGroups(Vec<Vec<KeyedMember>>);
 
 impl Default for KeyGroups {
     fn default() -> Self {
-        Self { parts: vec![Vec::new(); PARTS], sorted: Vec::new() }
+        Self(vec![Vec::new(); PARTS])
     }
 }
 
@@ -54,7 +44,7 @@ impl KeyGroups {
     #[inline]
     pub fn push(&mut self, key: u32, member: BucketMember) {
         let key = key.wrapping_mul(SPREAD);
-        self.parts[part_of(key)].push(KeyedMember { key, member });
+        self.0[part_of(key)].push(KeyedMember { key, member });
     }
 
     /// As [`Self::push`], if the key is in one of these partitions.
@@ -67,8 +57,8 @@ impl KeyGroups {
 
     /// Visits the members of each key that has several, in the order of insertion, and removes all.
     pub fn drain(&mut self, mut visit: impl FnMut(&[KeyedMember])) {
-        for part in &mut self.parts {
-            sort(part, &mut self.sorted);
+        for part in &mut self.0 {
+            part.sort_by_key(|keyed| keyed.key);
             part.chunk_by(|a, b| a.key == b.key)
                 .filter(|members| members.len() > 1)
                 .for_each(&mut visit);
@@ -80,38 +70,6 @@ impl KeyGroups {
 #[inline]
 fn part_of(key: u32) -> usize {
     (key >> (u32::BITS - PART_BITS)) as usize
-}
-
-/// Sorts by key, stably. The final content of `room` is unspecified.
-fn sort(part: &mut Vec<KeyedMember>, room: &mut Vec<KeyedMember>) {
-    if part.len() < DIGITS_MIN {
-        part.sort_by_key(|keyed| keyed.key);
-        return;
-    }
-    for shift in [0, DIGIT_BITS] {
-        sort_by_digit(part, room, shift);
-        std::mem::swap(part, room);
-    }
-}
-
-/// A pass of a radix sort: stable, by the digit of the key at bit `shift`.
-fn sort_by_digit(part: &[KeyedMember], sorted: &mut Vec<KeyedMember>, shift: u32) {
-    let digit = |member: &KeyedMember| (member.key >> shift) as usize & ((1 << DIGIT_BITS) - 1);
-    let mut next = [0_u32; 1 << DIGIT_BITS];
-    for member in part {
-        next[digit(member)] += 1;
-    }
-    let mut before = 0;
-    for next in &mut next {
-        (*next, before) = (before, before + *next);
-    }
-    sorted.clear();
-    sorted.extend_from_slice(part);
-    for member in part {
-        let at = &mut next[digit(member)];
-        sorted[*at as usize] = *member;
-        *at += 1;
-    }
 }
 
 #[cfg(test)]

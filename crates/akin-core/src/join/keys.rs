@@ -3,8 +3,8 @@
 //! Rarest elements with bounds on size and position are the prefix filter (R. Bayardo, Y. Ma, R.
 //! Srikant, "Scaling up all pairs similarity search", 2007; C. Xiao et al., "Efficient similarity
 //! joins for near duplicate detection", 2008). Exact lookups in the index use the same bounds,
-//! [`prefix_len`] and [`Reach::admits`]. A join orders elements by their counts over all sets; the
-//! index orders them by a sample.
+//! [`prefix_len`] and [`SizeReach::admits`]. A join orders elements by their counts over all sets;
+//! the index orders them by a sample.
 //!
 //! Sets that share a key of a scheme with a crowd are compared with each other by their elements,
 //! and not by keys ([`super::crowds`]).
@@ -13,9 +13,8 @@ use std::ops::Range;
 
 use super::counts::{ElementCounts, SPREAD, rarest};
 use super::crowds::Crowds;
-use super::reach::{Reach, most};
-use super::{JoinError, Progress, Sets};
-use crate::scheme::{Threshold, prefix_len};
+use super::{JoinError, JoinProgress, Sets};
+use crate::scheme::{SizeReach, Threshold, prefix_len};
 
 /// The value of a sketch's key in a table; `None` for a sketch without a key there.
 pub(super) type KeyOf<'k> = dyn Fn(&[u8], u32) -> Option<u32> + 'k;
@@ -44,7 +43,7 @@ pub(super) struct JoinKey {
     pub table: u32,
     pub key: u32,
     /// The size of the largest set with this element that the set can be a pair with; for a key of
-    /// a scheme, [`Reach::CROWD`] or [`Reach::ALONE`].
+    /// a scheme, [`SizeReach::CROWD`] or [`SizeReach::ALONE`].
     pub most: u32,
 }
 
@@ -53,7 +52,7 @@ impl<'k> JoinKeys<'k> {
     pub fn by_elements<S: Sets>(
         threshold: Threshold,
         sets: &mut S,
-        progress: &Progress,
+        progress: &JoinProgress,
     ) -> Result<Self, JoinError<S::Error>> {
         let counts = ElementCounts::of(sets, |_| true, progress)?;
         Ok(Self { by_keys: None, by_elements: Some(ByElements { threshold, counts }) })
@@ -69,7 +68,7 @@ impl<'k> JoinKeys<'k> {
         &mut self,
         threshold: Threshold,
         sets: &mut S,
-        progress: &Progress,
+        progress: &JoinProgress,
     ) -> Result<(), JoinError<S::Error>> {
         if let Some(ByKeys { crowds, .. }) = &self.by_keys
             && !crowds.is_empty()
@@ -109,7 +108,7 @@ impl<'k> JoinKeys<'k> {
         if let Some(ByKeys { value, crowds, .. }) = &self.by_keys
             && !keys.is_empty()
         {
-            let most = if crowds.has(number) { Reach::CROWD } else { Reach::ALONE };
+            let most = if crowds.has(number) { SizeReach::CROWD } else { SizeReach::ALONE };
             let sketch = sets.sketch(number).map_err(JoinError::Sets)?;
             for table in keys {
                 if let Some(key) = value(sketch, table).filter(|key| !crowds.is(table, *key)) {
@@ -163,7 +162,7 @@ impl ByElements {
         self.counts.classify(set.as_slice(), &mut classes);
         let (len, size) = (prefix_len(self.threshold, set.count()), set.count() as u32);
         rarest(set.as_slice(), &classes, len, |element, position| {
-            visit(fold(element), most(self.threshold, size, position));
+            visit(fold(element), SizeReach::at(self.threshold, size, position).most);
         });
         Ok(())
     }
@@ -171,8 +170,8 @@ impl ByElements {
 
 impl JoinKey {
     /// The reach of a set of this size at this key.
-    pub fn reach(self, size: usize) -> Reach {
-        Reach { size: size as u32, most: self.most }
+    pub fn reach(self, size: usize) -> SizeReach {
+        SizeReach { size: size as u32, most: self.most }
     }
 }
 

@@ -34,11 +34,11 @@ mod representatives;
 mod single;
 
 pub use builder::{CorpusBuilder, Documents, PushedSet};
-pub use check::{Pair, Scoring};
+pub use check::{Pair, PairScoring};
 pub use clusters::{DisjointSets, Linkage, cluster_name};
 pub use corpus::{Corpus, Sets};
 pub use effort::{LeftOut, Steps};
-pub use progress::{JoinError, Progress, Stage, Stopped};
+pub use progress::{JoinError, JoinProgress, Stage, Stopped};
 
 use crate::scheme::Threshold;
 use crate::sketch::Estimator;
@@ -80,9 +80,9 @@ impl<'k> Join<'k> {
     pub fn by_keys<S: Sets>(
         keys: Keys<impl Fn(&[u8], u32) -> Option<u32> + 'k>,
         judged: (Estimator, Threshold),
-        scoring: Scoring,
+        scoring: PairScoring,
         sets: &mut S,
-        progress: &Progress,
+        progress: &JoinProgress,
     ) -> Result<Self, JoinError<S::Error>> {
         let crowds_from = keys.crowds_from;
         let mut join = Self::by_sketches(keys, judged, scoring, sets, progress)?;
@@ -99,9 +99,9 @@ impl<'k> Join<'k> {
     pub fn sets_to_read<S: Sets>(
         keys: Keys<impl Fn(&[u8], u32) -> Option<u32> + 'k>,
         judged: (Estimator, Threshold),
-        scoring: Scoring,
+        scoring: PairScoring,
         (sets, memory): (&mut S, usize),
-        progress: &Progress,
+        progress: &JoinProgress,
     ) -> Result<Vec<bool>, JoinError<S::Error>> {
         let join = Self::by_sketches(keys, judged, scoring, sets, progress)?.within(memory);
         let mut is_read = join.keys.are_crowded(sets.count());
@@ -126,9 +126,9 @@ impl<'k> Join<'k> {
     fn by_sketches<S: Sets>(
         keys: Keys<impl Fn(&[u8], u32) -> Option<u32> + 'k>,
         (estimator, threshold): (Estimator, Threshold),
-        scoring: Scoring,
+        scoring: PairScoring,
         sets: &mut S,
-        progress: &Progress,
+        progress: &JoinProgress,
     ) -> Result<Self, JoinError<S::Error>> {
         let Keys { tables, value, agreeing_min, crowds_from } = keys;
         let check = PairCheck {
@@ -165,13 +165,13 @@ impl<'k> Join<'k> {
     pub fn exact<S: Sets>(
         (estimator, threshold): (Estimator, Threshold),
         sets: &mut S,
-        progress: &Progress,
+        progress: &JoinProgress,
     ) -> Result<Self, JoinError<S::Error>> {
         let keys = JoinKeys::by_elements(threshold, sets, progress)?;
         let check = PairCheck {
             estimator,
             threshold: threshold.get(),
-            scoring: Scoring::Verified,
+            scoring: PairScoring::Verified,
             agreeing_min: 0,
             crowds_from: threshold.get(),
             effort: Effort::unbounded(),

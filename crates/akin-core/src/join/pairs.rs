@@ -4,8 +4,8 @@ use std::ops::ControlFlow;
 
 use super::buckets::Buckets;
 use super::check::Subject;
-use super::reach::Reach;
-use super::{Join, JoinError, Pair, Progress, Sets, Stage, Stopped};
+use super::{Join, JoinError, JoinProgress, Pair, Sets, Stage, Stopped};
+use crate::scheme::SizeReach;
 
 impl Join<'_> {
     /// Visits every pair of sets at or above the threshold once, in a fixed order, until the
@@ -16,7 +16,7 @@ impl Join<'_> {
     pub fn pairs<S: Sets>(
         &self,
         sets: &mut S,
-        progress: &Progress,
+        progress: &JoinProgress,
         mut visit: impl FnMut(Pair) -> ControlFlow<()>,
     ) -> Result<(), JoinError<S::Error>> {
         let buckets = Buckets::of(&self.keys, sets, progress)?;
@@ -82,7 +82,7 @@ impl Join<'_> {
             let (larger, by_key) = (&members[at + 1..], buckets.is_of_key(bucket));
             for other in larger.iter().take_while(|other| other.set < end) {
                 match by_key {
-                    true if Reach::of_key(own.most).admits(Reach::of_key(other.most)) => {
+                    true if SizeReach::of_key(own.most).admits(SizeReach::of_key(other.most)) => {
                         neighbours.add_by_key(other.set);
                     }
                     true => {}

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 
 /// Shared by the working thread and its observers.
 #[derive(Debug, Default)]
-pub struct Progress {
+pub struct JoinProgress {
     stage: AtomicU8,
     done: AtomicU64,
     total: AtomicU64,
@@ -48,7 +48,7 @@ pub enum JoinError<E> {
     Sets(E),
 }
 
-impl Progress {
+impl JoinProgress {
     /// Begins a stage with a total number of steps.
     pub fn begin(&self, stage: Stage, total: u64) {
         self.done.store(0, Ordering::Relaxed);
@@ -73,7 +73,7 @@ impl Progress {
     }
 
     /// # Errors
-    /// [`Stopped`], once [`Progress::stop`] was called.
+    /// [`Stopped`], once [`JoinProgress::stop`] was called.
     #[inline]
     pub fn go_on(&self) -> Result<(), Stopped> {
         if self.stopped.load(Ordering::Relaxed) { Err(Stopped) } else { Ok(()) }

@@ -1,28 +1,12 @@
-//! Reach: which sets can still be a pair with a set, given the position of an element that they
-//! share.
-//!
-//! Let an element be the first that two sets share. Then they share at most this element and the
-//! elements after it, which bounds the size of the larger set. An element *admits* two sets that
-//! have it if each is small enough for the other. This is
-//! [`crate::scheme::ElementPosition::admits`], split into a number for each set. The first shared
-//! element of a pair always admits it.
+//! The sets of a list that can be pairs with a set, by their [`SizeReach`].
 //!
 //! In documents with enough words of their own, the elements of the template come last. These
 //! elements admit only sets that are smaller than the documents, so no two of the documents are
 //! compared.
 
-use crate::measure::Overlap;
-use crate::scheme::Threshold;
+use crate::scheme::SizeReach;
 
-/// The reach of a set at an element or a key.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Reach {
-    pub size: u32,
-    /// The size of the largest set that can be a pair with this set.
-    pub most: u32,
-}
-
-impl Reach {
+impl SizeReach {
     /// Admits nothing.
     pub const NONE: Self = Self { size: u32::MAX, most: 0 };
 
@@ -38,12 +22,6 @@ impl Reach {
     /// `most` of a set without the key of a crowd.
     pub const ALONE: u32 = 2;
 
-    /// Whether two sets can be a pair.
-    #[inline]
-    pub fn admits(self, other: Self) -> bool {
-        self.most >= other.size && other.most >= self.size
-    }
-
     /// The weaker of both bounds: it admits every set that one of the two admits.
     #[inline]
     fn or(self, other: Self) -> Self {
@@ -51,43 +29,22 @@ impl Reach {
     }
 }
 
-/// The size of the largest set that can be a pair with a set of `size` elements if the first
-/// element that they share is at `position` from 0; 0 if no set can. The estimate of the size is
-/// corrected by the arithmetic of [`Overlap`], so that rounding loses no pair.
-pub(super) fn most(threshold: Threshold, size: u32, position: u32) -> u32 {
-    let (size, shared) = (size as usize, (size - position) as usize);
-    let reaches =
-        |other: usize| Overlap { shared, a: size, b: other }.resemblance() >= threshold.get();
-    let union = shared as f64 / threshold.get();
-    let mut most = ((union as usize + shared).saturating_sub(size)).clamp(shared, LARGEST);
-    while most < LARGEST && reaches(most + 1) {
-        most += 1;
-    }
-    while most >= shared && !reaches(most) {
-        most -= 1;
-    }
-    if most < shared { 0 } else { most as u32 }
-}
-
-/// Sets have fewer elements.
-const LARGEST: usize = u32::MAX as usize;
-
 /// Finds the admitted sets of a list in its order. A node admits a set if any leaf below it may, so
 /// halves, quarters and so on of the list without admitted sets are skipped.
 #[derive(Debug, Default)]
 pub(super) struct ReachTree {
     /// The node n bounds the nodes 2n and 2n + 1; the list is the second half.
-    nodes: Vec<Reach>,
+    nodes: Vec<SizeReach>,
     len: usize,
 }
 
 impl ReachTree {
     /// Replaces the list.
-    pub fn fill(&mut self, list: impl ExactSizeIterator<Item = Reach>) {
+    pub fn fill(&mut self, list: impl ExactSizeIterator<Item = SizeReach>) {
         self.len = list.len();
         let leaves = self.len.next_power_of_two();
         self.nodes.clear();
-        self.nodes.resize(2 * leaves, Reach::NONE);
+        self.nodes.resize(2 * leaves, SizeReach::NONE);
         for (leaf, reach) in self.nodes[leaves..].iter_mut().zip(list) {
             *leaf = reach;
         }
@@ -97,7 +54,7 @@ impl ReachTree {
     }
 
     /// Appends to the list.
-    pub fn push(&mut self, reach: Reach) {
+    pub fn push(&mut self, reach: SizeReach) {
         let leaves = self.nodes.len() / 2;
         if self.len == leaves {
             let mut list = self.nodes.split_off(leaves);
@@ -118,7 +75,7 @@ impl ReachTree {
     #[inline]
     pub fn remove(&mut self, at: usize) {
         let mut node = self.nodes.len() / 2 + at;
-        self.nodes[node] = Reach::NONE;
+        self.nodes[node] = SizeReach::NONE;
         while node > 1 {
             node /= 2;
             self.nodes[node] = self.nodes[2 * node].or(self.nodes[2 * node + 1]);
@@ -127,7 +84,7 @@ impl ReachTree {
 
     /// The first entry at `from` or later that this set admits.
     #[inline]
-    pub fn next(&self, from: usize, of: Reach) -> Option<usize> {
+    pub fn next(&self, from: usize, of: SizeReach) -> Option<usize> {
         if from >= self.len {
             return None;
         }
@@ -162,7 +119,8 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::scheme::ElementPosition;
+    use crate::measure::Overlap;
+    use crate::scheme::Threshold;
 
     proptest! {
         #[test]
@@ -173,9 +131,11 @@ mod tests {
         ) {
             let threshold = Threshold::new(threshold).unwrap();
             let [a, b] = [a, b].map(|(size, position)| (size, position % size));
-            let place = |(size, at): (u32, u32)| ElementPosition::new(at as usize, size as usize);
-            let reach = |(size, at)| Reach { size, most: most(threshold, size, at) };
-            let expected = place(a).admits(place(b), threshold);
+            let reach = |(size, at)| SizeReach::at(threshold, size, at);
+            // At best all elements after it in the smaller remainder are shared.
+            let shared = (a.0 - a.1).min(b.0 - b.1) as usize;
+            let best = Overlap { shared, a: a.0 as usize, b: b.0 as usize };
+            let expected = best.resemblance() >= threshold.get();
             prop_assert_eq!(reach(a).admits(reach(b)), expected);
         }
 
@@ -186,21 +146,21 @@ mod tests {
             removed in vec(0..70_usize, 0..20),
             probes in vec((0..70_usize, 1..30_u32, 1..30_u32), 1..10),
         ) {
-            let reach = |(size, most)| Reach { size, most };
-            let mut list: Vec<Reach> = list.into_iter().map(reach).collect();
+            let reach = |(size, most)| SizeReach { size, most };
+            let mut list: Vec<SizeReach> = list.into_iter().map(reach).collect();
             let at_once = list.len().saturating_sub(pushed);
             let mut tree = ReachTree::default();
             tree.fill(list[..at_once].iter().copied());
             list[at_once..].iter().for_each(|reach| tree.push(*reach));
             for at in removed {
                 if let Some(reach) = list.get_mut(at) {
-                    *reach = Reach::NONE;
+                    *reach = SizeReach::NONE;
                     tree.remove(at);
                 }
             }
             prop_assert_eq!(tree.len(), list.len());
             for (from, size, most) in probes {
-                let probe = Reach { size, most };
+                let probe = SizeReach { size, most };
                 let scanned = (from..list.len()).find(|at| list[*at].admits(probe));
                 prop_assert_eq!(tree.next(from, probe), scanned);
             }
@@ -209,7 +169,7 @@ mod tests {
 
     #[test]
     fn two_sets_of_crowds_are_not_compared_by_key() {
-        let [crowd, alone] = [Reach::CROWD, Reach::ALONE].map(Reach::of_key);
+        let [crowd, alone] = [SizeReach::CROWD, SizeReach::ALONE].map(SizeReach::of_key);
         assert!(crowd.admits(alone) && alone.admits(crowd) && alone.admits(alone));
         assert!(!crowd.admits(crowd));
     }
@@ -218,8 +178,8 @@ mod tests {
     fn places_of_a_template_admit_nothing_below_the_threshold() {
         // 30 elements of 100 are a document's own, and then 18.
         let threshold = Threshold::new(0.8).unwrap();
-        assert!(most(threshold, 100, 30) < 100);
-        assert!(most(threshold, 100, 18) < 100);
-        assert!(most(threshold, 100, 11) >= 100);
+        assert!(SizeReach::at(threshold, 100, 30).most < 100);
+        assert!(SizeReach::at(threshold, 100, 18).most < 100);
+        assert!(SizeReach::at(threshold, 100, 11).most >= 100);
     }
 }

@@ -9,7 +9,7 @@
 use super::block::{ListSearch, NearRepresentative, RepresentativeBlock};
 use super::check::Subject;
 use super::keys::JoinKey;
-use super::{Join, JoinError, Progress, Sets, Stage};
+use super::{Join, JoinError, JoinProgress, Sets, Stage};
 
 const UNDECIDED: u32 = u32::MAX;
 
@@ -38,7 +38,7 @@ impl Join<'_> {
     pub(super) fn representatives<S: Sets>(
         &self,
         sets: &mut S,
-        progress: &Progress,
+        progress: &JoinProgress,
     ) -> Result<Vec<u32>, JoinError<S::Error>> {
         let count = sets.count() as usize;
         progress.begin(Stage::Joining, count as u64);
@@ -63,7 +63,7 @@ impl Join<'_> {
         first: u32,
         deciding: &mut Deciding,
         sets: &mut S,
-        progress: &Progress,
+        progress: &JoinProgress,
     ) -> Result<(), JoinError<S::Error>> {
         let tables = self.keys.tables();
         let mut block = RepresentativeBlock::new(&self.keys, self.memory, sets);
@@ -105,7 +105,7 @@ impl Join<'_> {
         mut candidates: RepresentativeCandidates<'_>,
         unsuccessful: &mut [u64],
         sets: &mut S,
-        progress: &Progress,
+        progress: &JoinProgress,
     ) -> Result<FirstPair, JoinError<S::Error>> {
         let mut subject = Subject::new(number);
         let mut found = None;

@@ -9,8 +9,9 @@
 use super::check::Subject;
 use super::clusters::DisjointSets;
 use super::grouping::KeyedMember;
-use super::reach::{Reach, ReachTree};
-use super::{Join, JoinError, Progress, Sets};
+use super::reach::ReachTree;
+use super::{Join, JoinError, JoinProgress, Sets};
+use crate::scheme::SizeReach;
 
 /// The connected sets so far.
 pub(super) struct Connecting<'j> {
@@ -25,7 +26,7 @@ pub(super) struct Connecting<'j> {
 /// The members of a bucket, by their places in it.
 #[derive(Default)]
 struct Bucket {
-    reaches: Vec<Reach>,
+    reaches: Vec<SizeReach>,
     /// The remaining members.
     left: ReachTree,
     /// The root of each place before the bucket was connected, and the place; sorted.
@@ -46,8 +47,8 @@ impl Bucket {
         sets: &impl Sets,
     ) {
         let reach = |KeyedMember { member, .. }: &KeyedMember| match by_key {
-            true => Reach::of_key(member.most),
-            false => Reach { size: sets.shingles(member.set) as u32, most: member.most },
+            true => SizeReach::of_key(member.most),
+            false => SizeReach { size: sets.shingles(member.set) as u32, most: member.most },
         };
         self.reaches.clear();
         self.reaches.extend(members.iter().map(reach));
@@ -98,7 +99,7 @@ impl<'j> Connecting<'j> {
         members: &[KeyedMember],
         by_key: bool,
         sets: &mut S,
-        progress: &Progress,
+        progress: &JoinProgress,
     ) -> Result<(), JoinError<S::Error>> {
         self.bucket.fill(members, by_key, &mut self.forest, sets);
         if self.bucket.is_connected() {
@@ -124,7 +125,7 @@ impl<'j> Connecting<'j> {
         members: &[KeyedMember],
         by_key: bool,
         sets: &mut S,
-        progress: &Progress,
+        progress: &JoinProgress,
     ) -> Result<(), JoinError<S::Error>> {
         let Self { join, forest, unsuccessful, bucket } = self;
         let (check, set) = (&join.check, members[place].member.set);

@@ -1,43 +1,24 @@
-//! Exact measures of two bags.
+//! The overlap of two bags.
 
 use std::cmp::Ordering;
 
 use super::Overlap;
 use crate::text::Bag;
 
-/// How two bags overlap.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct BagOverlap {
-    /// Σmin: the sum of the lower counts of each element.
-    pub shared: u64,
-    /// Elements of the first bag, repetitions included, at least 1.
-    pub a: u64,
-    /// Elements of the second bag, repetitions included, at least 1.
-    pub b: u64,
-}
-
-impl BagOverlap {
-    /// The overlap of two bags.
-    pub fn of(a: &Bag, b: &Bag) -> Self {
-        Self { shared: shared(a.as_slice(), b.as_slice()), a: a.total(), b: b.total() }
-    }
-
-    /// The overlap of bags given as multisets, in which each occurrence is an element of a set.
-    pub fn of_multisets(overlap: &Overlap) -> Self {
-        let Overlap { shared, a, b } = *overlap;
-        Self { shared: shared as u64, a: a as u64, b: b as u64 }
+impl Overlap {
+    /// The overlap of two bags, in which each occurrence of an element counts: `shared` is Σmin,
+    /// the sum of the lower counts of each element, and the resemblance is Σmin / Σmax, the Jaccard
+    /// similarity of multisets.
+    pub fn of_bags(a: &Bag, b: &Bag) -> Self {
+        let [shared, a, b] = [shared(a.as_slice(), b.as_slice()), a.total(), b.total()]
+            .map(|count| usize::try_from(count).unwrap_or(usize::MAX).min(usize::MAX / 2));
+        Self { shared, a, b }
     }
 
     /// Σmin / (Σa + Σb), the resemblance with the sum as union: at most ½, for equal bags
     /// (Leskovec, Rajaraman and Ullman, "Mining of Massive Datasets", 3.1.3).
-    pub fn by_sum_union(&self) -> f64 {
-        self.shared as f64 / (self.a as f64 + self.b as f64)
-    }
-
-    /// Σmin / Σmax, the Jaccard similarity of multisets, 0..=1.
-    pub fn by_max_union(&self) -> f64 {
-        // min + max = a + b for each element, and so for the sums.
-        self.shared as f64 / (self.a as f64 + self.b as f64 - self.shared as f64)
+    pub fn resemblance_by_sum(&self) -> f64 {
+        self.shared as f64 / (self.a + self.b) as f64
     }
 }
 
@@ -70,14 +51,14 @@ mod tests {
     /// The example of the textbook: min is 2 + 1, and max 3 + 2 + 1.
     #[test]
     fn unions_of_bags_are_sums_or_maxima() {
-        let overlap = BagOverlap::of(&bag(&[1, 1, 1, 2]), &bag(&[1, 1, 2, 2, 3]));
-        assert_eq!(overlap, BagOverlap { shared: 3, a: 4, b: 5 });
-        assert_eq!(overlap.by_sum_union(), 1.0 / 3.0);
-        assert_eq!(overlap.by_max_union(), 1.0 / 2.0);
-        let same = BagOverlap::of(&bag(&[1, 1, 2]), &bag(&[2, 1, 1]));
-        assert_eq!((same.by_sum_union(), same.by_max_union()), (0.5, 1.0));
-        let apart = BagOverlap::of(&bag(&[1, 1, 4]), &bag(&[2, 2, 3]));
-        assert_eq!((apart.by_sum_union(), apart.by_max_union()), (0.0, 0.0));
+        let overlap = Overlap::of_bags(&bag(&[1, 1, 1, 2]), &bag(&[1, 1, 2, 2, 3]));
+        assert_eq!(overlap, Overlap { shared: 3, a: 4, b: 5 });
+        assert_eq!(overlap.resemblance_by_sum(), 1.0 / 3.0);
+        assert_eq!(overlap.resemblance(), 1.0 / 2.0);
+        let same = Overlap::of_bags(&bag(&[1, 1, 2]), &bag(&[2, 1, 1]));
+        assert_eq!((same.resemblance_by_sum(), same.resemblance()), (0.5, 1.0));
+        let apart = Overlap::of_bags(&bag(&[1, 1, 4]), &bag(&[2, 2, 3]));
+        assert_eq!((apart.resemblance_by_sum(), apart.resemblance()), (0.0, 0.0));
     }
 
     proptest! {
@@ -94,10 +75,9 @@ mod tests {
             let shingler = Shingler::new(settings, 0, 1_000);
             let [set_a, set_b] = [&a, &b].map(|content| shingler.shingle(content).unwrap().set);
             let [bag_a, bag_b] = [&a, &b].map(|content| shingler.bag(content).unwrap());
-            let (sets, bags) = (Overlap::of(&set_a, &set_b), BagOverlap::of(&bag_a, &bag_b));
-            prop_assert_eq!(BagOverlap::of_multisets(&sets), bags);
-            prop_assert_eq!(sets.resemblance(), bags.by_max_union());
-            prop_assert_eq!(BagOverlap::of(&bag_b, &bag_a).shared, bags.shared);
+            let (sets, bags) = (Overlap::of(&set_a, &set_b), Overlap::of_bags(&bag_a, &bag_b));
+            prop_assert_eq!(sets, bags);
+            prop_assert_eq!(Overlap::of_bags(&bag_b, &bag_a).shared, bags.shared);
         }
     }
 }

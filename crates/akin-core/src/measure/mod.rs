@@ -3,14 +3,15 @@
 mod bag;
 mod counts;
 mod points;
-mod shared;
 mod strings;
+mod table;
 
-pub use bag::BagOverlap;
 pub use counts::{angle_degrees, cosine, euclidean};
 pub use points::{FIELD_POINTS_MAX, Points, edits_cost};
 pub use strings::{CommonSubsequence, edit_distance};
+pub use table::{Compute, MEASURES, Measure, MeasureValue};
 
+use crate::simd::{Level, count_shared};
 use crate::text::ShingleSet;
 
 /// How two sets overlap.
@@ -38,7 +39,8 @@ pub struct Overlap {
 impl Overlap {
     /// The overlap of two sets.
     pub fn of(a: &ShingleSet, b: &ShingleSet) -> Self {
-        Self { shared: shared::count(a.as_slice(), b.as_slice()), a: a.count(), b: b.count() }
+        let shared = count_shared(Level::best(), a.as_slice(), b.as_slice(), 0).unwrap_or(0);
+        Self { shared, a: a.count(), b: b.count() }
     }
 
     /// The overlap of two sets if their resemblance is at least the threshold. Equivalent to
@@ -46,7 +48,7 @@ impl Overlap {
     /// elements are left to reach it.
     pub fn reaching(a: &ShingleSet, b: &ShingleSet, threshold: f64) -> Option<Self> {
         let needed = Self::shared_min(a.count(), b.count(), threshold)?;
-        let shared = shared::count_reaching(a.as_slice(), b.as_slice(), needed)?;
+        let shared = count_shared(Level::best(), a.as_slice(), b.as_slice(), needed)?;
         Some(Self { shared, a: a.count(), b: b.count() })
     }
 

@@ -2,7 +2,6 @@
 //! lengths divided by 64.
 
 use rapidfuzz::distance::{lcs_seq, levenshtein};
-use serde::Serialize;
 
 /// The edit distance: the fewest characters to insert, delete or replace to turn a string into the
 /// other (Levenshtein 1966; computed by Hyyrö 2003).
@@ -11,9 +10,7 @@ pub fn edit_distance(a: &str, b: &str) -> usize {
 }
 
 /// The longest common subsequence of the characters of two texts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
-#[cfg_attr(feature = "schema", schema(as = LcsMeasure))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CommonSubsequence {
     /// In characters.
     pub length: usize,

@@ -1,11 +1,12 @@
 //! Deduplication of a list of texts.
 
-use std::collections::HashMap;
 use std::convert::Infallible;
 
 use super::settings::{MatchSettings, Pipeline, SettingsError};
-use crate::join::{Corpus, Join, JoinError, Keys, LeftOut, Linkage, Progress, Scoring, Sets};
-use crate::text::{ShingleError, ShingleSet};
+use crate::join::{
+    Corpus, Join, JoinError, JoinProgress, Keys, LeftOut, Linkage, PairScoring, Sets,
+};
+use crate::text::{HashesMap, ShingleError, ShingleSet};
 
 /// Groups texts into clusters of near-duplicates, and keeps the first text of each cluster.
 ///
@@ -126,7 +127,7 @@ struct DistinctSets {
     text_of_set: Vec<usize>,
     /// The set of each text; `None` for texts without a shingle.
     set_of_text: Vec<Option<u32>>,
-    by_fingerprint: HashMap<u64, u32>,
+    by_fingerprint: HashesMap<u32>,
 }
 
 impl DistinctSets {
@@ -136,7 +137,7 @@ impl DistinctSets {
             sets: Vec::new(),
             text_of_set: Vec::new(),
             set_of_text: Vec::new(),
-            by_fingerprint: HashMap::new(),
+            by_fingerprint: HashesMap::default(),
         }
     }
 
@@ -196,9 +197,9 @@ fn clusters(
         agreeing_min: plan.agreeing_min,
         crowds_from: *threshold,
     };
-    let progress = Progress::default();
+    let progress = JoinProgress::default();
     let judged = (*estimator, *threshold);
-    let join = Join::by_keys(keys, judged, Scoring::Verified, sets, &progress)?;
+    let join = Join::by_keys(keys, judged, PairScoring::Verified, sets, &progress)?;
     Ok((join.clusters(linkage, sets, &progress)?, join.left_out()))
 }
 

@@ -12,7 +12,7 @@ mod text_index;
 
 pub use deduplicate::{DeduplicateError, Deduplicated, deduplicate};
 pub use settings::{MatchSettings, SettingsError};
-pub use text_index::{Match, TextIndex};
+pub use text_index::{TextIndex, TextMatch};
 
 #[cfg(test)]
 mod tests;

@@ -57,16 +57,16 @@ pub struct TextIndex<Id: Eq + Hash> {
 /// A near-duplicate of a query.
 ///
 /// ```
-/// use akin_core::{Match, MatchSettings, TextIndex};
+/// use akin_core::{TextMatch, MatchSettings, TextIndex};
 ///
 /// let index = TextIndex::new(&MatchSettings::new())?;
 /// index.insert("a", "one two three four")?;
-/// let Match { id, similarity, estimate } = index.query("One. Two. Three. Four.")?.remove(0);
+/// let TextMatch { id, similarity, estimate } = index.query("One. Two. Three. Four.")?.remove(0);
 /// assert_eq!((id, similarity, estimate.value), ("a", 1.0, 1.0));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug, PartialEq)]
-pub struct Match<Id> {
+pub struct TextMatch<Id> {
     /// The id of the near-duplicate.
     pub id: Id,
     /// The exact Jaccard similarity of the two sets of shingles, 0..=1; with
@@ -186,7 +186,7 @@ impl<Id: Eq + Hash + Clone> TextIndex<Id> {
     ///
     /// # Errors
     /// [`ShingleError`], as for [`Self::insert`].
-    pub fn query(&self, text: &str) -> Result<Vec<Match<Id>>, ShingleError> {
+    pub fn query(&self, text: &str) -> Result<Vec<TextMatch<Id>>, ShingleError> {
         let probe = self.pipeline.analyse(text)?;
         let plan = &self.pipeline.plan;
         let keys = self.keys(&probe.sketch, plan.bands);
@@ -198,13 +198,13 @@ impl<Id: Eq + Hash + Clone> TextIndex<Id> {
             plan.agreeing_min,
             SearchLimits::NONE,
         ));
-        let mut near: Vec<(f64, Ordinal, Match<Id>)> = Vec::new();
+        let mut near: Vec<(f64, Ordinal, TextMatch<Id>)> = Vec::new();
         for candidate in candidates.found {
             let estimate = self.pipeline.estimator.estimate(candidate.agreeing);
             let Some(similarity) = self.similarity(&probe, &candidate, estimate) else { continue };
             near.extend(candidate.members.into_iter().filter_map(|ordinal| {
                 let id = self.ids.get(&ordinal)?.clone();
-                Some((similarity, ordinal, Match { id, similarity, estimate }))
+                Some((similarity, ordinal, TextMatch { id, similarity, estimate }))
             }));
         }
         near.sort_unstable_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));

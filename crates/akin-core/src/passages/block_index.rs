@@ -7,7 +7,7 @@ use dashmap::DashMap;
 use super::blocks::{BlockPlace, Sequence, TextBlocks};
 use super::candidates::{CandidateEntry, PassageCandidate, candidate_entries};
 use super::entries::{DocumentBlock, Entries, EntryChange, ONLY_BLOCK};
-use super::search::{PassageLimits, PassageSearch};
+use super::search::{BlockSearch, PassageLimits};
 use super::settings::{GRAM_WORDS, PassageSettings};
 use crate::document::Ordinal;
 use crate::index::Postings;
@@ -103,11 +103,11 @@ impl BlockIndex {
     }
 
     /// A search for the documents that share passages with a probe.
-    pub fn search<'a>(&'a self, probe: &'a [u64], limits: PassageLimits) -> PassageSearch<'a> {
+    pub fn search<'a>(&'a self, probe: &'a [u64], limits: PassageLimits) -> BlockSearch<'a> {
         let lengths = (1..GRAM_WORDS).filter(|n| self.short[*n].load(Ordering::Relaxed) > 0);
         let lengths: Vec<usize> = lengths.collect();
         let entries = candidate_entries(self, probe, &lengths, limits.postings_max);
-        PassageSearch::new(self, probe, limits, entries)
+        BlockSearch::new(self, probe, limits, entries)
     }
 
     /// The blocks of a document with several blocks, in order.

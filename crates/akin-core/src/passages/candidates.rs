@@ -93,7 +93,7 @@ struct ProbeKey {
 
 /// The part of the probe that an entry can share because of a key.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Hit {
+struct AnchorHit {
     entry: u32,
     start: u32,
     end: u32,
@@ -119,7 +119,7 @@ pub(super) fn candidate_entries(
         truncated |= key.postings > left;
         let reaches = &merged[key.first..key.first + key.reaches];
         index.read(key.key, left, |entry| {
-            hits.extend(reaches.iter().map(|(start, end, grams)| Hit {
+            hits.extend(reaches.iter().map(|(start, end, grams)| AnchorHit {
                 entry,
                 start: *start,
                 end: *end,
@@ -182,7 +182,7 @@ fn merge(index: &BlockIndex, reaches: &[AnchorReach]) -> (Vec<(u32, u32, u32)>, 
     (merged, keys)
 }
 
-fn candidate(hits: &[Hit]) -> CandidateEntry {
+fn candidate(hits: &[AnchorHit]) -> CandidateEntry {
     let (mut shared_max, mut grams, mut covered) = (0, 0, 0);
     for hit in hits {
         shared_max += hit.end.saturating_sub(hit.start.max(covered)) as usize;

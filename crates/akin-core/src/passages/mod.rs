@@ -53,8 +53,8 @@ pub use blocks::{BlockPlace, TextBlocks};
 pub use candidates::PassageCandidate;
 pub use comparison::{Passage, PassageComparison, WordShare};
 pub use locate::{Span, block_words, locate};
-pub use passage_index::{MatchedPassage, PassageIndex, PassageMatch, PassageMatches};
-pub use search::{PassageLimits, PassageSearch, SearchMatch, SearchResult};
+pub use passage_index::{MatchedPassage, MatchingText, PassageIndex, PassageMatches};
+pub use search::{BlockSearch, PassageLimits, SearchMatch, SearchResult};
 pub use settings::{PassageSettings, RunWordsError};
 
 #[cfg(test)]

@@ -14,7 +14,7 @@ use super::blocks::{BlockPlace, TextBlocks};
 use super::comparison::{PassageComparison, WordShare};
 use super::kept_words::KeptWords;
 use super::locate::{Span, block_words, locate};
-use super::search::{PassageLimits, PassageSearch, SearchMatch, SearchResult};
+use super::search::{BlockSearch, PassageLimits, SearchMatch, SearchResult};
 use super::settings::PassageSettings;
 use crate::document::Ordinal;
 use crate::text::{ShingleError, ShingleSettings, Shingler};
@@ -66,7 +66,7 @@ struct KeptText<Id> {
 #[derive(Clone, Debug)]
 pub struct PassageMatches<Id> {
     /// The texts that share the most words of the query first.
-    pub matches: Vec<PassageMatch<Id>>,
+    pub matches: Vec<MatchingText<Id>>,
     /// A limit was reached, so texts or passages may be missing.
     pub truncated: bool,
     /// [`SearchResult::missing_max`].
@@ -75,7 +75,7 @@ pub struct PassageMatches<Id> {
 
 /// A text that shares passages with a query.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PassageMatch<Id> {
+pub struct MatchingText<Id> {
     /// The id of the text.
     pub id: Id,
     /// The words of the query in runs of passages, and all its words.
@@ -257,7 +257,7 @@ impl<Id: Eq + Hash + Clone> PassageIndex<Id> {
         wanted: impl Fn(&Id, &PassageComparison) -> bool,
     ) -> Result<PassageMatches<Id>, ShingleError> {
         let mut first = First { count, shared_min, most: BinaryHeap::new(), seen: 0 };
-        let is_enough = |search: &PassageSearch<'_>| {
+        let is_enough = |search: &BlockSearch<'_>| {
             for SearchMatch { ordinals, comparison } in &search.found()[first.seen..] {
                 let texts = ordinals.iter().filter_map(|ordinal| self.by_ordinal.get(ordinal));
                 let wanted = texts.filter(|text| wanted(&text.id, comparison)).count();
@@ -293,7 +293,7 @@ impl<Id: Eq + Hash + Clone> PassageIndex<Id> {
         &self,
         text: &str,
         limits: PassageLimits,
-        mut is_enough: impl FnMut(&PassageSearch<'_>) -> bool,
+        mut is_enough: impl FnMut(&BlockSearch<'_>) -> bool,
     ) -> Result<SearchResult, ShingleError> {
         let probe = self.shingler.words(text)?;
         let readers = probe.readers(text);
@@ -354,7 +354,7 @@ impl<Id: Eq + Hash + Clone> PassageIndex<Id> {
         KeptText { id, text }: KeptText<Id>,
         comparison: &PassageComparison,
         probes: &[Span],
-    ) -> Result<Option<PassageMatch<Id>>, ShingleError> {
+    ) -> Result<Option<MatchingText<Id>>, ShingleError> {
         let passages = &comparison.passages;
         let ranges: Vec<_> = passages.iter().map(|passage| passage.matched.clone()).collect();
         let blocks = self.index.blocks_of(ordinal);
@@ -369,7 +369,7 @@ impl<Id: Eq + Hash + Clone> PassageIndex<Id> {
             differing: passage.differing,
         });
         let PassageComparison { of_probe, of_match, longest, .. } = *comparison;
-        Ok(Some(PassageMatch { id, of_probe, of_match, longest, passages: located.collect() }))
+        Ok(Some(MatchingText { id, of_probe, of_match, longest, passages: located.collect() }))
     }
 
     /// Whether a text with this id is in the index.

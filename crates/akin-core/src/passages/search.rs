@@ -51,7 +51,7 @@ impl Default for PassageLimits {
 /// A running search. The caller takes groups of candidates, reads and cuts their texts, and hands
 /// in the words; so there is no I/O in here, and a group can be read at once.
 #[derive(Debug)]
-pub struct PassageSearch<'a> {
+pub struct BlockSearch<'a> {
     index: &'a BlockIndex,
     probe: &'a [u64],
     seeds: Seeds<'a>,
@@ -96,7 +96,7 @@ pub struct SearchResult {
     pub postings_read: usize,
 }
 
-impl<'a> PassageSearch<'a> {
+impl<'a> BlockSearch<'a> {
     pub(super) fn new(
         index: &'a BlockIndex,
         probe: &'a [u64],

@@ -1,6 +1,6 @@
 //! The scheme of a collection, chosen by the kind in its settings.
 
-use super::{Bands, Fields, Key, Kind, Prefix, ProbePlan, SchemeSettings, Threshold};
+use super::{Bands, FieldKeys, Key, Kind, Prefix, ProbePlan, SchemeSettings, Threshold};
 use crate::sketch::{Estimator, Sketch, SketchSettings};
 use crate::text::ShingleSet;
 
@@ -12,7 +12,7 @@ pub enum Scheme {
     /// The prefix filter: keys are elements, in an index of their own instead of tables.
     Prefix(Prefix),
     /// Records, keyed by their fields.
-    Fields(Fields),
+    Fields(FieldKeys),
 }
 
 impl Scheme {
@@ -22,7 +22,7 @@ impl Scheme {
         match scheme.kind {
             Kind::Bands | Kind::RandomRows => Self::Bands(Bands::new(scheme, sketch)),
             Kind::Prefix => Self::Prefix(Prefix::new(scheme, sketch)),
-            Kind::Fields => Self::Fields(Fields::new(scheme, sketch)),
+            Kind::Fields => Self::Fields(FieldKeys::new(scheme, sketch)),
         }
     }
 
@@ -145,7 +145,7 @@ impl Scheme {
     }
 
     /// The fields, if the scheme is for records.
-    pub fn fields(&self) -> Option<&Fields> {
+    pub fn fields(&self) -> Option<&FieldKeys> {
         match self {
             Self::Bands(_) | Self::Prefix(_) => None,
             Self::Fields(fields) => Some(fields),

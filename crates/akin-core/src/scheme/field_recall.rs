@@ -3,9 +3,9 @@
 use crate::measure::{FIELD_POINTS_MAX, edits_cost};
 use crate::text::NormalisedFields;
 
-use super::fields::Fields;
+use super::fields::FieldKeys;
 
-impl Fields {
+impl FieldKeys {
     /// The lowest probability that a record with at least `points_min` points shares a key with the
     /// probe. In the worst case no field is equal, and the edits are distributed over the fields so
     /// that the most keys are lost. 1 if `points_min` cannot be reached without an equal field.

@@ -35,7 +35,7 @@ const BAND_BYTES: usize = (ROWS * SLOT_BITS / 8) as usize;
 /// Makes a key of each field's value and, with `field_sketches`, keys of the bands of each field's
 /// sketch, to find values that are nearly equal.
 #[derive(Clone, Debug)]
-pub struct Fields {
+pub struct FieldKeys {
     names: Arc<[String]>,
     seed: u64,
     pub(super) edit_penalty: u32,
@@ -49,7 +49,7 @@ struct FieldSketcher {
     sketcher: Sketcher,
 }
 
-impl Fields {
+impl FieldKeys {
     pub(super) fn new(scheme: &SchemeSettings, sketch: &SketchSettings) -> Self {
         Self {
             names: scheme.fields.clone().into(),
@@ -84,7 +84,7 @@ impl Fields {
     }
 
     /// Looks up all keys. A threshold is a share of the most points. The expected recall depends on
-    /// the probe: [`Fields::expected_recall`].
+    /// the probe: [`FieldKeys::expected_recall`].
     pub(super) fn plan(&self, threshold: Threshold) -> ProbePlan {
         let points_max = f64::from(FIELD_POINTS_MAX) * self.names.len() as f64;
         ProbePlan {

@@ -20,10 +20,10 @@ pub use bands::{Bands, Key};
 pub use binomial::binomial_at_least;
 pub use curve::{Curve, CurvePoint, IndexBytes};
 pub use dispatch::Scheme;
-pub use fields::Fields;
+pub use fields::FieldKeys;
 pub use nearest::NearestPlan;
 pub use order::{ElementOrder, FrequencySample};
-pub use prefix::{ElementPosition, Prefix, prefix_len};
+pub use prefix::{Prefix, SizeReach, prefix_len};
 pub use tuner::ProbePlan;
 
 use serde::{Deserialize, Serialize};

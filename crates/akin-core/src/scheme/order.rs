@@ -7,8 +7,6 @@
 
 use std::collections::HashMap;
 
-use crate::text::ShingleSet;
-
 /// Sets in a complete sample.
 const SAMPLE_SETS_MAX: usize = 1_024;
 
@@ -93,32 +91,24 @@ impl FrequencySample {
     }
 }
 
-/// The order of a sample of the first sets.
-impl<'s> FromIterator<&'s ShingleSet> for ElementOrder {
-    fn from_iter<I: IntoIterator<Item = &'s ShingleSet>>(sets: I) -> Self {
-        let mut sample = FrequencySample::default();
-        for set in sets {
-            if sample.is_whole() {
-                break;
-            }
-            sample.add(set.as_slice());
-        }
-        sample.order()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn sets(sets: &[&[u64]]) -> Vec<ShingleSet> {
-        sets.iter().map(|set| ShingleSet::from_shingles(set.to_vec()).unwrap()).collect()
+    /// The order by a sample of the first sets.
+    fn order(sets: &[&[u64]]) -> ElementOrder {
+        let mut sample = FrequencySample::default();
+        for set in sets {
+            if !sample.is_whole() {
+                sample.add(set);
+            }
+        }
+        sample.order()
     }
 
     #[test]
     fn rare_elements_come_first_and_then_the_least() {
-        let sample = sets(&[&[1, 2, 3, 4], &[1, 2, 3, 5], &[1, 2, 6], &[1, 7]]);
-        let order: ElementOrder = sample.iter().collect();
+        let order = order(&[&[1, 2, 3, 4], &[1, 2, 3, 5], &[1, 2, 6], &[1, 7]]);
         assert_eq!(order.prefix(&[1, 2, 3, 4, 9], 5), [4, 9, 2, 3, 1]);
         assert_eq!(order.prefix(&[1, 2, 3, 4, 9], 3), [4, 9, 2]);
         assert_eq!(order.prefix(&[1, 3], 9), [3, 1]);
@@ -127,8 +117,7 @@ mod tests {
 
     #[test]
     fn a_prefix_is_the_beginning_of_a_longer_one() {
-        let sample = sets(&[&[1, 2, 3, 4, 5, 6], &[2, 4, 6, 8], &[4, 8]]);
-        let order: ElementOrder = sample.iter().collect();
+        let order = order(&[&[1, 2, 3, 4, 5, 6], &[2, 4, 6, 8], &[4, 8]]);
         let whole = order.prefix(&[1, 2, 3, 4, 5, 6, 7, 8], 8);
         for len in 0..8 {
             assert_eq!(order.prefix(&[1, 2, 3, 4, 5, 6, 7, 8], len), whole[..len]);
@@ -138,8 +127,7 @@ mod tests {
     #[test]
     fn an_order_knows_a_bounded_number_of_common_elements() {
         let everything: Vec<u64> = (0..200_000).collect();
-        let twice = sets(&[&everything, &everything, &[7], &[9]]);
-        let order: ElementOrder = twice.iter().collect();
+        let order = order(&[&everything, &everything, &[7], &[9]]);
         assert_eq!(order.classes.len(), COMMON_MAX);
         assert!(order.classes.contains_key(&7), "the most frequent ones are kept");
         let mut sample = FrequencySample::default();

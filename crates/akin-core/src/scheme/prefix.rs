@@ -4,7 +4,7 @@
 //!
 //! All sets are sorted in the same fixed order. Two sets with a resemblance of J or more share an
 //! element among the first [`prefix_len`] of each. The positions of the first shared element then
-//! bound the overlap: [`ElementPosition::admits`].
+//! bound the overlap: [`SizeReach::admits`].
 //!
 //! Every decision uses the arithmetic of [`Overlap`], so that rounding never loses a pair just at
 //! the threshold.
@@ -19,33 +19,46 @@ pub fn prefix_len(threshold: Threshold, size: usize) -> usize {
     size - Overlap::size_min(size, threshold.get()) + 1
 }
 
-/// An element's position in the prefix order of its set.
+/// Which sets can still be a pair with a set, given the position of an element that they share.
+///
+/// Let an element be the first that two sets share. Then they share at most this element and the
+/// elements after it, which bounds the size of the larger set. An element *admits* two sets that
+/// have it if each is small enough for the other. The first shared element of a pair always admits
+/// it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct ElementPosition {
-    /// Counted from 1.
-    pub position: u32,
-    /// The number of elements after it.
-    pub suffix: u32,
+pub struct SizeReach {
+    /// The size of the set.
+    pub size: u32,
+    /// The size of the largest set that can be a pair with this set; 0 if no set can.
+    pub most: u32,
 }
 
-impl ElementPosition {
-    /// The position of element `at`, counted from 0, in a set of `size` elements.
-    pub fn new(at: usize, size: usize) -> Self {
-        Self { position: at as u32 + 1, suffix: (size - at - 1) as u32 }
+impl SizeReach {
+    /// The reach of a set of `size` elements if the first element that it shares with another set
+    /// is at `position` from 0. The estimate of the size is corrected by the arithmetic of
+    /// [`Overlap`], so that rounding loses no pair.
+    pub fn at(threshold: Threshold, size: u32, position: u32) -> Self {
+        // Sets have fewer elements.
+        const LARGEST: usize = u32::MAX as usize;
+        let (of_set, shared) = (size as usize, (size - position) as usize);
+        let reaches =
+            |other: usize| Overlap { shared, a: of_set, b: other }.resemblance() >= threshold.get();
+        let union = shared as f64 / threshold.get();
+        let mut most = ((union as usize + shared).saturating_sub(of_set)).clamp(shared, LARGEST);
+        while most < LARGEST && reaches(most + 1) {
+            most += 1;
+        }
+        while most >= shared && !reaches(most) {
+            most -= 1;
+        }
+        Self { size, most: if most < shared { 0 } else { most as u32 } }
     }
 
-    /// Whether two sets can reach the threshold if their first shared element is at these
-    /// positions. The upper bound assumes that all elements after it in the smaller remainder are
-    /// shared.
+    /// Whether two sets can be a pair. With reaches at two thresholds, no pair at the higher is
+    /// refused.
     #[inline]
-    pub fn admits(self, other: Self, threshold: Threshold) -> bool {
-        let shared = self.suffix.min(other.suffix) as usize + 1;
-        let best = Overlap { shared, a: self.size(), b: other.size() };
-        best.resemblance() >= threshold.get()
-    }
-
-    fn size(self) -> usize {
-        self.position as usize + self.suffix as usize
+    pub fn admits(self, other: Self) -> bool {
+        self.most >= other.size && other.most >= self.size
     }
 }
 
@@ -89,15 +102,18 @@ mod tests {
         Threshold::new(threshold).unwrap()
     }
 
+    /// The reach of an element at a position from 1, with so many elements after it.
+    fn reach((position, suffix): (u32, u32), threshold: f64) -> SizeReach {
+        SizeReach::at(at(threshold), position + suffix, position - 1)
+    }
+
     /// The (position, suffix length) of the elements of other sets that a probe's element, at
     /// `position` of `size`, has to be compared with.
     fn admitted(position: u32, size: u32, threshold: f64) -> BTreeSet<(u32, u32)> {
-        let own = ElementPosition { position, suffix: size - position };
-        let others = (1..=size * 2).flat_map(|position| {
-            (0..=size * 2).map(move |suffix| ElementPosition { position, suffix })
-        });
-        let others = others.filter(|other| own.admits(*other, at(threshold)));
-        others.map(|other| (other.position, other.suffix)).collect()
+        let own = reach((position, size - position), threshold);
+        let others = (1..=size * 2)
+            .flat_map(|position| (0..=size * 2).map(move |suffix| (position, suffix)));
+        others.filter(|other| own.admits(reach(*other, threshold))).collect()
     }
 
     #[test]
@@ -113,10 +129,9 @@ mod tests {
     /// nine of eleven.
     #[test]
     fn different_first_elements_rule_out_0_9() {
-        let second = ElementPosition::new(1, 10);
-        assert_eq!(second, ElementPosition { position: 2, suffix: 8 });
-        assert!(!second.admits(second, at(0.9)));
-        assert!(second.admits(second, at(0.8)));
+        let [at_0_9, at_0_8] = [0.9, 0.8].map(|threshold| reach((2, 8), threshold));
+        assert!(!at_0_9.admits(at_0_9));
+        assert!(at_0_8.admits(at_0_8));
         assert_eq!(Overlap { shared: 9, a: 10, b: 10 }.resemblance(), 9.0 / 11.0);
     }
 
@@ -142,14 +157,13 @@ mod tests {
             let overlap = Overlap { shared: shared.len(), a: a.len(), b: b.len() };
             // The hardest threshold is the resemblance itself.
             if let Ok(threshold) = Threshold::new(overlap.resemblance()) {
-                let place = |set: &BTreeSet<u64>| {
-                    let at = set.iter().position(|e| *e == shared[0]);
-                    ElementPosition::new(at.unwrap(), set.len())
+                let reach = |set: &BTreeSet<u64>| {
+                    let at = set.iter().position(|e| *e == shared[0]).unwrap();
+                    assert!(at < prefix_len(threshold, set.len()));
+                    SizeReach::at(threshold, set.len() as u32, at as u32)
                 };
-                let (of_a, of_b) = (place(&a), place(&b));
-                prop_assert!(of_a.position as usize <= prefix_len(threshold, a.len()));
-                prop_assert!(of_b.position as usize <= prefix_len(threshold, b.len()));
-                prop_assert!(of_a.admits(of_b, threshold) && of_b.admits(of_a, threshold));
+                let (of_a, of_b) = (reach(&a), reach(&b));
+                prop_assert!(of_a.admits(of_b) && of_b.admits(of_a));
             }
         }
     }

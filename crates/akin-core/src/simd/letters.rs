@@ -94,7 +94,8 @@ impl Letters {
         let mut block = [0; BLOCK_BYTES];
         let size = bytes.len().min(4);
         block[..size].copy_from_slice(&bytes[..size]);
-        let code_point = if block[0] < 0x80 { u32::from(block[0]) } else { decode(&block, 0).0 };
+        let code_point =
+            if block[0] < 0x80 { u32::from(block[0]) } else { decode(|number| block[number]).0 };
         self.known(code_point) & !BESIDE == Class::Word as u8
     }
 
@@ -125,7 +126,8 @@ impl Letters {
         while leads != 0 {
             let at = leads.trailing_zeros() as usize;
             leads &= leads - 1;
-            let (code_point, size) = decode(bytes, at);
+            // Of a character that crosses the end of the block, only the size is valid.
+            let (code_point, size) = decode(|number| bytes[(at + number) % BLOCK_BYTES]);
             if at + size >= BLOCK_BYTES {
                 block.settle(at);
                 break;
@@ -201,13 +203,12 @@ fn known(character: char, (class, stability): (Class, Stability)) -> u8 {
     class as u8 | beside | if lowers { LOWERS } else { 0 }
 }
 
-/// The character that begins at a byte beyond ASCII, and its size in bytes. If the character
-/// crosses the end of the block, only the size is valid.
+/// The character that begins at a byte beyond ASCII, and its size in bytes. `byte`: the byte with a
+/// number, counted from there.
 #[inline(always)]
-fn decode(bytes: &[u8; BLOCK_BYTES], at: usize) -> (u32, usize) {
-    let byte = |number: usize| u32::from(bytes[(at + number) % BLOCK_BYTES]);
-    let low = |number: usize| byte(number) & 0x3f;
-    match byte(0) {
+pub fn decode(byte: impl Fn(usize) -> u8) -> (u32, usize) {
+    let low = |number: usize| u32::from(byte(number) & 0x3f);
+    match u32::from(byte(0)) {
         lead @ ..0xe0 => ((lead & 0x1f) << 6 | low(1), 2),
         lead @ ..0xf0 => ((lead & 0xf) << 12 | low(1) << 6 | low(2), 3),
         lead => ((lead & 7) << 18 | low(1) << 12 | low(2) << 6 | low(3), 4),

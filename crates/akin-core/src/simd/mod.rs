@@ -5,8 +5,7 @@
 //!
 //! - plain Rust that the compiler vectorises if it may use the instructions: a [`Loop`], compiled
 //!   by [`Level::run`] once for each level;
-//! - hand-written intrinsics, where the compiler does not vectorise well: [`hash_words`],
-//!   [`least_values`] and [`count_shared`].
+//! - hand-written intrinsics, where the compiler does not vectorise well: [`hash_words`].
 
 #![allow(
     unsafe_code,
@@ -20,7 +19,6 @@ mod avx512;
 mod bytes;
 mod distinct;
 mod hash;
-mod least;
 mod letters;
 mod memory;
 mod portable;
@@ -33,12 +31,11 @@ use std::sync::LazyLock;
 pub use bytes::{count_equal_bytes, equal_words};
 pub use distinct::distinct;
 pub use hash::{PRIME_2, PRIME_3, SHORT_BYTES_MAX, WordMix};
-pub use least::{LINEAR_LANES, LinearFunctions, least_values};
-pub use letters::{Class, Letters, Stability};
-pub use memory::{prefer_huge_pages, prefetch, prefetch_all, prefetch_write};
+pub use letters::{Class, Letters, Stability, decode};
+pub use memory::{prefetch, prefetch_all};
 pub use shared::count_shared;
 pub use slots::find_agreeing;
-pub use words::{hash_words, hash_words_with_ranges};
+pub use words::hash_words;
 
 /// The instructions that may be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

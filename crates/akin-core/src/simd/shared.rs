@@ -3,11 +3,12 @@
 //! Compares a block of each list, all numbers with all numbers, and advances the list with the
 //! block that ends lower (after B. Schlegel, T. Willhalm, W. Lehner, "Fast sorted-set intersection
 //! using SIMD instructions", 2011). No branch depends on which number is less, as that is
-//! unpredictable. With a block size of 1 it is an ordinary merge.
-
-use std::marker::PhantomData;
+//! unpredictable.
 
 use super::{Instructions, Level, Loop};
+
+/// The numbers of a block with vector instructions. With a block of 1 it is an ordinary merge.
+const LANES: usize = 8;
 
 /// Steps between checks whether `needed` can still be reached.
 const STEPS: usize = 8;
@@ -16,168 +17,60 @@ const STEPS: usize = 8;
 /// to be below `needed`.
 pub fn count_shared(level: Level, a: &[u64], b: &[u64], needed: usize) -> Option<usize> {
     match level.0 {
-        Instructions::Portable => level.run(Sides::<Single, 1>::new(a, b, needed)),
         #[cfg(target_arch = "x86_64")]
-        Instructions::Avx2 => level.run(Sides::<x86::Avx2, 4>::new(a, b, needed)),
-        #[cfg(target_arch = "x86_64")]
-        Instructions::Avx512 => level.run(Sides::<x86::Avx512, 8>::new(a, b, needed)),
+        Instructions::Portable => level.run(Merge::<1> { a, b, needed }),
+        _ => level.run(Merge::<LANES> { a, b, needed }),
     }
 }
 
-/// Compares blocks of `LANES` numbers.
-trait Compare<const LANES: usize> {
-    /// The number of elements in both blocks.
-    fn shared(a: &[u64; LANES], b: &[u64; LANES]) -> usize;
-}
-
-struct Single;
-
-impl Compare<1> for Single {
-    #[inline(always)]
-    fn shared(a: &[u64; 1], b: &[u64; 1]) -> usize {
-        usize::from(a == b)
-    }
-}
-
-#[cfg(target_arch = "x86_64")]
-mod x86 {
-    use std::arch::x86_64::{
-        _mm256_castsi256_pd, _mm256_cmpeq_epi64, _mm256_loadu_si256, _mm256_movemask_pd,
-        _mm256_or_si256, _mm256_set1_epi64x, _mm512_cmpeq_epi64_mask, _mm512_loadu_si512,
-        _mm512_set1_epi64,
-    };
-
-    use super::Compare;
-
-    pub(super) struct Avx2;
-
-    impl Compare<4> for Avx2 {
-        #[inline(always)]
-        fn shared(a: &[u64; 4], b: &[u64; 4]) -> usize {
-            // SAFETY: reads 32 bytes, at any alignment, from 4 × 8. Only called at the level of its
-            // instructions.
-            unsafe {
-                let a = _mm256_loadu_si256(a.as_ptr().cast());
-                let agree =
-                    b.map(|other| _mm256_cmpeq_epi64(a, _mm256_set1_epi64x(other.cast_signed())));
-                let low = _mm256_or_si256(agree[0], agree[1]);
-                let high = _mm256_or_si256(agree[2], agree[3]);
-                let any = _mm256_or_si256(low, high);
-                _mm256_movemask_pd(_mm256_castsi256_pd(any)).count_ones() as usize
-            }
-        }
-    }
-
-    pub(super) struct Avx512;
-
-    impl Compare<8> for Avx512 {
-        #[inline(always)]
-        fn shared(a: &[u64; 8], b: &[u64; 8]) -> usize {
-            // SAFETY: reads 64 bytes, at any alignment, from 8 × 8. Only called at the level of its
-            // instructions.
-            unsafe {
-                let a = _mm512_loadu_si512(a.as_ptr().cast());
-                let mut any = 0;
-                for other in b {
-                    any |= _mm512_cmpeq_epi64_mask(a, _mm512_set1_epi64(other.cast_signed()));
-                }
-                any.count_ones() as usize
-            }
-        }
-    }
-}
-
-/// Merges the lower and the upper halves in turn: steps of the same half depend on each other,
-/// steps of different halves overlap.
-struct Sides<'s, C, const LANES: usize> {
-    low: Walk<'s, C, LANES>,
-    high: Walk<'s, C, LANES>,
+struct Merge<'s, const BLOCK: usize> {
+    a: &'s [u64],
+    b: &'s [u64],
     needed: usize,
 }
 
-impl<'s, C: Compare<LANES>, const LANES: usize> Sides<'s, C, LANES> {
-    /// Splits both lists at the middle number of the first.
-    fn new(a: &'s [u64], b: &'s [u64], needed: usize) -> Self {
-        let (a_low, a_high) = a.split_at(a.len() / 2);
-        let b_middle = b.partition_point(|number| a_high.first().is_some_and(|m| number < m));
-        let (b_low, b_high) = b.split_at(b_middle);
-        Self { low: Walk::new(a_low, b_low), high: Walk::new(a_high, b_high), needed }
-    }
-}
-
-impl<C: Compare<LANES>, const LANES: usize> Loop for Sides<'_, C, LANES> {
+impl<const BLOCK: usize> Loop for Merge<'_, BLOCK> {
     type Output = Option<usize>;
 
     #[inline(always)]
     fn run(self) -> Option<usize> {
-        let Self { mut low, mut high, needed } = self;
-        while low.steps_min() > 0 && high.steps_min() > 0 {
-            if low.shared_max() + high.shared_max() < needed {
+        let Self { mut a, mut b, needed } = self;
+        let (mut counts, mut steps) = ([0_u64; BLOCK], 0);
+        while let (Some(of_a), Some(of_b)) = (a.first_chunk::<BLOCK>(), b.first_chunk::<BLOCK>()) {
+            if steps % STEPS == 0 && sum(&counts) + a.len().min(b.len()) < needed {
                 return None;
             }
-            for _ in 0..STEPS.min(low.steps_min()).min(high.steps_min()) {
-                low.step();
-                high.step();
+            steps += 1;
+            let mut found = [0; BLOCK];
+            for other in of_b {
+                for (found, number) in found.iter_mut().zip(of_a) {
+                    *found |= u64::from(number == other);
+                }
             }
+            for (count, found) in counts.iter_mut().zip(found) {
+                *count += found;
+            }
+            let (a_last, b_last) = (of_a[BLOCK - 1], of_b[BLOCK - 1]);
+            a = &a[BLOCK * usize::from(a_last <= b_last)..];
+            b = &b[BLOCK * usize::from(b_last <= a_last)..];
         }
-        let (ended, mut open) = if low.steps_min() == 0 { (low, high) } else { (high, low) };
-        while open.steps_min() > 0 {
-            if ended.shared_max() + open.shared_max() < needed {
-                return None;
-            }
-            for _ in 0..STEPS.min(open.steps_min()) {
-                open.step();
-            }
+        let mut shared = sum(&counts);
+        while let (Some(number), Some(other)) = (a.first(), b.first()) {
+            shared += usize::from(number == other);
+            let (a_next, b_next) = (usize::from(number <= other), usize::from(other <= number));
+            (a, b) = (&a[a_next..], &b[b_next..]);
         }
-        let shared = ended.finish() + open.finish();
         (shared >= needed).then_some(shared)
     }
 }
 
-/// A merge of two lists, advancing `LANES` numbers of at least one list per step.
-struct Walk<'s, C, const LANES: usize> {
-    a: &'s [u64],
-    b: &'s [u64],
-    shared: usize,
-    compare: PhantomData<C>,
-}
-
-impl<'s, C: Compare<LANES>, const LANES: usize> Walk<'s, C, LANES> {
-    #[inline(always)]
-    fn new(a: &'s [u64], b: &'s [u64]) -> Self {
-        Self { a, b, shared: 0, compare: PhantomData }
+#[inline(always)]
+fn sum(counts: &[u64]) -> usize {
+    let mut sum = 0;
+    for count in counts {
+        sum += count;
     }
-
-    /// The minimum number of steps left; 0 once less than a block is left of a list.
-    #[inline(always)]
-    fn steps_min(&self) -> usize {
-        self.a.len().min(self.b.len()) / LANES
-    }
-
-    /// An upper bound of the final count.
-    #[inline(always)]
-    fn shared_max(&self) -> usize {
-        self.shared + self.a.len().min(self.b.len())
-    }
-
-    #[inline(always)]
-    fn step(&mut self) {
-        let (Some(a), Some(b)) = (self.a.first_chunk(), self.b.first_chunk()) else { return };
-        self.shared += C::shared(a, b);
-        let (a_last, b_last) = (a[LANES - 1], b[LANES - 1]);
-        self.a = &self.a[LANES * usize::from(a_last <= b_last)..];
-        self.b = &self.b[LANES * usize::from(b_last <= a_last)..];
-    }
-
-    /// The final count; the remaining numbers are merged singly.
-    #[inline(always)]
-    fn finish(&self) -> usize {
-        let mut rest = Walk::<Single, 1>::new(self.a, self.b);
-        while rest.steps_min() > 0 {
-            rest.step();
-        }
-        self.shared + rest.shared
-    }
+    sum as usize
 }
 
 #[cfg(test)]

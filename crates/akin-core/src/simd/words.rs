@@ -22,7 +22,11 @@ const SLACK: [u8; super::SHORT_BYTES_MAX] = [0; super::SHORT_BYTES_MAX];
 /// them, optionally lowercased, and of single letters of scripts without spaces with the marks
 /// after them.
 ///
-/// `None` if the letters are for texts that are not normalised, and this text needs normalisation.
+/// Adds the range of bytes of each word in the text to `ranges`, if there are any.
+///
+/// `None` if the letters are for texts that are not normalised, and this text needs normalisation;
+/// with ranges also if lowercasing changes the length of a character: the ranges would be shifted
+/// then. The ranges are incomplete in both cases.
 ///
 /// # Panics
 /// If the text has 2 GiB or more. (Texts that are normalised are bounded below that.)
@@ -32,41 +36,7 @@ pub fn hash_words(
     text: &str,
     lowercase: bool,
     mix: WordMix,
-) -> Option<Vec<u64>> {
-    scan_words(level, letters, text, lowercase, mix, |_| true)
-}
-
-/// Like [`hash_words`], with the range of bytes of each word in the text.
-///
-/// `None` also if lowercasing changes the length of a character: the ranges would be shifted then.
-pub fn hash_words_with_ranges(
-    level: Level,
-    letters: &Letters,
-    text: &str,
-    lowercase: bool,
-    mix: WordMix,
-) -> Option<(Vec<u64>, Vec<[u32; 2]>)> {
-    let mut ranges = Vec::with_capacity(text.len() / 6 + 16);
-    let note = |scan: &WordScan<'_>| {
-        let Some(origin) = scan.origin.map(|origin| origin as u32) else { return false };
-        let ends = scan.starts.iter().zip(&scan.ends);
-        ranges.extend(ends.map(|(start, end)| [origin + start, origin + end]));
-        true
-    };
-    let hashes = scan_words(level, letters, text, lowercase, mix, note)?;
-    Some((hashes, ranges))
-}
-
-/// Calls `batch` for each batch before its words are hashed. Returns `None` once `batch` returns
-/// false.
-#[inline]
-fn scan_words(
-    level: Level,
-    letters: &Letters,
-    text: &str,
-    lowercase: bool,
-    mix: WordMix,
-    mut batch: impl FnMut(&WordScan<'_>) -> bool,
+    mut ranges: Option<&mut Vec<[u32; 2]>>,
 ) -> Option<Vec<u64>> {
     assert!(text.len() < 1 << 31, "places are 32 bits wide, and lowercasing makes texts longer");
     let mut scan = WordScan::new(letters, text, lowercase);
@@ -79,8 +49,10 @@ fn scan_words(
             return None;
         }
         scan.end_batch();
-        if !batch(&scan) {
-            return None;
+        if let Some(ranges) = &mut ranges {
+            let origin = scan.origin? as u32;
+            let ends = scan.starts.iter().zip(&scan.ends);
+            ranges.extend(ends.map(|(start, end)| [origin + start, origin + end]));
         }
         hash(level, mix, &mut scan, &mut hashes);
     }

@@ -1,7 +1,7 @@
 //! Fills the empty bins of a small set: a hash function per slot, half as wide as the hash
 //! functions of textbook MinHash.
 
-use crate::simd::{LINEAR_LANES, Level, LinearFunctions, Loop, least_values};
+use crate::simd::{Level, Loop};
 
 use super::mix::{Remix, SplitMix};
 
@@ -41,52 +41,66 @@ impl Fillers {
         remix: Remix,
         level: Level,
     ) {
-        let mut halves = vec![0; shingles.len()];
-        level.run(Halving { halves: &mut halves, shingles, remix });
-        let (whole, rest) = slots.as_chunks();
-        for slots in whole {
-            self.fill_together(minima, slots, &halves, level);
-        }
-        if let Some(&first) = rest.first() {
-            let mut slots = [first; LINEAR_LANES];
-            slots[..rest.len()].copy_from_slice(rest);
-            self.fill_together(minima, &slots, &halves, level);
-        }
-    }
-
-    fn fill_together(
-        &self,
-        minima: &mut [u64],
-        slots: &[usize; LINEAR_LANES],
-        halves: &[u32],
-        level: Level,
-    ) {
-        let fillers = slots.map(|slot| self.0[slot]);
-        let functions = LinearFunctions {
-            factors: fillers.map(|filler| filler.factor),
-            addends: fillers.map(|filler| filler.addend),
-        };
-        let least = least_values(level, &functions, halves);
-        for (slot, least) in slots.iter().zip(least) {
-            minima[*slot] = least.into();
-        }
+        level.run(Filling { fillers: &self.0, minima, slots, shingles, remix });
     }
 }
 
-/// Takes the upper halves of the shingles' hashes.
-struct Halving<'a> {
-    halves: &'a mut [u32],
+struct Filling<'a> {
+    fillers: &'a [Filler],
+    minima: &'a mut [u64],
+    slots: &'a [usize],
     shingles: &'a [u64],
     remix: Remix,
 }
 
-impl Loop for Halving<'_> {
+impl Loop for Filling<'_> {
     type Output = ();
 
     #[inline(always)]
     fn run(self) {
-        for (half, &shingle) in self.halves.iter_mut().zip(self.shingles) {
+        let mut halves = vec![0; self.shingles.len()];
+        for (half, &shingle) in halves.iter_mut().zip(self.shingles) {
             *half = (self.remix.apply(shingle) >> 32) as u32;
+        }
+        for &slot in self.slots {
+            let Filler { factor, addend } = self.fillers[slot];
+            let mut least = u32::MAX;
+            for half in &halves {
+                least = least.min(half.wrapping_mul(factor).wrapping_add(addend));
+            }
+            self.minima[slot] = least.into();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn every_level_finds_the_least_values(shingles in vec(any::<u64>(), 1..90), seed: u64) {
+            let (fillers, remix) = (Fillers::new(40, seed), Remix::new(seed));
+            let slots = [0, 7, 8, 21, 39];
+            let least = |slot: usize| {
+                let Filler { factor, addend } = fillers.0[slot];
+                let value = |shingle: &u64| {
+                    let half = remix.apply(*shingle) >> 32;
+                    (u64::from(factor) * half + u64::from(addend)) as u32
+                };
+                shingles.iter().map(value).min().map(u64::from)
+            };
+            for level in Level::available() {
+                let mut minima = vec![5; 40];
+                fillers.fill(&mut minima, &slots, &shingles, remix, level);
+                for slot in 0..40 {
+                    let expected = if slots.contains(&slot) { least(slot) } else { Some(5) };
+                    prop_assert_eq!(Some(minima[slot]), expected);
+                }
+            }
         }
     }
 }

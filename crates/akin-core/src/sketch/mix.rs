@@ -1,5 +1,7 @@
 //! The hash functions of sketches.
 
+use crate::text::finalise;
+
 /// An odd factor without pattern: the fractional part of the golden ratio.
 const GOLDEN: u64 = 0x9E37_79B9_7F4A_7C15;
 
@@ -21,14 +23,6 @@ impl Remix {
         let h = (shingle ^ self.seed).wrapping_mul(GOLDEN);
         h ^ h >> 32
     }
-}
-
-/// The 64-bit finaliser of MurmurHash3 (Appleby 2011): a bijection with full avalanche.
-#[inline]
-pub(super) fn finalise(mut h: u64) -> u64 {
-    h = (h ^ (h >> 33)).wrapping_mul(0xFF51_AFD7_ED55_8CCD);
-    h = (h ^ (h >> 33)).wrapping_mul(0xC4CE_B9FE_1A85_EC53);
-    h ^ (h >> 33)
 }
 
 /// The splitmix64 generator (Steele, Lea, Flood 2014): pseudo-random numbers from a seed.

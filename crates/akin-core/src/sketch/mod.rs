@@ -13,10 +13,10 @@ pub use outline::Outline;
 use serde::{Deserialize, Serialize};
 
 use crate::simd::{Level, Loop};
-use crate::text::ShingleSet;
+use crate::text::{ShingleSet, finalise};
 
 use self::fast::Fast;
-use self::mix::{Remix, finalise};
+use self::mix::Remix;
 use self::permutations::Permutations;
 
 const SLOTS_MIN: u32 = 16;

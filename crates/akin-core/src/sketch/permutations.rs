@@ -7,9 +7,6 @@ use super::mix::{Remix, SplitMix};
 /// Shingles remixed at a time; they and a slot's loop stay in the L1 cache.
 const BLOCK: usize = 256;
 
-/// Hashes per register, and slots processed at once.
-const LANES: usize = 8;
-
 /// The hash functions `g_j(h) = a_j * h + b_j` modulo 2⁶⁴, a function per slot.
 ///
 /// `a_j` is odd, so each is a permutation of the 64-bit numbers. Over the remixed shingles, these
@@ -57,49 +54,21 @@ impl Loop for Lowering<'_> {
     type Output = ();
 
     #[inline(always)]
-    fn run(mut self) {
+    fn run(self) {
         let mut hashes = [0; BLOCK];
         for shingles in self.shingles.chunks(BLOCK) {
             for (hash, &shingle) in hashes.iter_mut().zip(shingles) {
                 *hash = self.remix.apply(shingle);
             }
-            // Padding to whole registers is faster than a scalar tail, and repeated hashes do no
-            // harm.
-            let (first, whole) = (hashes[0], shingles.len().next_multiple_of(LANES));
-            hashes[shingles.len()..whole].fill(first);
-            self.lower(&hashes[..whole]);
+            for (minimum, function) in self.minima.iter_mut().zip(self.functions) {
+                let mut lowest = *minimum;
+                for hash in &hashes[..shingles.len()] {
+                    lowest = lowest.min(function.permute(*hash));
+                }
+                *minimum = lowest;
+            }
         }
     }
-}
-
-impl Lowering<'_> {
-    #[inline(always)]
-    fn lower(&mut self, hashes: &[u64]) {
-        let (functions, last_functions) = self.functions.as_chunks();
-        let (minima, last_minima) = self.minima.as_chunks_mut();
-        for (functions, minima) in functions.iter().zip(minima) {
-            lower_eight(functions, hashes, minima);
-        }
-        if let Some(&first) = last_functions.first() {
-            let (mut functions, mut minima) = ([first; LANES], [u64::MAX; LANES]);
-            functions[..last_functions.len()].copy_from_slice(last_functions);
-            minima[..last_minima.len()].copy_from_slice(last_minima);
-            lower_eight(&functions, hashes, &mut minima);
-            last_minima.copy_from_slice(&minima[..last_minima.len()]);
-        }
-    }
-}
-
-/// Eight slots at once, for small numbers of hashes.
-#[inline(always)]
-fn lower_eight(functions: &[Permutation; LANES], hashes: &[u64], minima: &mut [u64; LANES]) {
-    let mut lowest = *minima;
-    for hash in hashes {
-        for (lowest, function) in lowest.iter_mut().zip(functions) {
-            *lowest = function.permute(*hash).min(*lowest);
-        }
-    }
-    *minima = lowest;
 }
 
 #[cfg(test)]

@@ -7,16 +7,16 @@ use std::sync::Arc;
 use super::ShingleError;
 use super::characters::SpacedText;
 use super::cut_shingles::{Cut, Firsts};
-use super::few_hashes::FewHashes;
-use super::hash::{combine, combine_in_place, token_element};
+use super::hash::{HashesSet, combine, combine_in_place, token_element};
 use super::normalize::Edits;
 use super::sequence::WordSequence;
-use super::settings::{ShingleSettings, Unit};
+use super::settings::ShingleSettings;
+use super::unit::{Cutting, Unit};
 use super::words::TextRules;
 use crate::simd::{Level, WordMix};
 
-/// The range of bytes of each unit of a text.
-pub(super) type UnitRanges = Vec<Range<usize>>;
+/// The range of bytes of each unit of a text: start and end.
+pub(super) type UnitRanges = Vec<[u32; 2]>;
 
 /// The maximum length of a normalised text in bytes: twice the largest document that settings
 /// allow. Places in a text are 32 bits wide, and lowercasing may make a text longer by half.
@@ -30,9 +30,9 @@ pub(super) struct Cutter {
     rules: TextRules,
     word_mix: WordMix,
     seed: u64,
-    stop_words: Option<Arc<FewHashes>>,
+    stop_words: Option<Arc<HashesSet>>,
     /// Shingles that do not count.
-    ignored: Option<Arc<FewHashes>>,
+    ignored: Option<Arc<HashesSet>>,
     pub level: Level,
     normalized_bytes_max: usize,
 }
@@ -63,7 +63,7 @@ impl Cutter {
 
     /// Ignores further shingles.
     pub(super) fn ignore(&mut self, shingles: &[u64]) {
-        let known = self.ignored.iter().flat_map(|known| known.iter());
+        let known = self.ignored.iter().flat_map(|known| known.iter().copied());
         self.ignored = Some(Arc::new(known.chain(shingles.iter().copied()).collect()));
     }
 
@@ -72,8 +72,12 @@ impl Cutter {
     /// # Errors
     /// [`ShingleError::TooLong`]
     pub(super) fn cut(&self, text: &str) -> Result<Cut, ShingleError> {
-        let cut = match self.raw_words(text) {
-            Some(words) => self.cut_hashes(words),
+        let raw = match self.unit.cutting() {
+            Cutting::Words(cut) => self.raw_words(text, None).map(|words| cut(self, words)),
+            Cutting::Text(_) => None,
+        };
+        let cut = match raw {
+            Some(cut) => cut,
             None => self.cut_normalized(&self.normalize(text, None)?, None),
         };
         Ok(self.without_ignored(cut))
@@ -81,7 +85,7 @@ impl Cutter {
 
     fn without_ignored(&self, cut: Cut) -> Cut {
         match &self.ignored {
-            Some(ignored) => cut.only(|shingle| !ignored.contains(shingle)),
+            Some(ignored) => cut.only(|shingle| !ignored.contains(&shingle)),
             None => cut,
         }
     }
@@ -95,9 +99,10 @@ impl Cutter {
         let (cut, units) = self.cut_all_with_ranges(text)?;
         let mut covered: Vec<Range<usize>> = Vec::new();
         for (number, shingle) in cut.shingles.iter().enumerate() {
-            if ignored.contains(*shingle) {
+            if ignored.contains(shingle) {
                 let of_shingle = cut.units_of(number);
-                let (start, end) = (units[of_shingle.start].start, units[of_shingle.end - 1].end);
+                let [start, end] = [units[of_shingle.start][0], units[of_shingle.end - 1][1]];
+                let (start, end) = (start as usize, end as usize);
                 match covered.last_mut().filter(|last| start <= last.end) {
                     Some(last) => last.end = last.end.max(end),
                     None => covered.push(start..end),
@@ -109,12 +114,10 @@ impl Cutter {
 
     /// The words of a text if normalising would not change them. Reading ends at the first
     /// character that normalising may change.
-    fn raw_words(&self, text: &str) -> Option<Vec<u64>> {
-        let is_of_words = matches!(self.unit, Unit::Word | Unit::Stopword);
-        if !is_of_words || text.len() > self.normalized_bytes_max {
-            return None;
-        }
-        self.rules.hash_raw_words(text, self.word_mix, self.level)
+    fn raw_words(&self, text: &str, ranges: Option<&mut UnitRanges>) -> Option<Vec<u64>> {
+        let is_short = text.len() <= self.normalized_bytes_max;
+        let words = || self.rules.hash_raw_words(text, self.word_mix, self.level, ranges);
+        is_short.then(words).flatten()
     }
 
     /// The shingles of a text, and the range of bytes of each unit. Slower than [`Self::cut`].
@@ -128,13 +131,21 @@ impl Cutter {
 
     /// With the ignored shingles.
     fn cut_all_with_ranges(&self, text: &str) -> Result<(Cut, UnitRanges), ShingleError> {
-        let mut edits = Vec::new();
-        let normalized = self.normalize(text, Some(&mut edits))?;
-        let mut ranges = Vec::new();
-        let cut = self.cut_normalized(&normalized, Some(&mut ranges));
+        self.with_ranges(text, |text, ranges| self.cut_normalized(text, Some(ranges)))
+    }
+
+    /// What `cut` makes of the normalised text, and the ranges of its units in the text itself.
+    fn with_ranges<T>(
+        &self,
+        text: &str,
+        cut: impl FnOnce(&str, &mut UnitRanges) -> T,
+    ) -> Result<(T, UnitRanges), ShingleError> {
+        let (mut edits, mut ranges) = (Vec::new(), Vec::new());
+        let cut = cut(&self.normalize(text, Some(&mut edits))?, &mut ranges);
         for of_pass in edits.iter().rev() {
-            for range in &mut ranges {
-                *range = of_pass.original(range.clone());
+            for [start, end] in &mut ranges {
+                let original = of_pass.original(*start as usize..*end as usize);
+                (*start, *end) = (original.start as u32, original.end as u32);
             }
         }
         Ok((cut, ranges))
@@ -146,21 +157,12 @@ impl Cutter {
     /// # Errors
     /// [`ShingleError::TooLong`]
     pub(super) fn word_sequence(&self, text: &str) -> Result<WordSequence, ShingleError> {
-        let (mix, level) = (self.word_mix, self.level);
-        if text.len() <= self.normalized_bytes_max
-            && let Some((hashes, ranges)) = self.rules.hash_raw_words_with_ranges(text, mix, level)
-        {
+        let mut ranges = Vec::with_capacity(text.len() / 6 + 16);
+        if let Some(hashes) = self.raw_words(text, Some(&mut ranges)) {
             return Ok(WordSequence { hashes, ranges });
         }
-        let mut edits = Vec::new();
-        let normalized = self.normalize(text, Some(&mut edits))?;
-        let (hashes, mut ranges) = self.rules.hash_words_with_ranges(&normalized, mix, level);
-        for of_pass in edits.iter().rev() {
-            for [start, end] in &mut ranges {
-                let original = of_pass.original(*start as usize..*end as usize);
-                (*start, *end) = (original.start as u32, original.end as u32);
-            }
-        }
+        let (hashes, ranges) =
+            self.with_ranges(text, |text, ranges| self.words(text, Some(ranges)))?;
         Ok(WordSequence { hashes, ranges })
     }
 
@@ -175,37 +177,17 @@ impl Cutter {
     }
 
     fn cut_normalized(&self, text: &str, ranges: Option<&mut UnitRanges>) -> Cut {
-        match self.unit {
-            Unit::Word | Unit::Stopword => self.cut_hashes(self.words(text, ranges)),
-            Unit::Character => self.cut_characters(text, ranges),
-            Unit::Token => self.cut_tokens(text, ranges),
-            // A text has no fields.
-            Unit::Field => Cut::whole(&[]),
+        match self.unit.cutting() {
+            Cutting::Words(cut) => cut(self, self.words(text, ranges)),
+            Cutting::Text(cut) => cut(self, text, ranges),
         }
     }
 
     fn words(&self, text: &str, ranges: Option<&mut UnitRanges>) -> Vec<u64> {
-        let mix = self.word_mix;
-        let Some(ranges) = ranges else {
-            return self.rules.hash_words(text, mix, self.level);
-        };
-        let mut hashes = Vec::new();
-        self.rules.for_each_word(text, |spelling, range| {
-            hashes.push(mix.hash(spelling.as_bytes()));
-            ranges.push(range);
-        });
-        hashes
+        self.rules.hash_words(text, self.word_mix, self.level, ranges)
     }
 
-    /// The shingles of words.
-    fn cut_hashes(&self, hashes: Vec<u64>) -> Cut {
-        match self.unit {
-            Unit::Stopword => self.cut_at_stop_words(&hashes),
-            _ => self.cut_words(hashes),
-        }
-    }
-
-    fn cut_words(&self, mut hashes: Vec<u64>) -> Cut {
+    pub(super) fn cut_words(&self, mut hashes: Vec<u64>) -> Cut {
         if hashes.len() < self.size {
             return Cut::whole(&hashes);
         }
@@ -215,25 +197,28 @@ impl Cutter {
 
     /// A stop word with too few words after it begins no shingle. If no word begins a shingle, the
     /// whole text is a shingle: "… the end" would otherwise equal every text with that end.
-    fn cut_at_stop_words(&self, hashes: &[u64]) -> Cut {
+    #[expect(clippy::needless_pass_by_value, reason = "all units of words are cut by one type")]
+    pub(super) fn cut_at_stop_words(&self, hashes: Vec<u64>) -> Cut {
         let stop_words = self.stop_words.as_ref().expect("made for this unit by `new`");
         let mut firsts = Vec::with_capacity(hashes.len() / 2);
         let mut shingles = Vec::with_capacity(hashes.len() / 2);
         for (first, words) in hashes.windows(self.size).enumerate() {
-            if stop_words.contains(words[0]) {
+            if stop_words.contains(&words[0]) {
                 firsts.push(first);
                 shingles.push(combine(words));
             }
         }
         if shingles.is_empty() {
-            return Cut::whole(hashes);
+            return Cut::whole(&hashes);
         }
         Cut { shingles, whole_document: false, size: self.size, firsts: Firsts::Some(firsts) }
     }
 
-    fn cut_characters(&self, text: &str, ranges: Option<&mut UnitRanges>) -> Cut {
+    pub(super) fn cut_characters(&self, text: &str, ranges: Option<&mut UnitRanges>) -> Cut {
         let spaced = match ranges {
-            Some(ranges) => SpacedText::new(text, self.rules, |range| ranges.push(range)),
+            Some(ranges) => SpacedText::new(text, self.rules, |range| {
+                ranges.push([range.start as u32, range.end as u32]);
+            }),
             None => SpacedText::new(text, self.rules, |_| ()),
         };
         let units = spaced.count();
@@ -244,7 +229,7 @@ impl Cutter {
         Cut { shingles, whole_document: units < self.size, size, firsts: Firsts::Every }
     }
 
-    fn cut_tokens(&self, text: &str, mut ranges: Option<&mut UnitRanges>) -> Cut {
+    pub(super) fn cut_tokens(&self, text: &str, mut ranges: Option<&mut UnitRanges>) -> Cut {
         let mut hashes = Vec::with_capacity(text.len() / 6 + 1);
         let mut folded = String::new();
         for token in text.split_whitespace() {
@@ -253,7 +238,7 @@ impl Cutter {
             hashes.push(token_element(&folded, self.seed));
             if let Some(ranges) = &mut ranges {
                 let start = token.as_ptr().addr() - text.as_ptr().addr();
-                ranges.push(start..start + token.len());
+                ranges.push([start as u32, (start + token.len()) as u32]);
             }
         }
         if self.size == 1 && !hashes.is_empty() {
@@ -289,7 +274,7 @@ mod tests {
 
     #[test]
     fn texts_too_long_after_normalising_are_refused() {
-        for unit in [Unit::Word, Unit::Stopword, Unit::Character, Unit::Token] {
+        for unit in Unit::of_texts() {
             let settings = ShingleSettings { unit, ..ShingleSettings::default() };
             let mut shingler = Shingler::new(settings, 0, MAX);
             shingler.cutter.normalized_bytes_max = 100;
@@ -312,10 +297,10 @@ mod tests {
         let text = "A spokesperson for the Sudzo Corporation revealed today that studies…";
         let shingles = ["A spokesperson for", "for the Sudzo", "the Sudzo Corporation"];
         assert_eq!(covered(&english, text), (shingles.to_vec(), false));
-        let german = StopWords::of_language("de").unwrap();
+        let german = StopWords::Language("de".to_owned());
         let german = ShingleSettings { stopwords: german, size: 2, ..stop_words_3() };
         assert_eq!(covered(&german, "DER Zug und die").0, ["DER Zug", "und die"]);
-        let own = StopWords::of_list(vec!["BUY".to_owned()]);
+        let own = StopWords::List(vec!["BUY".to_owned()]);
         let own = ShingleSettings { stopwords: own, lowercase: false, ..stop_words_3() };
         assert_eq!(covered(&own, "the end. Buy now, buy a car").0, ["Buy now, buy", "buy a car"]);
     }

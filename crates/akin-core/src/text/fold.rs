@@ -47,7 +47,7 @@ impl Fold {
 pub(super) struct Folds(u8);
 
 /// A place in a text where a rule may apply.
-struct Place<'t> {
+struct FoldPlace<'t> {
     before: Option<char>,
     rest: &'t str,
     lowercase: bool,
@@ -55,7 +55,7 @@ struct Place<'t> {
 
 /// Writes what stands for the first bytes at a place, and returns how many bytes these are: 0 where
 /// the rule does not apply.
-type Rule = fn(place: &Place<'_>, folded: &mut String) -> usize;
+type Rule = fn(place: &FoldPlace<'_>, folded: &mut String) -> usize;
 
 /// In the order of the passes.
 const BEFORE_NORMALISING: [(Fold, Rule); 1] = [(Fold::LineEndHyphens, line_end_hyphen)];
@@ -137,7 +137,7 @@ fn pass<'t>(
     let (mut at, mut flushed, mut before) = (0, 0, None);
     while let Some(character) = text[at..].chars().next() {
         piece.clear();
-        let replaced = rule(&Place { before, rest: &text[at..], lowercase }, &mut piece);
+        let replaced = rule(&FoldPlace { before, rest: &text[at..], lowercase }, &mut piece);
         let end = at + replaced.max(character.len_utf8());
         if replaced > 0 {
             output.push_str(&text[flushed..at]);
@@ -160,7 +160,7 @@ fn pass<'t>(
 
 /// Joins two parts of a word. A part in upper case begins a word of its own (Nord-Süd), unless the
 /// part before ends in upper case, too.
-fn line_end_hyphen(place: &Place<'_>, _: &mut String) -> usize {
+fn line_end_hyphen(place: &FoldPlace<'_>, _: &mut String) -> usize {
     let Some(hyphen) = place.rest.chars().next().filter(|it| HYPHENS.contains(it)) else {
         return 0;
     };
@@ -174,7 +174,7 @@ fn line_end_hyphen(place: &Place<'_>, _: &mut String) -> usize {
 }
 
 /// Lowercases the letters whose lower case is another in Turkish (`SpecialCasing.txt`).
-fn turkic_case(place: &Place<'_>, folded: &mut String) -> usize {
+fn turkic_case(place: &FoldPlace<'_>, folded: &mut String) -> usize {
     const CASES: [(&str, &str); 3] = [("I", "ı"), ("İ", "i"), ("i\u{307}", "i")];
     let found = CASES.iter().find(|(upper, _)| place.rest.starts_with(upper));
     found.map_or(0, |(upper, lower)| {
@@ -184,7 +184,7 @@ fn turkic_case(place: &Place<'_>, folded: &mut String) -> usize {
 }
 
 /// Drops marks that most writers leave out, and moves a Vietnamese tone to the first of two vowels.
-fn mark(place: &Place<'_>, folded: &mut String) -> usize {
+fn mark(place: &FoldPlace<'_>, folded: &mut String) -> usize {
     let mut characters = place.rest.chars();
     let Some(first) = characters.next() else { return 0 };
     if is_optional(first) {
@@ -226,7 +226,7 @@ fn is_optional(character: char) -> bool {
     }
 }
 
-fn digit(place: &Place<'_>, _: &mut String) -> usize {
+fn digit(place: &FoldPlace<'_>, _: &mut String) -> usize {
     let category = |it| CodePointMapData::<GeneralCategory>::new().get(it);
     let is_digit = |it: char| match it.is_ascii() {
         true => it.is_ascii_digit(),
@@ -236,7 +236,7 @@ fn digit(place: &Place<'_>, _: &mut String) -> usize {
 }
 
 /// Letters, marks and digits stay in their words: a prototype that would cut a word is not taken.
-fn lookalike(place: &Place<'_>, folded: &mut String) -> usize {
+fn lookalike(place: &FoldPlace<'_>, folded: &mut String) -> usize {
     let Some(character) = place.rest.chars().next() else { return 0 };
     let is_of_words = |it| LETTERS.class(it) != Class::Separator;
     if !is_of_words(character) {
@@ -336,7 +336,7 @@ mod tests {
 
     #[test]
     fn other_units_are_folded_too_and_tokens_of_clients_are_not() {
-        for unit in [Unit::Character, Unit::Token, Unit::Stopword] {
+        for unit in Unit::of_texts() {
             let fold = BTreeSet::from([Fold::Digits]);
             let settings = ShingleSettings { unit, fold, ..ShingleSettings::default() };
             let shingler = Shingler::new(settings, 0, usize::MAX);

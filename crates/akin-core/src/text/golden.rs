@@ -160,6 +160,21 @@ fn shingles_at_stop_words() {
     assert_eq!(self::shingles(Unit::Stopword, 3, "quick brown fox"), [0xcf85_e59a_1e1a_8368]);
 }
 
+/// The compiler names this test for a further unit.
+#[test]
+fn every_unit_has_a_golden_shingle() {
+    for unit in Unit::of_texts() {
+        let (size, text, golden) = match unit {
+            Unit::Word => (64, ENGLISH, 0x9412_12f0_2944_5194),
+            Unit::Character => (64, ENGLISH, 0x61c8_d3fb_a26a_58c2),
+            Unit::Stopword => (3, "quick brown fox", 0xcf85_e59a_1e1a_8368),
+            Unit::Token => (3, "a Crème", 0x08d6_c5c7_c13e_ad40),
+            Unit::Field => unreachable!("texts have no fields"),
+        };
+        assert_eq!(shingles(unit, size, text), [golden], "{unit:?}");
+    }
+}
+
 #[test]
 fn normalized_shingles() {
     let text = "Don’t STRAẞE, e\u{301}te\u{301}: \u{1112}\u{1161}\u{11ab} ﬁ½ ꦲꦗꦶ";
@@ -203,7 +218,7 @@ fn stop_words_of_every_language() {
         let mut words: Vec<String> = Vec::new();
         for language in languages {
             let rules = words::TextRules::new(normalize, true);
-            let mut of_language = StopWords::of_language(language).unwrap().words(rules);
+            let mut of_language = StopWords::Language((*language).to_owned()).words(rules);
             of_language.sort_unstable();
             words.append(&mut of_language);
         }

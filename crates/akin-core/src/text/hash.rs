@@ -4,12 +4,39 @@
 //! eight words fit a vector register. Their results decide the stored data: a change breaks the
 //! golden shingles in `golden.rs` and every existing collection.
 
+use std::collections::{HashMap, HashSet};
+use std::hash::{BuildHasherDefault, Hasher};
+
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use crate::simd::{Level, Loop, PRIME_2, PRIME_3};
 
 /// The maximum number of units in a shingle.
 pub(super) const UNITS_MAX: usize = 64;
+
+/// A set of hashes.
+pub(super) type HashesSet = HashSet<u64, BuildHasherDefault<Unhashed>>;
+
+/// A map from hashes.
+pub(crate) type HashesMap<V> = HashMap<u64, V, BuildHasherDefault<Unhashed>>;
+
+/// Takes hashes as they are, without hashing them again.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Unhashed(u64);
+
+impl Hasher for Unhashed {
+    fn write_u64(&mut self, hash: u64) {
+        self.0 = hash;
+    }
+
+    fn write(&mut self, _: &[u8]) {
+        unreachable!("hashes are written whole");
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
+}
 
 /// An odd factor for each place in a shingle, so that "a b" is not "b a".
 const PLACES: [u64; UNITS_MAX] = places();
@@ -60,39 +87,30 @@ pub(super) fn value_element(place: usize, value: u64, seed: u64) -> u64 {
 /// Turns the hashes of a text's words into the hashes of its shingles of `size` words, in place:
 /// entry i becomes the hash of words i..i + size. There must be at least `size` words.
 pub(super) fn combine_in_place(hashes: &mut Vec<u64>, size: usize, level: Level) {
-    match size {
-        1 => level.run(Windows::<1>(hashes)),
-        2 => level.run(Windows::<2>(hashes)),
-        3 => level.run(Windows::<3>(hashes)),
-        4 => level.run(Windows::<4>(hashes)),
-        5 => level.run(Windows::<5>(hashes)),
-        _ => {
-            for first in 0..=hashes.len() - size {
-                hashes[first] = finalise(weighted_sum(&hashes[first..first + size]));
-            }
-        }
-    }
+    level.run(Windows { hashes, size });
     hashes.truncate(hashes.len() + 1 - size);
 }
 
-/// The usual sizes, with the loop over a shingle's words unrolled.
-struct Windows<'h, const SIZE: usize>(&'h mut [u64]);
+struct Windows<'h> {
+    hashes: &'h mut [u64],
+    size: usize,
+}
 
 /// The number of windows that are combined in a loop: too many for the compiler to unroll, so that
 /// it reads them in memory order.
 const LANES: usize = 64;
 
-impl<const SIZE: usize> Loop for Windows<'_, SIZE> {
+impl Loop for Windows<'_> {
     type Output = ();
 
     #[inline(always)]
     fn run(self) {
-        let hashes = self.0;
-        let windows = hashes.len() + 1 - SIZE;
+        let Self { hashes, size } = self;
+        let windows = hashes.len() + 1 - size;
         let together = windows - windows % LANES;
         for first in (0..together).step_by(LANES) {
             let mut sums = [0_u64; LANES];
-            for (place, factor) in PLACES.iter().enumerate().take(SIZE) {
+            for (place, factor) in PLACES.iter().enumerate().take(size) {
                 let hashes: &[u64; LANES] =
                     hashes[first + place..].first_chunk().expect("windows end within the hashes");
                 for (sum, hash) in sums.iter_mut().zip(hashes) {
@@ -104,7 +122,7 @@ impl<const SIZE: usize> Loop for Windows<'_, SIZE> {
             }
         }
         for first in together..windows {
-            hashes[first] = finalise(weighted_sum(&hashes[first..first + SIZE]));
+            hashes[first] = finalise(weighted_sum(&hashes[first..first + size]));
         }
     }
 }

@@ -3,7 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::cut::Cutter;
-use super::settings::{ShingleSettings, Unit};
+use super::settings::ShingleSettings;
+use super::unit::Unit;
 
 /// The maximum number of texts.
 const TEXTS_MAX: usize = 1_000;
@@ -76,7 +77,7 @@ mod tests {
     #[test]
     fn sets_are_made_without_the_shingles_of_ignored_texts() {
         let menu = "the home, the news; sport";
-        for unit in [Unit::Word, Unit::Stopword, Unit::Token, Unit::Character] {
+        for unit in Unit::of_texts() {
             let (all, rest) = (shingler(unit, &[]), shingler(unit, &[menu]));
             let ignored = all.text(menu).unwrap().set;
             // Shingles of both parts count.

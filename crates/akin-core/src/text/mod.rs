@@ -6,7 +6,6 @@ mod classes;
 mod cut;
 mod cut_shingles;
 mod equivalents;
-mod few_hashes;
 mod fields;
 mod fold;
 mod hash;
@@ -16,20 +15,22 @@ mod sequence;
 mod set;
 mod settings;
 mod stop_words;
+mod unit;
 mod words;
 
 pub use bag::Bag;
 pub use equivalents::Equivalents;
 pub use fields::NormalisedFields;
 pub use fold::Fold;
-pub(crate) use hash::finalise;
+pub(crate) use hash::{HashesMap, finalise};
 pub use ignored::IgnoredTexts;
 pub use normalize::Normalize;
 pub(crate) use sequence::sequence_fingerprint;
 pub use sequence::{CharOffsets, ReaderWords, WordSequence};
 pub use set::ShingleSet;
-pub use settings::{ShingleSettings, Unit};
-pub use stop_words::{StopWords, UnknownLanguage};
+pub use settings::ShingleSettings;
+pub use stop_words::StopWords;
+pub use unit::Unit;
 
 use std::ops::Range;
 
@@ -143,11 +144,11 @@ impl Shingler {
     /// [`ShingleError`]
     pub fn shingle(&self, content: &Content) -> Result<Shingled, ShingleError> {
         match content {
-            Content::Fields(_) => self.record(content),
+            Content::Fields(_) => self.whole(self.fields(content)?.elements(self.seed).collect()),
             _ if self.fields.is_some() => Err(ShingleError::FieldsWanted),
             Content::Text(text) => self.text(text),
             Content::Tokens(tokens) => self.tokens(tokens),
-            Content::Signature(values) => self.signature(values),
+            Content::Signature(values) => self.whole(self.value_elements(values).collect()),
         }
     }
 
@@ -159,12 +160,6 @@ impl Shingler {
         let normaliser = self.fields.as_ref().ok_or(ShingleError::NoFieldsWanted)?;
         let Content::Fields(fields) = content else { return Err(ShingleError::FieldsWanted) };
         normaliser.normalise_all(fields).ok_or(ShingleError::Empty)
-    }
-
-    /// The set of a record's normalised fields.
-    fn record(&self, content: &Content) -> Result<Shingled, ShingleError> {
-        let set = self.set(self.fields(content)?.elements(self.seed).collect())?;
-        Ok(Shingled { set, whole_document: false })
     }
 
     /// The set of a text. A text that is shorter than a shingle becomes a shingle as a whole.
@@ -194,12 +189,12 @@ impl Shingler {
         Ok(Shingled { set, whole_document: false })
     }
 
-    /// The set of a signature's values, each with its place.
-    fn signature(&self, values: &[u64]) -> Result<Shingled, ShingleError> {
-        let set = self.set(self.value_elements(values).collect())?;
-        Ok(Shingled { set, whole_document: false })
+    /// The set of the elements of a record or a signature, which are never counted.
+    fn whole(&self, elements: Vec<u64>) -> Result<Shingled, ShingleError> {
+        Ok(Shingled { set: self.set(elements)?, whole_document: false })
     }
 
+    /// The elements of a signature: its values, each with its place.
     fn value_elements(&self, values: &[u64]) -> impl Iterator<Item = u64> {
         let numbered = values.iter().enumerate();
         numbered.map(|(place, value)| value_element(place, *value, self.seed))
@@ -261,7 +256,8 @@ impl Shingler {
         for (number, &shingle) in cut.shingles.iter().enumerate() {
             let element = occurrences.as_mut().map_or(shingle, |known| known.next(shingle));
             let units = cut.units_of(number);
-            visit(element, ranges[units.start].start..ranges[units.end - 1].end);
+            let [start, end] = [ranges[units.start][0], ranges[units.end - 1][1]];
+            visit(element, start as usize..end as usize);
         }
         Ok(())
     }

@@ -10,6 +10,7 @@ use super::hash::UNITS_MAX;
 use super::ignored::IgnoredTexts;
 use super::normalize::Normalize;
 use super::stop_words::StopWords;
+use super::unit::Unit;
 use super::words::TextRules;
 
 /// How texts are cut into shingles. Determines the stored data: fixed for a collection's life.
@@ -34,7 +35,6 @@ pub struct ShingleSettings {
     /// similarity is that of bags, Σmin / Σmax of the counts.
     pub multiset: bool,
     /// For the unit `stopword`: the words that shingles begin with.
-    #[cfg_attr(feature = "schema", schema(value_type = super::stop_words::WrittenStopWords))]
     pub stopwords: StopWords,
     /// Texts whose shingles do not count, such as menus and notices.
     #[serde(skip_serializing_if = "IgnoredTexts::is_empty")]
@@ -85,42 +85,4 @@ impl Default for ShingleSettings {
             equivalents: Equivalents::default(),
         }
     }
-}
-
-/// The units of which shingles are made.
-///
-/// ```
-/// use akin_core::{MatchSettings, TextIndex, Unit};
-///
-/// let names = TextIndex::new(&MatchSettings::new().unit(Unit::Character).size(3).threshold(0.4))?;
-/// names.insert(1, "Katherine Johnson")?;
-/// assert_eq!(names.query("Kathrine Johnson")?[0].id, 1);
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
-#[serde(rename_all = "snake_case")]
-#[cfg_attr(
-    feature = "schema",
-    schema(as = ShingleUnit, description = "The units of which shingles are made.")
-)]
-pub enum Unit {
-    /// Runs of letters, marks and digits of any script, with the apostrophes between letters or
-    /// digits; of scripts that are written without spaces (Han, kana, Thai, Lao, Khmer, Burmese,
-    /// Yi, Balinese and others, by Unicode's classes of line breaking) single letters with their
-    /// marks. A hyphen separates words, with a line break or without, unless `fold` has
-    /// `line_end_hyphens`.
-    Word,
-    /// Unicode characters, with each run of white space a single space.
-    Character,
-    /// Words, but only shingles that begin with a stop word: prose is full of them, navigation
-    /// and advertisements have hardly any, so that pages are compared by their articles
-    /// (Theobald, Siddharth and Paepcke 2008).
-    Stopword,
-    /// Pieces between white space as they are, punctuation and all. With size 1 each is the
-    /// element that it would be as a ready-made token.
-    Token,
-    /// The fields of records, each as a whole; there are no shingles of several. Texts and tokens
-    /// are refused.
-    Field,
 }

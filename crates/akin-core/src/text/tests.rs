@@ -58,8 +58,7 @@ fn assert_spans_are_the_shingles(settings: &ShingleSettings, text: &str) {
 }
 
 fn all_settings() -> impl Iterator<Item = ShingleSettings> {
-    let units = [Unit::Word, Unit::Character, Unit::Stopword, Unit::Token].into_iter();
-    units.flat_map(|unit| {
+    Unit::of_texts().flat_map(|unit| {
         [(1, true), (2, false), (3, true), (7, true), (64, true)]
             .map(|(size, lowercase)| ShingleSettings { lowercase, ..of(unit, size) })
     })

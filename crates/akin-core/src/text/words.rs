@@ -6,9 +6,10 @@ use std::ops::Range;
 
 use super::Normalize;
 use super::classes::{Class, LETTERS, raw_letters};
+use super::cut::UnitRanges;
 use super::fold::Folds;
 use super::normalize::{Edits, Normalizer};
-use crate::simd::{Letters, Level, WordMix};
+use crate::simd::{Letters, Level, WordMix, hash_words};
 
 /// How texts are normalised and cut into words: runs of letters, marks and digits with the
 /// apostrophes between letters or digits, and single letters of scripts without spaces.
@@ -82,47 +83,41 @@ impl TextRules {
         text
     }
 
-    /// The hash of each word of a normalised text.
-    pub(super) fn hash_words(self, text: &str, mix: WordMix, level: Level) -> Vec<u64> {
-        let hashes = crate::simd::hash_words(level, &LETTERS, text, self.lowercase, mix);
-        hashes.expect("in normalised texts all letters are stable")
-    }
-
-    /// The hash of each word of a text that is not normalised; `None` if it has to be.
-    pub(super) fn hash_raw_words(self, text: &str, mix: WordMix, level: Level) -> Option<Vec<u64>> {
-        crate::simd::hash_words(level, self.raw_letters?, text, self.lowercase, mix)
-    }
-
-    /// The hash and the range of bytes of each word of a normalised text.
-    pub(super) fn hash_words_with_ranges(
+    /// The hash of each word of a normalised text. Replaces `ranges` by the range of bytes of each.
+    pub(super) fn hash_words(
         self,
         text: &str,
         mix: WordMix,
         level: Level,
-    ) -> (Vec<u64>, Vec<[u32; 2]>) {
-        let (lowercase, letters) = (self.lowercase, &LETTERS);
-        crate::simd::hash_words_with_ranges(level, letters, text, lowercase, mix).unwrap_or_else(
-            || {
-                let (mut hashes, mut ranges) = (Vec::new(), Vec::new());
-                self.for_each_word(text, |spelling, range| {
-                    hashes.push(mix.hash(spelling.as_bytes()));
-                    ranges.push([range.start as u32, range.end as u32]);
-                });
-                (hashes, ranges)
-            },
-        )
+        mut ranges: Option<&mut UnitRanges>,
+    ) -> Vec<u64> {
+        ranges.iter_mut().for_each(|ranges| ranges.clear());
+        let (lowercase, of_words) = (self.lowercase, ranges.as_deref_mut());
+        if let Some(hashes) = hash_words(level, &LETTERS, text, lowercase, mix, of_words) {
+            return hashes;
+        }
+        ranges.iter_mut().for_each(|ranges| ranges.clear());
+        let mut hashes = Vec::new();
+        self.for_each_word(text, |spelling, range| {
+            hashes.push(mix.hash(spelling.as_bytes()));
+            if let Some(ranges) = &mut ranges {
+                ranges.push([range.start as u32, range.end as u32]);
+            }
+        });
+        hashes
     }
 
-    /// Like [`Self::hash_words_with_ranges`] for a text that is not normalised; `None` if the text
-    /// has to be normalised, or if lowercasing changes the length of a character.
-    pub(super) fn hash_raw_words_with_ranges(
+    /// The hash of each word of a text that is not normalised. Adds the ranges of bytes. `None` if
+    /// the text has to be normalised or, with ranges, if lowercasing changes the length of a
+    /// character.
+    pub(super) fn hash_raw_words(
         self,
         text: &str,
         mix: WordMix,
         level: Level,
-    ) -> Option<(Vec<u64>, Vec<[u32; 2]>)> {
-        let (lowercase, letters) = (self.lowercase, self.raw_letters?);
-        crate::simd::hash_words_with_ranges(level, letters, text, lowercase, mix)
+        ranges: Option<&mut UnitRanges>,
+    ) -> Option<Vec<u64>> {
+        hash_words(level, self.raw_letters?, text, self.lowercase, mix, ranges)
     }
 
     /// Visits the spelling of each word of a normalised text and the bytes that it covers: the
@@ -218,9 +213,10 @@ mod tests {
             ranges.push([range.start as u32, range.end as u32]);
         });
         for level in Level::available() {
-            let with_ranges = rules.hash_words_with_ranges(text, mix, level);
-            assert_eq!(with_ranges, (spelled.clone(), ranges.clone()), "{level:?} {text:?}");
-            let hashes = rules.hash_words(text, mix, level);
+            let mut found = Vec::new();
+            let hashes = rules.hash_words(text, mix, level, Some(&mut found));
+            assert_eq!((&hashes, &found), (&spelled, &ranges), "{level:?} {text:?}");
+            let hashes = rules.hash_words(text, mix, level, None);
             assert_eq!(hashes, spelled, "{level:?} {text:?}");
         }
         spelled

@@ -57,7 +57,7 @@ pub use compare::compare_contents;
 pub use compare::comparison::{
     CompareOptions, ComparedField, Comparison, ExactResemblance, Explanation, Passages,
 };
-pub use compare::measures::{Distance, MeasureSelection, MeasureValues, UnknownMeasure};
+pub use compare::measures::{MeasureSelection, MeasureValues};
 pub use discovery::{
     Batch, ClusterFigures, ClusterPart, ClusterQuery, Discovery, DiscoveryKind, DiscoveryStats,
     PairPart,

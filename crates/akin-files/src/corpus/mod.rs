@@ -29,9 +29,7 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use indicatif::HumanCount;
-use serde::de::IntoDeserializer;
-use serde::de::value::Error as DeserializeError;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use super::failure::Failure;
 use super::input::{self, InputOptions, Screening, Selection};
@@ -39,7 +37,7 @@ use super::meter::{self, Meter};
 use super::output::Inputs;
 use crate::memory::available_memory;
 use crate::offline::Room;
-use akin_core::join::{JoinError, Progress, Stage};
+use akin_core::join::{JoinError, JoinProgress, Stage};
 use akin_core::scheme::{Kind, Threshold};
 use akin_core::sketch::Method;
 use akin_core::text::Unit;
@@ -54,9 +52,8 @@ pub type Configured = fn(Option<PathBuf>) -> Result<CollectionSettings, Failure>
 /// How documents are read and turned into sets.
 #[derive(Args)]
 pub struct AnalysisOptions {
-    /// The unit that texts are cut into: word, character, token or stopword [default: the
-    /// configuration's]
-    #[arg(long, value_name = "UNIT", value_parser = unit)]
+    /// The unit that texts are cut into [default: the configuration's]
+    #[arg(long, value_name = "UNIT", value_enum)]
     unit: Option<Unit>,
     /// The number of units in a shingle [default: the configuration's]
     #[arg(long, value_name = "N")]
@@ -118,10 +115,6 @@ enum DuplicateIds {
     Refuse,
     /// Keep only the first document
     KeepFirst,
-}
-
-fn unit(text: &str) -> Result<Unit, String> {
-    Unit::deserialize(text.into_deserializer()).map_err(|error: DeserializeError| error.to_string())
 }
 
 impl AnalysisOptions {
@@ -274,9 +267,9 @@ fn read_settings(path: &Path) -> Result<CollectionSettings, Failure> {
 /// A set could not be read back.
 pub fn with_progress<T>(
     quiet: bool,
-    work: impl FnOnce(&Progress) -> Result<T, JoinError<io::Error>>,
+    work: impl FnOnce(&JoinProgress) -> Result<T, JoinError<io::Error>>,
 ) -> Result<T, Failure> {
-    let progress = Progress::default();
+    let progress = JoinProgress::default();
     let result = thread::scope(|scope| {
         let (ended, end) = channel::<()>();
         scope.spawn(|| {
@@ -294,7 +287,7 @@ pub fn with_progress<T>(
     result.map_err(|error| Failure::new(format!("the sets cannot be read back: {error}")))
 }
 
-fn show(progress: &Progress, quiet: bool, shown: &mut Option<(Stage, Meter)>) {
+fn show(progress: &JoinProgress, quiet: bool, shown: &mut Option<(Stage, Meter)>) {
     let (stage, (done, total)) = (progress.stage(), progress.get());
     if shown.as_ref().is_none_or(|(known, _)| *known != stage) {
         let (doing, unit) = match stage {
@@ -308,17 +301,5 @@ fn show(progress: &Progress, quiet: bool, shown: &mut Option<(Stage, Meter)>) {
     }
     if let Some((_, meter)) = shown {
         meter.set(done);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn units_are_named_as_in_the_settings() {
-        assert_eq!(unit("character"), Ok(Unit::Character));
-        let refused = unit("letter").unwrap_err();
-        assert!(refused.contains("letter") && refused.contains("word"), "{refused}");
     }
 }

@@ -32,7 +32,7 @@ use std::ops::ControlFlow;
 use self::records::{Comparing, OfflineRecords};
 use self::rows::IdReader;
 use self::sets::SetReader;
-use akin_core::join::{JoinError, LeftOut, Linkage, Progress, Sets, Stopped};
+use akin_core::join::{JoinError, JoinProgress, LeftOut, Linkage, Sets, Stopped};
 use akin_core::measure::Overlap;
 use akin_core::scheme::Threshold;
 use akin_core::text::ShingleSet;
@@ -145,7 +145,7 @@ impl OfflineCorpus {
         &mut self,
         mode: Mode,
         threshold: Threshold,
-        progress: &Progress,
+        progress: &JoinProgress,
         mut visit: impl FnMut(&OfflineDocuments, SetPair) -> ControlFlow<()>,
     ) -> Result<LeftOut, JoinError<io::Error>> {
         let Self { analyser, documents, sets, records, .. } = self;
@@ -174,7 +174,7 @@ impl OfflineCorpus {
         &mut self,
         mode: Mode,
         threshold: Threshold,
-        progress: &Progress,
+        progress: &JoinProgress,
     ) -> Result<Option<Vec<bool>>, JoinError<io::Error>> {
         let memory = self.join_memory();
         let Self { analyser, documents, sets, records, .. } = self;
@@ -217,7 +217,7 @@ impl OfflineCorpus {
         mode: Mode,
         threshold: Threshold,
         linkage: Linkage,
-        progress: &Progress,
+        progress: &JoinProgress,
     ) -> Result<(Vec<u32>, LeftOut), JoinError<io::Error>> {
         let memory = self.join_memory();
         let Self { analyser, sets, records, protected, .. } = self;

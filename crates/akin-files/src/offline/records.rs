@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::collections::HashMap;
 
-use akin_core::join::{DisjointSets, LeftOut, Linkage, Progress, Sets, Stage, Stopped};
+use akin_core::join::{DisjointSets, JoinProgress, LeftOut, Linkage, Sets, Stage, Stopped};
 use akin_core::measure::Points;
 use akin_core::scheme::{Key, Threshold};
 use akin_core::text::NormalisedFields;
@@ -92,7 +92,7 @@ impl<'r> Comparing<'r> {
     /// Visits the pairs at or over the threshold in the order of their numbers, the lower first.
     pub fn pairs(
         &self,
-        progress: &Progress,
+        progress: &JoinProgress,
         mut visit: impl FnMut(u32, u32, f64) -> Result<(), Stopped>,
     ) -> Result<(), Stopped> {
         progress.begin(Stage::Joining, u64::from(self.count()));
@@ -114,7 +114,7 @@ impl<'r> Comparing<'r> {
         &self,
         linkage: Linkage,
         protected: u32,
-        progress: &Progress,
+        progress: &JoinProgress,
     ) -> Result<Vec<u32>, Stopped> {
         let numbers = 0..self.count();
         let mut forest = DisjointSets::new(numbers.end);

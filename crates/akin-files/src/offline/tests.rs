@@ -34,7 +34,7 @@ fn pairs(corpus: &mut OfflineCorpus, mode: Mode) -> BTreeSet<String> {
         found.insert(format!("{a} {b} {:.3}", pair.resemblance));
         ControlFlow::Continue(())
     };
-    corpus.pairs(mode, threshold, &Progress::default(), visit).unwrap();
+    corpus.pairs(mode, threshold, &JoinProgress::default(), visit).unwrap();
     found
 }
 
@@ -52,7 +52,8 @@ fn sets_are_read_by_number_in_any_order() {
         }
         let threshold = Threshold::new(0.7).unwrap();
         let of = (Mode::Exact, Linkage::Representative);
-        let (clusters, _) = corpus.clusters(of.0, threshold, of.1, &Progress::default()).unwrap();
+        let (clusters, _) =
+            corpus.clusters(of.0, threshold, of.1, &JoinProgress::default()).unwrap();
         assert_eq!(clusters, [0, 1, 1, 3]);
     }
 }
@@ -67,7 +68,7 @@ fn record_pairs(corpus: &mut OfflineCorpus, mode: Mode) -> Vec<String> {
         ControlFlow::Continue(())
     };
     let threshold = Threshold::new(0.6).unwrap();
-    corpus.pairs(mode, threshold, &Progress::default(), visit).unwrap();
+    corpus.pairs(mode, threshold, &JoinProgress::default(), visit).unwrap();
     found
 }
 
@@ -104,7 +105,7 @@ fn records_are_compared_by_their_points() {
     assert!(exact.contains(&by_keys[0]) && by_keys[0].starts_with("b d "));
     let threshold = Threshold::new(0.6).unwrap();
     for linkage in [Linkage::Single, Linkage::Representative] {
-        let progress = Progress::default();
+        let progress = JoinProgress::default();
         let (clusters, _) = corpus.clusters(Mode::Exact, threshold, linkage, &progress).unwrap();
         assert_eq!(clusters, [0, 0, 2, 0]);
         let (clusters, _) = corpus.clusters(Mode::Verified, threshold, linkage, &progress).unwrap();
@@ -133,7 +134,7 @@ fn lowest_rank_represents_a_cluster_and_old_documents_represent_themselves() {
         let mut corpus = gathering.finish(&[]).unwrap();
         let threshold = Threshold::new(0.8).unwrap();
         let (found, _) =
-            corpus.clusters(Mode::Exact, threshold, linkage, &Progress::default()).unwrap();
+            corpus.clusters(Mode::Exact, threshold, linkage, &JoinProgress::default()).unwrap();
         let id = |set: u32| corpus.id(corpus.documents().of(set)[0]).unwrap().to_string();
         let pairs: BTreeSet<_> = (0..).zip(found).map(|(set, by)| (id(set), id(by))).collect();
         pairs.into_iter().map(|(set, by)| format!("{set} {by}")).collect::<Vec<_>>()
@@ -183,7 +184,7 @@ fn results_do_not_depend_on_the_memory() {
         for mode in [Mode::Exact, Mode::Verified, Mode::Estimated] {
             for linkage in [Linkage::Single, Linkage::Representative] {
                 let clusters = |corpus: &mut OfflineCorpus| {
-                    corpus.clusters(mode, of.1, linkage, &Progress::default()).unwrap()
+                    corpus.clusters(mode, of.1, linkage, &JoinProgress::default()).unwrap()
                 };
                 assert_eq!(clusters(&mut little), clusters(&mut much), "{mode:?} {linkage:?}");
             }
@@ -211,7 +212,7 @@ fn sets_that_were_dropped_are_added_where_they_are_read() {
         }
         gathering.finish(&[]).unwrap()
     };
-    let (threshold, progress) = (Threshold::new(0.8).unwrap(), Progress::default());
+    let (threshold, progress) = (Threshold::new(0.8).unwrap(), JoinProgress::default());
     let clusters = |corpus: &mut OfflineCorpus| {
         let by = Linkage::Representative;
         corpus.clusters(Mode::Verified, threshold, by, &progress).map(|(of, _)| of)
@@ -262,7 +263,7 @@ fn comparisons_for_a_value_of_all_records_are_bounded() {
             ControlFlow::Continue(())
         };
         let of = (Mode::Verified, threshold);
-        let left_out = corpus.pairs(of.0, of.1, &Progress::default(), visit).unwrap();
+        let left_out = corpus.pairs(of.0, of.1, &JoinProgress::default(), visit).unwrap();
         let incomplete = corpus.incomplete(&left_out).unwrap();
         (found, left_out, incomplete)
     };

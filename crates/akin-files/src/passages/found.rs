@@ -10,7 +10,7 @@ use super::corpus::PassageCorpus;
 use crate::corpus::WordedText;
 use crate::input::Item;
 use akin_core::passages::{
-    MatchedPassage, PassageComparison, PassageLimits, PassageMatch, PassageMatches, Span, WordShare,
+    MatchedPassage, MatchingText, PassageComparison, PassageLimits, PassageMatches, Span, WordShare,
 };
 
 /// Characters of a passage that are shown.
@@ -45,7 +45,7 @@ impl WantedPassages {
 /// A document and its matches in the corpus, by their numbers there.
 pub struct SearchedDocument {
     pub text: WordedText,
-    pub matches: Vec<PassageMatch<u32>>,
+    pub matches: Vec<MatchingText<u32>>,
     /// Matches may be missing that would be listed.
     pub is_truncated: bool,
 }
@@ -133,8 +133,8 @@ impl From<&MatchedPassage> for FoundPassage {
 
 impl<'f> FoundLine<'f> {
     pub fn new(item: &'f Item, searched: &'f SearchedDocument, corpus: &'f PassageCorpus) -> Self {
-        let found = |found: &PassageMatch<u32>| {
-            let PassageMatch { id, of_probe, of_match, longest, ref passages } = *found;
+        let found = |found: &MatchingText<u32>| {
+            let MatchingText { id, of_probe, of_match, longest, ref passages } = *found;
             let (id, file) = corpus.document(id);
             let both = |of: fn(WordShare) -> usize| Both {
                 of_probe: of(of_probe),

@@ -1,7 +1,7 @@
 //! Joins with the scheme of a collection's settings.
 
 use super::{Analyser, Mode};
-use akin_core::join::{Join, JoinError, Keys, Progress, Scoring, Sets};
+use akin_core::join::{Join, JoinError, JoinProgress, Keys, PairScoring, Sets};
 use akin_core::scheme::{Scheme, Threshold};
 
 /// More than the rounding error of a division, so that no pair at the threshold is lost.
@@ -16,7 +16,7 @@ impl Analyser {
         &self,
         sets: &mut S,
         (mode, threshold): (Mode, Threshold),
-        progress: &Progress,
+        progress: &JoinProgress,
     ) -> Result<Join<'_>, JoinError<S::Error>> {
         if self.joins_by_elements(mode) {
             return Join::exact((self.estimator, threshold), sets, progress);
@@ -34,7 +34,7 @@ impl Analyser {
         &self,
         (sets, memory): (&mut S, usize),
         (mode, threshold): (Mode, Threshold),
-        progress: &Progress,
+        progress: &JoinProgress,
     ) -> Result<Vec<bool>, JoinError<S::Error>> {
         if self.joins_by_elements(mode) {
             return Ok(vec![true; sets.count() as usize]);
@@ -79,9 +79,9 @@ impl Analyser {
     }
 }
 
-fn scoring(mode: Mode) -> Scoring {
+fn scoring(mode: Mode) -> PairScoring {
     match mode {
-        Mode::Estimated => Scoring::Estimated,
-        Mode::Exact | Mode::Verified => Scoring::Verified,
+        Mode::Estimated => PairScoring::Estimated,
+        Mode::Exact | Mode::Verified => PairScoring::Verified,
     }
 }

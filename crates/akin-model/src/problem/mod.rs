@@ -1,6 +1,5 @@
 //! Why a request failed, as RFC 9457 has it, with a stable code.
 
-mod advice;
 pub mod code;
 
 use serde::{Deserialize, Serialize};

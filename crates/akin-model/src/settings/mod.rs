@@ -3,8 +3,10 @@
 mod clusters;
 mod passages;
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
-use serde_json::json;
+use serde_json::{Value, json};
 use utoipa::ToSchema;
 
 use akin_core::scheme::{Kind, Scheme, SchemeSettings};
@@ -225,29 +227,22 @@ impl Default for LimitSettings {
 }
 
 impl LimitSettings {
-    /// Each limit with its key and the least that it may be.
-    fn listed(&self) -> [(&'static str, u64, u64); 13] {
-        [
-            ("candidates_max", self.candidates_max as u64, 1),
-            ("checked_max", self.checked_max as u64, 1),
-            ("filtered_max", self.filtered_max as u64, 1),
-            ("duplicates_max", self.duplicates_max as u64, 1),
-            ("shingles_max", self.shingles_max as u64, 1),
-            ("metadata_bytes_max", self.metadata_bytes_max as u64, 0),
-            ("field_bytes_max", self.field_bytes_max as u64, 1),
-            ("cluster_members_alarm", self.cluster_members_alarm as u64, 1),
-            ("clusters_bytes_max", self.clusters_bytes_max, 0),
-            ("collapse_shingles_max", self.collapse_shingles_max as u64, 1),
-            ("passage_texts_max", self.passage_texts_max as u64, 1),
-            ("passage_words_max", self.passage_words_max as u64, 1),
-            ("edit_product_max", self.edit_product_max, 0),
-        ]
+    /// The limits that may be 0.
+    const MAY_BE_ZERO: [&str; 3] = ["metadata_bytes_max", "clusters_bytes_max", "edit_product_max"];
+
+    /// Each limit by its key.
+    fn by_key(&self) -> BTreeMap<String, u64> {
+        let limits = serde_json::to_value(self).and_then(serde_json::from_value);
+        limits.expect("limits are an object of numbers")
     }
 
     /// Every fault of the settings, each beginning with its key.
     pub fn faults(&self) -> Vec<String> {
-        let zeros = self.listed().into_iter().filter(|(_, limit, least)| limit < least);
-        let zeros = zeros.map(|(key, ..)| format!("{key} must be at least 1, not 0"));
+        let zeros = self
+            .by_key()
+            .into_iter()
+            .filter(|(key, limit)| *limit == 0 && !Self::MAY_BE_ZERO.contains(&key.as_str()));
+        let zeros = zeros.map(|(key, _)| format!("{key} must be at least 1, not 0"));
         let fault = |count| format!("shingles_max must be at most {SHINGLES_MAX}, not {count}");
         zeros.chain((self.shingles_max > SHINGLES_MAX).then(|| fault(self.shingles_max))).collect()
     }
@@ -255,30 +250,16 @@ impl LimitSettings {
     /// Each limit, `factor` times as high.
     #[must_use]
     pub fn times(&self, factor: u32) -> Self {
-        let count = |limit: usize| limit.saturating_mul(factor as usize);
-        let bytes = |limit: u64| limit.saturating_mul(u64::from(factor));
-        Self {
-            candidates_max: count(self.candidates_max),
-            checked_max: count(self.checked_max),
-            filtered_max: count(self.filtered_max),
-            duplicates_max: count(self.duplicates_max),
-            shingles_max: count(self.shingles_max),
-            metadata_bytes_max: count(self.metadata_bytes_max),
-            field_bytes_max: count(self.field_bytes_max),
-            cluster_members_alarm: count(self.cluster_members_alarm),
-            clusters_bytes_max: bytes(self.clusters_bytes_max),
-            collapse_shingles_max: count(self.collapse_shingles_max),
-            passage_texts_max: count(self.passage_texts_max),
-            passage_words_max: count(self.passage_words_max),
-            edit_product_max: bytes(self.edit_product_max),
-        }
+        let times = |(key, limit): (String, u64)| (key, limit.saturating_mul(factor.into()).into());
+        let limits = Value::Object(self.by_key().into_iter().map(times).collect());
+        serde_json::from_value(limits).expect("limits are an object of numbers")
     }
 
     /// Every limit that is higher than in `highest`, each fault beginning with its key.
     pub fn faults_over(&self, highest: &Self) -> Vec<String> {
-        let pairs = self.listed().into_iter().zip(highest.listed());
-        let over = pairs.filter(|((_, limit, _), (_, most, _))| limit > most);
-        let fault = |((key, limit, _), (_, most, _))| {
+        let pairs = self.by_key().into_iter().zip(highest.by_key());
+        let over = pairs.filter(|((_, limit), (_, most))| limit > most);
+        let fault = |((key, limit), (_, most))| {
             format!("{key} must be at most {most}, not {limit} (storage.limits_factor_max)")
         };
         over.map(fault).collect()

@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use super::{ALL, By, TestCorpus, clusters, gathered, join, named, set};
 use crate::document::DocumentId;
-use crate::join::{JoinError, Linkage, Progress, Sets, cluster_name};
+use crate::join::{JoinError, JoinProgress, Linkage, Sets, cluster_name};
 use crate::measure::Overlap;
 use crate::text::ShingleSet;
 
@@ -48,14 +48,14 @@ fn a_visitor_can_stop_the_join() {
     for by in ALL {
         let join = join(by, &mut sets, 0.9);
         let mut seen = 0;
-        let outcome = join.pairs(&mut sets, &Progress::default(), |_| {
+        let outcome = join.pairs(&mut sets, &JoinProgress::default(), |_| {
             seen += 1;
             if seen == 3 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         });
         assert!(matches!(outcome, Err(JoinError::Stopped(_))));
         assert_eq!(seen, 3);
 
-        let progress = Progress::default();
+        let progress = JoinProgress::default();
         progress.stop();
         sets.reads = 0;
         let outcome = join.clusters(Linkage::Single, &mut sets, &progress);
@@ -87,7 +87,8 @@ fn a_refused_set_closes_the_block() {
     let TestCorpus { mut sets, .. } = gathered(&named(stretches));
     for memory in (0..1_000).step_by(10) {
         let join = join(By::Prefix, &mut sets, 0.3).within(memory);
-        let represented = join.clusters(Linkage::Representative, &mut sets, &Progress::default());
+        let represented =
+            join.clusters(Linkage::Representative, &mut sets, &JoinProgress::default());
         assert_eq!(represented.unwrap(), [0, 1, 0, 1], "{memory} bytes");
     }
 }

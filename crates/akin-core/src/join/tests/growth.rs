@@ -34,7 +34,7 @@ fn steps_of_pairs(by: By, sets: &mut InMemory) -> f64 {
         pairs += 1;
         ControlFlow::Continue(())
     };
-    join.pairs(sets, &Progress::default(), count).unwrap();
+    join.pairs(sets, &JoinProgress::default(), count).unwrap();
     assert_eq!(join.left_out(), LeftOut::default());
     all_steps(join.steps()) / f64::from(sets.count().max(pairs))
 }
@@ -42,7 +42,7 @@ fn steps_of_pairs(by: By, sets: &mut InMemory) -> f64 {
 /// The steps of clustering for each document.
 fn steps_of_clusters(by: By, linkage: Linkage, sets: &mut InMemory) -> f64 {
     let join = join(by, sets, 0.8);
-    join.clusters(linkage, sets, &Progress::default()).unwrap();
+    join.clusters(linkage, sets, &JoinProgress::default()).unwrap();
     assert_eq!(join.left_out(), LeftOut::default());
     all_steps(join.steps()) / f64::from(sets.count())
 }
@@ -104,7 +104,7 @@ fn of_vocabulary(count: u64) -> InMemory {
 #[test]
 fn unsuccessful_comparisons_are_bounded_and_reported() {
     let mut sets = of_vocabulary(300);
-    let by = By::Keys(Scoring::Verified);
+    let by = By::Keys(PairScoring::Verified);
     let bounded = |sets: &mut InMemory, memory| {
         let mut join = join(by, sets, 0.8).within(memory);
         join.check.effort.bound(100);
@@ -116,7 +116,7 @@ fn unsuccessful_comparisons_are_bounded_and_reported() {
         found.push((pair.a, pair.b));
         ControlFlow::Continue(())
     };
-    join.pairs(&mut sets, &Progress::default(), visit).unwrap();
+    join.pairs(&mut sets, &JoinProgress::default(), visit).unwrap();
     let LeftOut { sets: left_out, named, example } = join.left_out();
     assert!(left_out > 100 && example.is_some(), "{left_out} {example:?}");
     assert_eq!(named.len(), LeftOut::NAMED_MAX);
@@ -127,7 +127,7 @@ fn unsuccessful_comparisons_are_bounded_and_reported() {
     for linkage in [Linkage::Single, Linkage::Representative] {
         let mut outcome = |memory| {
             let join = bounded(&mut sets, memory);
-            let clusters = join.clusters(linkage, &mut sets, &Progress::default()).unwrap();
+            let clusters = join.clusters(linkage, &mut sets, &JoinProgress::default()).unwrap();
             (clusters, join.left_out())
         };
         let all = outcome(usize::MAX);

@@ -70,11 +70,12 @@ fn gathered(documents: &[(String, ShingleSet)]) -> TestCorpus {
 
 #[derive(Clone, Copy, Debug)]
 enum By {
-    Keys(Scoring),
+    Keys(PairScoring),
     Prefix,
 }
 
-const ALL: [By; 3] = [By::Keys(Scoring::Verified), By::Keys(Scoring::Estimated), By::Prefix];
+const ALL: [By; 3] =
+    [By::Keys(PairScoring::Verified), By::Keys(PairScoring::Estimated), By::Prefix];
 
 static BANDS: LazyLock<Bands> =
     LazyLock::new(|| Bands::new(&SchemeSettings::default(), &SketchSettings::default()));
@@ -97,7 +98,7 @@ fn keys(threshold: Threshold) -> Keys<impl Fn(&[u8], u32) -> Option<u32>> {
 
 fn join(by: By, sets: &mut InMemory, threshold: f64) -> Join<'static> {
     let judged = (estimator(), Threshold::new(threshold).unwrap());
-    let progress = Progress::default();
+    let progress = JoinProgress::default();
     match by {
         By::Prefix => Join::exact(judged, sets, &progress).unwrap(),
         By::Keys(scoring) => {
@@ -113,13 +114,13 @@ fn pairs(by: By, sets: &mut InMemory, threshold: f64) -> Vec<Pair> {
         pairs.push(pair);
         ControlFlow::Continue(())
     };
-    join.pairs(sets, &Progress::default(), visit).unwrap();
+    join.pairs(sets, &JoinProgress::default(), visit).unwrap();
     pairs
 }
 
 fn clusters(by: By, linkage: Linkage, sets: &mut InMemory, threshold: f64) -> Vec<u32> {
     let join = join(by, sets, threshold);
-    join.clusters(linkage, sets, &Progress::default()).unwrap()
+    join.clusters(linkage, sets, &JoinProgress::default()).unwrap()
 }
 
 fn brute_force(sets: &[ShingleSet], threshold: f64) -> Vec<(u32, u32, Overlap)> {
@@ -199,8 +200,8 @@ proptest! {
     ) {
         let TestCorpus { mut sets, .. } = gathered(&documents);
         let judged = (estimator(), Threshold::new(threshold).unwrap());
-        for scoring in [Scoring::Verified, Scoring::Estimated] {
-            let (keys, progress) = (keys(judged.1), Progress::default());
+        for scoring in [PairScoring::Verified, PairScoring::Estimated] {
+            let (keys, progress) = (keys(judged.1), JoinProgress::default());
             sets.read.clear();
             let is_read =
                 Join::sets_to_read(keys, judged, scoring, (&mut sets, memory), &progress).unwrap();
@@ -222,7 +223,7 @@ proptest! {
     ) {
         let TestCorpus { mut sets, .. } = gathered(&documents);
         let expected = brute_force(&sets.sets, threshold);
-        for scoring in [Scoring::Verified, Scoring::Estimated] {
+        for scoring in [PairScoring::Verified, PairScoring::Estimated] {
             let found = pairs(By::Keys(scoring), &mut sets, threshold);
             let once: BTreeMap<_, _> = found.iter().map(|pair| ((pair.a, pair.b), pair)).collect();
             prop_assert_eq!(once.len(), found.len());
@@ -233,7 +234,7 @@ proptest! {
                     Some(overlap) => prop_assert!(expected.contains(&(pair.a, pair.b, overlap))),
                     None => prop_assert!(estimate >= threshold),
                 }
-                prop_assert_eq!(pair.overlap.is_some(), scoring == Scoring::Verified);
+                prop_assert_eq!(pair.overlap.is_some(), scoring == PairScoring::Verified);
             }
         }
     }
@@ -259,7 +260,7 @@ proptest! {
             }
             let mut clusters = |linkage| {
                 let join = join(by, &mut sets, threshold).within(memory);
-                join.clusters(linkage, &mut sets, &Progress::default()).unwrap()
+                join.clusters(linkage, &mut sets, &JoinProgress::default()).unwrap()
             };
             prop_assert_eq!(clusters(Linkage::Single), single);
 

@@ -29,7 +29,7 @@ pub struct GramShare {
 impl<'e> DocumentCounts<'e> {
     /// All counts are 0.
     pub fn new(set: &'e EvaluationSet) -> Self {
-        let counts = set.grams.iter().map(|_| AtomicU32::new(0)).collect();
+        let counts = (0..set.grams()).map(|_| AtomicU32::new(0)).collect();
         Self { set, counts }
     }
 

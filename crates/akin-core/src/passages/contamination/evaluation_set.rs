@@ -1,24 +1,17 @@
-//! The grams of an evaluation set, with a bitmap in front.
+//! The grams of an evaluation set.
 
 use std::collections::HashMap;
 use std::ops::Range;
 
 use super::super::grams::each_gram;
 use super::counts::FrequentGrams;
-use crate::text::sequence_fingerprint;
+use crate::text::{HashesMap, sequence_fingerprint};
 
 /// The lengths of grams that are allowed.
 const GRAM_WORDS: std::ops::RangeInclusive<usize> = 1..=100;
 
-/// Bits of the bitmap for each gram: of the grams that are not in the set, one in sixteen or fewer
-/// is looked up in the table.
-const BITS_EACH: usize = 16;
-
 /// Evaluation texts that are reported of a training text.
 const TEXTS_MAX: usize = 100;
-
-/// A gram's slot of the table that has no gram.
-const EMPTY: u32 = u32::MAX;
 
 /// Collects the grams of evaluation texts.
 #[derive(Clone, Debug)]
@@ -74,18 +67,12 @@ impl EvaluationSetBuilder {
     /// Adds a text, given as the hashes of its words, and returns its number: texts are numbered
     /// from 0.
     pub fn add(&mut self, words: &[u64]) -> u32 {
-        let (number, before) = (self.texts, self.grams.len());
-        each_gram(words, self.gram_words, |_, gram| self.grams.push((gram, number)));
-        self.grams[before..].sort_unstable();
+        let (number, mut grams) = (self.texts, Vec::with_capacity(words.len()));
+        each_gram(words, self.gram_words, |_, gram| grams.push((gram, number)));
         // A text that repeats a gram has it once.
-        let mut kept = before;
-        for at in before..self.grams.len() {
-            if at == before || self.grams[at] != self.grams[kept - 1] {
-                self.grams[kept] = self.grams[at];
-                kept += 1;
-            }
-        }
-        self.grams.truncate(kept);
+        grams.sort_unstable();
+        grams.dedup();
+        self.grams.append(&mut grams);
         self.too_short += u32::from(words.len() < self.gram_words);
         self.texts += 1;
         number
@@ -95,30 +82,23 @@ impl EvaluationSetBuilder {
     pub fn build(mut self) -> EvaluationSet {
         self.grams.sort_unstable();
         let same = || self.grams.chunk_by(|one, other| one.0 == other.0);
-        let grams: Vec<u64> = same().map(|same| same[0].0).collect();
-        let mut ends = Vec::with_capacity(grams.len());
+        let (mut numbers, mut ends) = (HashesMap::default(), Vec::new());
+        numbers.reserve(same().count());
         let mut end = 0;
         for same in same() {
+            numbers.insert(same[0].0, ends.len() as u32);
             end += same.len() as u32;
             ends.push(end);
         }
-        let texts_of_grams = self.grams.iter().map(|(_, text)| *text).collect();
-        let bitmap_bits = (grams.len() * BITS_EACH).next_power_of_two().max(64);
-        let table_slots = (grams.len() * 2).next_power_of_two().max(2);
-        let mut set = EvaluationSet {
+        EvaluationSet {
             gram_words: self.gram_words,
-            bitmap: vec![0; bitmap_bits / 64],
-            bitmap_shift: u64::BITS - bitmap_bits.trailing_zeros(),
-            table: vec![EMPTY; table_slots],
-            grams,
+            numbers,
             ends,
-            texts_of_grams,
+            texts_of_grams: self.grams.iter().map(|(_, text)| *text).collect(),
             whole: self.whole,
             texts: self.texts,
             too_short: self.too_short,
-        };
-        set.fill();
-        set
+        }
     }
 }
 
@@ -126,12 +106,8 @@ impl EvaluationSetBuilder {
 #[derive(Clone, Debug)]
 pub struct EvaluationSet {
     gram_words: usize,
-    bitmap: Vec<u64>,
-    bitmap_shift: u32,
-    /// Open addressing: numbers of grams, at the low bits of their hashes.
-    table: Vec<u32>,
-    /// The distinct hashes, ascending.
-    pub(super) grams: Vec<u64>,
+    /// The number of each distinct gram, in the order of their hashes.
+    numbers: HashesMap<u32>,
     /// Where the texts of each gram end in `texts_of_grams`.
     ends: Vec<u32>,
     texts_of_grams: Vec<u32>,
@@ -197,38 +173,9 @@ impl Contamination {
 }
 
 impl EvaluationSet {
-    fn fill(&mut self) {
-        let mask = self.table.len() - 1;
-        for (number, gram) in self.grams.iter().enumerate() {
-            let bit = gram >> self.bitmap_shift;
-            self.bitmap[(bit / 64) as usize] |= 1 << (bit % 64);
-            let mut slot = *gram as usize & mask;
-            while self.table[slot] != EMPTY {
-                slot = (slot + 1) & mask;
-            }
-            self.table[slot] = number as u32;
-        }
-    }
-
-    /// The number of a gram, if the set has it.
-    #[inline]
-    fn number_of(&self, gram: u64) -> Option<usize> {
-        let bit = gram >> self.bitmap_shift;
-        if self.bitmap[(bit / 64) as usize] >> (bit % 64) & 1 == 0 {
-            return None;
-        }
-        let mask = self.table.len() - 1;
-        let mut slot = gram as usize & mask;
-        loop {
-            let number = self.table[slot];
-            if number == EMPTY {
-                return None;
-            }
-            if self.grams[number as usize] == gram {
-                return Some(number as usize);
-            }
-            slot = (slot + 1) & mask;
-        }
+    /// The number of distinct grams.
+    pub(super) fn grams(&self) -> usize {
+        self.ends.len()
     }
 
     /// Visits the grams of a training text that the set has: the number of the first word, and the
@@ -236,8 +183,8 @@ impl EvaluationSet {
     #[inline]
     pub(super) fn each_known(&self, words: &[u64], mut visit: impl FnMut(usize, usize)) {
         each_gram(words, self.gram_words, |at, gram| {
-            if let Some(number) = self.number_of(gram) {
-                visit(at, number);
+            if let Some(number) = self.numbers.get(&gram) {
+                visit(at, *number as usize);
             }
         });
     }
@@ -298,16 +245,14 @@ impl EvaluationSet {
 
     /// The size of the set.
     pub fn size(&self) -> EvaluationSetSize {
-        let bytes = size_of_val(&self.bitmap[..])
-            + size_of_val(&self.table[..])
-            + size_of_val(&self.grams[..])
+        let bytes = self.numbers.capacity() * (size_of::<(u64, u32)>() + 1)
             + size_of_val(&self.ends[..])
             + size_of_val(&self.texts_of_grams[..])
             + self.whole.len() * size_of::<(u64, Vec<u32>)>();
         EvaluationSetSize {
             texts: self.texts(),
             too_short: self.too_short as usize,
-            grams: self.grams.len(),
+            grams: self.grams(),
             bytes,
         }
     }

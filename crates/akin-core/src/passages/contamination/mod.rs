@@ -1,7 +1,7 @@
 //! Decontamination: which parts of training texts occur in an evaluation set.
 //!
 //! The grams of the evaluation texts, runs of 13 words by default (Brown et al. 2020, appendix C),
-//! are indexed; training texts are streamed. Memory grows with the evaluation set only: about 30
+//! are indexed; training texts are streamed. Memory grows with the evaluation set only: 27 to 47
 //! bytes for each distinct gram, and 4 bytes for each further text with the gram.
 //!
 //! # The promise

@@ -184,7 +184,7 @@ fn a_search_ends_once_no_other_text_can_be_among_the_first() {
     ] {
         let first = index.query_first(&probe, all, (count, shared_min), |_, _| true).unwrap();
         let wanted = whole.matches.iter().take(count);
-        let is_wanted = |found: &&PassageMatch<usize>| found.of_probe.shared >= shared_min;
+        let is_wanted = |found: &&MatchingText<usize>| found.of_probe.shared >= shared_min;
         let wanted: Vec<_> = wanted.filter(is_wanted).collect();
         assert_eq!(first.matches.iter().take(wanted.len()).collect::<Vec<_>>(), wanted);
         assert_eq!(first.truncated, ends_early, "{count} of at least {shared_min}");
@@ -206,7 +206,7 @@ fn the_candidates_with_the_largest_share_of_their_words_are_first_on_request() {
     }
     let probe = text(&(0..60).chain(190..250).collect::<Vec<u32>>());
     let probe = shingler().words(&probe).unwrap();
-    let first = |search: PassageSearch<'_>| {
+    let first = |search: BlockSearch<'_>| {
         let mut search = search;
         let candidate = search.next_group(1).remove(0);
         candidate.blocks()[0].0.get()

@@ -110,7 +110,7 @@ impl World {
         let probe = self.words();
         let found = self.index.query_within(&text(&probe), unlimited()).unwrap();
         assert!(!found.truncated);
-        let matches: BTreeMap<usize, &PassageMatch<usize>> =
+        let matches: BTreeMap<usize, &MatchingText<usize>> =
             found.matches.iter().map(|it| (it.id, it)).collect();
         assert_eq!(matches.len(), found.matches.len(), "an id is reported once");
         let (mut runs, mut short, mut counted) = (0, 0, 0);
@@ -210,7 +210,7 @@ fn shared_words(probe: &[u32], text: &[u32], words_min: usize) -> Option<[usize;
 }
 
 /// The guaranteed runs are in the passages, and everything that is reported is true.
-fn check_match(found: &PassageMatch<usize>, probe: &[u32], words: &[u32], guaranteed: &[BruteRun]) {
+fn check_match(found: &MatchingText<usize>, probe: &[u32], words: &[u32], guaranteed: &[BruteRun]) {
     let of_probe = covered(found.passages.iter().map(|it| it.probe.words.clone()), probe.len());
     let of_match = covered(found.passages.iter().map(|it| it.matched.words.clone()), words.len());
     for (at, place, length) in guaranteed {

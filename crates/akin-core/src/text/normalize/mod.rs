@@ -12,6 +12,8 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
+use crate::simd::decode;
+
 pub(super) use self::edits::Edits;
 use self::table::{CharacterEntry, CharacterTable};
 
@@ -138,7 +140,7 @@ impl<'t, 'e> Rewrite<'t, 'e> {
                 (last_inert, last_class) = (Some(at - 1), 0);
                 continue;
             }
-            let (code_point, size) = decode(bytes, at);
+            let (code_point, size) = decode(|number| bytes[at + number]);
             match self.table.packed_near(code_point) {
                 Some(0) => (last_inert, last_class) = (Some(at), 0),
                 Some(class) if class < 256 && class as u8 >= last_class => last_class = class as u8,
@@ -254,17 +256,6 @@ fn count_leading_ascii(bytes: &[u8]) -> usize {
         }
     }
     at + bytes[at..].iter().take_while(|byte| byte.is_ascii()).count()
-}
-
-/// The character beyond ASCII that begins at a place in a text, and its size in bytes.
-#[inline(always)]
-fn decode(bytes: &[u8], at: usize) -> (u32, usize) {
-    let low = |number: usize| u32::from(bytes[at + number] & 0x3f);
-    match u32::from(bytes[at]) {
-        lead @ ..0xe0 => ((lead & 0x1f) << 6 | low(1), 2),
-        lead @ ..0xf0 => ((lead & 0xf) << 12 | low(1) << 6 | low(2), 3),
-        lead => ((lead & 7) << 18 | low(1) << 12 | low(2) << 6 | low(3), 4),
-    }
 }
 
 #[cfg(test)]

@@ -1,128 +1,142 @@
-//! Optional measures of two contents, computed on request.
+//! The measures of a comparison that are computed on request.
 
-use serde::Serialize;
-use utoipa::ToSchema;
+use std::borrow::Cow;
+
+use serde::{Serialize, Serializer};
+use utoipa::openapi::schema::{ObjectBuilder, Schema};
+use utoipa::openapi::{Ref, RefOr};
+use utoipa::{PartialSchema, ToSchema};
 
 use crate::document::Content;
 use crate::engine::{Analyser, EngineError};
-use akin_core::measure::{
-    BagOverlap, CommonSubsequence, angle_degrees, cosine, edit_distance, euclidean,
-};
+use akin_core::measure::{Compute, MEASURES, Measure, MeasureValue, Overlap};
 use akin_core::text::Bag;
 
-/// The measures requested.
-#[expect(clippy::struct_excessive_bools, reason = "one flag per measure")]
+/// Whether each of [`MEASURES`] is requested.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct MeasureSelection {
-    pub edit: bool,
-    pub lcs: bool,
-    pub hamming: bool,
-    pub cosine: bool,
-    pub euclidean: bool,
-}
+pub struct MeasureSelection([bool; MEASURES.len()]);
 
-/// The requested measures.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, ToSchema)]
-#[schema(as = Measures)]
-pub struct MeasureValues {
-    /// Of the texts: the fewest characters to insert, delete or exchange to make one of the other.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub edit: Option<Distance>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub lcs: Option<CommonSubsequence>,
-    /// Of the sets: shingles that only one of them has.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub hamming: Option<Distance>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub cosine: Option<CosineMeasure>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub euclidean: Option<EuclideanMeasure>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
-pub struct Distance {
-    pub distance: usize,
-}
-
-/// The cosine similarity of the counts of shingles as vectors.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, ToSchema)]
-pub struct CosineMeasure {
-    /// The cosine of the angle between them.
-    pub similarity: f64,
-    /// The angle, 0..=90.
-    pub angle_degrees: f64,
-}
-
-/// The Euclidean distance of the counts of shingles as vectors.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, ToSchema)]
-pub struct EuclideanMeasure {
-    /// The length of their difference.
-    pub distance: f64,
-}
+/// The requested measures with their values.
+#[derive(Clone, Debug)]
+pub struct MeasureValues(Vec<(Measure, Vec<f64>)>);
 
 impl MeasureValues {
-    pub(crate) fn if_any(self) -> Option<Self> {
-        (self != Self::default()).then_some(self)
+    /// Each measure, and its values in the order of [`Measure::values`].
+    pub fn iter(&self) -> impl Iterator<Item = (&Measure, &[f64])> {
+        self.0.iter().map(|(measure, values)| (measure, values.as_slice()))
     }
+}
+
+/// An object of measures, each an object of its values.
+impl Serialize for MeasureValues {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let of = |(measure, values)| NamedValues { measure, values };
+        serializer.collect_map(self.iter().map(|of_measure| (of_measure.0.name, of(of_measure))))
+    }
+}
+
+struct NamedValues<'a> {
+    measure: &'a Measure,
+    values: &'a [f64],
+}
+
+impl Serialize for NamedValues<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let number = |(of, value): (&MeasureValue, &f64)| match of.is_count {
+            true => (of.name, serde_json::Number::from(*value as u64)),
+            false => (of.name, serde_json::Number::from_f64(*value).unwrap_or_else(|| 0.into())),
+        };
+        serializer.collect_map(self.measure.values.iter().zip(self.values).map(number))
+    }
+}
+
+impl ToSchema for MeasureValues {
+    fn name() -> Cow<'static, str> {
+        "Measures".into()
+    }
+
+    fn schemas(schemas: &mut Vec<(String, RefOr<Schema>)>) {
+        schemas.extend(MEASURES.iter().map(|measure| (schema_name(measure), schema_of(measure))));
+    }
+}
+
+impl PartialSchema for MeasureValues {
+    fn schema() -> RefOr<Schema> {
+        let object = ObjectBuilder::new().description(Some("The requested measures."));
+        let with = |object: ObjectBuilder, measure: &Measure| {
+            object.property(measure.name, Ref::from_schema_name(schema_name(measure)))
+        };
+        MEASURES.iter().fold(object, with).into()
+    }
+}
+
+fn schema_name(measure: &Measure) -> String {
+    let (first, rest) = measure.name.split_at(1);
+    format!("{}{rest}Measure", first.to_uppercase())
+}
+
+fn schema_of(measure: &Measure) -> RefOr<Schema> {
+    let object = ObjectBuilder::new()
+        .description(Some(format!("By the measure `{}`: {}.", measure.name, measure.meaning)));
+    let with = |object: ObjectBuilder, value: &MeasureValue| {
+        let number = if value.is_count { usize::schema() } else { f64::schema() };
+        let number = match number {
+            RefOr::T(Schema::Object(number)) => {
+                let meaning = value.meaning;
+                ObjectBuilder::from(number).description(Some(meaning))
+            }
+            _ => unreachable!("a number has a schema of its own"),
+        };
+        object.property(value.name, number).required(value.name)
+    };
+    measure.values.iter().fold(object, with).into()
 }
 
 /// Parses names of measures separated by commas.
 impl std::str::FromStr for MeasureSelection {
-    type Err = UnknownMeasure;
+    type Err = String;
 
-    fn from_str(text: &str) -> Result<Self, UnknownMeasure> {
+    fn from_str(text: &str) -> Result<Self, String> {
         let mut measures = Self::default();
         match text.split(',').all(|name| measures.add(name)) {
             true => Ok(measures),
-            false => Err(UnknownMeasure),
+            false => Err(Self::expected()),
         }
     }
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{}", Self::MESSAGE)]
-pub struct UnknownMeasure;
-
-impl UnknownMeasure {
-    pub const MESSAGE: &str =
-        "must be edit, lcs, hamming, cosine, euclidean, or several of them separated by commas";
-}
-
 impl MeasureSelection {
+    /// What the names of measures must be.
+    pub fn expected() -> String {
+        let names = MEASURES.map(|measure| measure.name).join(", ");
+        format!("must be {names}, or several of them separated by commas")
+    }
+
     /// The names of the measures, and whether each is selected.
-    pub fn choices(&mut self) -> [(&'static str, &mut bool); 5] {
-        [
-            ("edit", &mut self.edit),
-            ("lcs", &mut self.lcs),
-            ("hamming", &mut self.hamming),
-            ("cosine", &mut self.cosine),
-            ("euclidean", &mut self.euclidean),
-        ]
+    pub fn choices(&mut self) -> impl Iterator<Item = (&'static str, &mut bool)> {
+        MEASURES.iter().map(|measure| measure.name).zip(&mut self.0)
     }
 
     /// Adds the measure of this name; `false` if there is none.
     fn add(&mut self, name: &str) -> bool {
-        let chosen = self.choices().into_iter().find(|(known, _)| *known == name);
+        let chosen = self.choices().find(|(known, _)| *known == name);
         chosen.map(|(_, is_chosen)| *is_chosen = true).is_some()
+    }
+
+    fn chosen(self) -> impl Iterator<Item = Measure> {
+        MEASURES.into_iter().zip(self.0).filter_map(|(it, is_chosen)| is_chosen.then_some(it))
     }
 
     /// Whether any measure needs the contents rather than their sets.
     pub fn of_contents(self) -> bool {
-        self.of_characters() || self.of_counts()
-    }
-
-    fn of_characters(self) -> bool {
-        self.edit || self.lcs
-    }
-
-    fn of_counts(self) -> bool {
-        self.cosine || self.euclidean
+        self.chosen().any(|measure| !matches!(measure.compute, Compute::Sets(_)))
     }
 
     /// The product of the texts' lengths in characters if they are compared by characters, else 0.
     pub(crate) fn product(self, a: &Content, b: &Content) -> u64 {
+        let by_characters = |measure: Measure| matches!(measure.compute, Compute::Characters(_));
         match (a, b) {
-            (Content::Text(a), Content::Text(b)) if self.of_characters() => {
+            (Content::Text(a), Content::Text(b)) if self.chosen().any(by_characters) => {
                 (a.chars().count() as u64).saturating_mul(b.chars().count() as u64)
             }
             _ => 0,
@@ -130,48 +144,56 @@ impl MeasureSelection {
     }
 }
 
-/// Computes the measures that need the contents.
+/// Computes the measures; without contents, those of sets.
 ///
 /// # Errors
 /// `TextRequired`, `TextsTooLong`, `TooManyShingles`.
 pub(crate) fn measure(
     analyser: &Analyser,
-    (a, b): (&Content, &Content),
-    measures: MeasureSelection,
-) -> Result<MeasureValues, EngineError> {
-    let mut measured = MeasureValues::default();
-    if measures.of_characters() {
-        let (Content::Text(text_a), Content::Text(text_b)) = (a, b) else {
-            return Err(EngineError::TextRequired);
+    contents: Option<(&Content, &Content)>,
+    overlap: &Overlap,
+    selection: MeasureSelection,
+) -> Result<Option<MeasureValues>, EngineError> {
+    let (mut measured, mut counts) = (Vec::new(), None);
+    for measure in selection.chosen() {
+        let values = match (measure.compute, contents) {
+            (Compute::Sets(of), _) => of(overlap),
+            (_, None) => continue,
+            (Compute::Characters(of), Some((a, b))) => {
+                let (Content::Text(text_a), Content::Text(text_b)) = (a, b) else {
+                    return Err(EngineError::TextRequired);
+                };
+                let (found, max) = (selection.product(a, b), analyser.edit_product_max);
+                if found > max {
+                    return Err(EngineError::TextsTooLong { found, max });
+                }
+                of(text_a, text_b)
+            }
+            (Compute::Counts(of), Some(contents)) => {
+                let (a, b) = match counts.take() {
+                    Some(counts) => counts,
+                    None => bags(analyser, contents)?,
+                };
+                let values = of(&a, &b);
+                counts = Some((a, b));
+                values
+            }
         };
-        let (found, max) = (measures.product(a, b), analyser.edit_product_max);
-        if found > max {
-            return Err(EngineError::TextsTooLong { found, max });
-        }
-        let edit = || Distance { distance: edit_distance(text_a, text_b) };
-        measured.edit = measures.edit.then(edit);
-        measured.lcs = measures.lcs.then(|| CommonSubsequence::of(text_a, text_b));
+        measured.push((measure, values));
     }
-    if measures.of_counts() {
-        let (a, b) = bags(analyser, (a, b))?;
-        measured.cosine = measures.cosine.then(|| {
-            let similarity = cosine(&a, &b);
-            CosineMeasure { similarity, angle_degrees: angle_degrees(similarity) }
-        });
-        let euclidean = || EuclideanMeasure { distance: euclidean(&a, &b) };
-        measured.euclidean = measures.euclidean.then(euclidean);
-    }
-    Ok(measured)
+    Ok((!measured.is_empty()).then_some(MeasureValues(measured)))
 }
 
+/// The overlap of the bags of two contents.
+///
 /// # Errors
 /// `TooManyShingles`.
 pub(crate) fn bag_overlap(
     analyser: &Analyser,
     contents: (&Content, &Content),
-) -> Result<BagOverlap, EngineError> {
+) -> Result<Overlap, EngineError> {
     let (a, b) = bags(analyser, contents)?;
-    Ok(BagOverlap::of(&a, &b))
+    Ok(Overlap::of_bags(&a, &b))
 }
 
 fn bags(analyser: &Analyser, (a, b): (&Content, &Content)) -> Result<(Bag, Bag), EngineError> {

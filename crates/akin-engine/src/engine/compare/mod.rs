@@ -8,13 +8,13 @@ mod records;
 use std::ops::Range;
 
 use crate::document::Content;
-use crate::engine::compare::measures::{Distance, bag_overlap, measure};
+use crate::engine::compare::measures::{bag_overlap, measure};
 use crate::engine::compare::records::compare_records;
 use crate::engine::{
     Analyser, Analysis, CompareOptions, Comparison, EngineError, ExactResemblance, Explanation,
-    MeasureSelection, MeasureValues, PairContainment, Passages,
+    MeasureSelection, PairContainment, Passages,
 };
-use akin_core::measure::{BagOverlap, Overlap};
+use akin_core::measure::Overlap;
 use akin_core::text::{CharOffsets, ShingleSet};
 
 /// A side of a comparison.
@@ -65,26 +65,20 @@ fn compare_sets(
 ) -> Result<Comparison, EngineError> {
     let overlap = Overlap::of(&a.set, &b.set);
     let mut comparison = compare_analyses(analyser, a, b, overlap);
-    let mut measures = MeasureValues::default();
-    if let Some(contents) = contents {
-        if options.explain {
-            let (a, b) = ((contents.0, a), (contents.1, b));
-            comparison.explanation = Some(explain_contents(analyser, a, b)?);
-        }
-        measures = measure(analyser, contents, options.measures)?;
+    if let Some(contents) = contents.filter(|_| options.explain) {
+        let (a, b) = ((contents.0, a), (contents.1, b));
+        comparison.explanation = Some(explain_contents(analyser, a, b)?);
     }
+    comparison.measures = measure(analyser, contents, &overlap, options.measures)?;
     if let Some(exact) = &mut comparison.exact {
         let bag = match contents {
-            _ if analyser.multiset => Some(BagOverlap::of_multisets(&overlap)),
+            _ if analyser.multiset => Some(overlap),
             Some(contents) => Some(bag_overlap(analyser, contents)?),
             None => None,
         };
-        exact.bag = bag.map(|bag| bag.by_sum_union());
-        exact.bag_max_union = bag.map(|bag| bag.by_max_union());
-        let hamming = || Distance { distance: overlap.hamming() };
-        measures.hamming = options.measures.hamming.then(hamming);
+        exact.bag = bag.map(|bag| bag.resemblance_by_sum());
+        exact.bag_max_union = bag.map(|bag| bag.resemblance());
     }
-    comparison.measures = measures.if_any();
     Ok(comparison)
 }
 

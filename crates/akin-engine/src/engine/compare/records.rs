@@ -3,26 +3,25 @@
 use std::collections::BTreeSet;
 
 use crate::document::Content;
-use crate::engine::compare::measures::{Distance, measure};
+use crate::engine::compare::measures::measure;
 use crate::engine::{
     Analyser, CompareOptions, ComparedField, Comparison, EngineError, ExactResemblance,
     Explanation, PairContainment,
 };
 use akin_core::measure::Points;
-use akin_core::scheme::Fields;
+use akin_core::scheme::FieldKeys;
 use akin_core::text::NormalisedFields;
 
 /// Compares two records field by field.
 pub(super) fn compare_records(
     analyser: &Analyser,
-    records: &Fields,
+    records: &FieldKeys,
     contents: (&Content, &Content),
     options: CompareOptions,
 ) -> Result<Comparison, EngineError> {
     let (a, b) = contents;
     analyser.check_fields(a)?;
     analyser.check_fields(b)?;
-    let mut measures = measure(analyser, contents, options.measures)?;
     let (a, b) = (analyser.shingler.fields(a)?, analyser.shingler.fields(b)?);
     let points = Points::of(&a, &b, analyser.edit_penalty);
     let (sketch_a, sketch_b) = (records.sketch(&a), records.sketch(&b));
@@ -31,14 +30,13 @@ pub(super) fn compare_records(
     let is_candidate = !tables_shared.is_empty();
     let is_enough = points.total() >= analyser.points_min;
     let overlap = points.overlap();
-    measures.hamming = options.measures.hamming.then(|| Distance { distance: overlap.hamming() });
     Ok(Comparison {
         estimated: None,
         exact: Some(ExactResemblance::from(overlap)),
         containment: Some(PairContainment::from(overlap)),
         probability_candidate: Some(f64::from(u8::from(is_candidate))),
         probability_reported: f64::from(u8::from(is_candidate && is_enough)),
-        measures: measures.if_any(),
+        measures: measure(analyser, Some(contents), &overlap, options.measures)?,
         explanation: options.explain.then(|| Explanation {
             bands_shared: tables_shared,
             fields: compared_fields(&a, &b, &points),

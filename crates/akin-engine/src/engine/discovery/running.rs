@@ -8,7 +8,7 @@ use tokio::sync::Notify;
 
 use super::Mode;
 use crate::engine::EngineError;
-use akin_core::join::{Linkage, Progress, Stage};
+use akin_core::join::{JoinProgress, Linkage, Stage};
 use akin_core::scheme::Threshold;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,7 +63,7 @@ struct RunningState {
 struct RunningDiscovery {
     /// At its start.
     stats: DiscoveryStats,
-    progress: Arc<Progress>,
+    progress: Arc<JoinProgress>,
     closed: Arc<Notify>,
 }
 
@@ -72,12 +72,12 @@ struct RunningDiscovery {
 pub struct DiscoveryGuard {
     discoveries: Arc<Discoveries>,
     number: u64,
-    progress: Arc<Progress>,
+    progress: Arc<JoinProgress>,
     closed: Arc<Notify>,
 }
 
 impl DiscoveryGuard {
-    pub(crate) fn progress(&self) -> &Arc<Progress> {
+    pub(crate) fn progress(&self) -> &Arc<JoinProgress> {
         &self.progress
     }
 
@@ -100,7 +100,7 @@ impl Discoveries {
         threshold: Threshold,
         mode: Mode,
     ) -> Result<DiscoveryGuard, EngineError> {
-        let progress = Arc::new(Progress::default());
+        let progress = Arc::new(JoinProgress::default());
         let mut state = self.state();
         if state.closed {
             return Err(EngineError::Closed);

@@ -8,7 +8,7 @@ use tokio::sync::mpsc;
 
 use super::Batch;
 use crate::engine::EngineError;
-use akin_core::join::Progress;
+use akin_core::join::JoinProgress;
 
 /// The most results in a batch.
 const BATCH_MAX: usize = 256;
@@ -25,7 +25,7 @@ struct StreamState<T> {
     _stop: StopWhenDropped,
 }
 
-struct StopWhenDropped(Arc<Progress>);
+struct StopWhenDropped(Arc<JoinProgress>);
 
 impl Drop for StopWhenDropped {
     fn drop(&mut self) {
@@ -36,7 +36,7 @@ impl Drop for StopWhenDropped {
 /// The stream of batches. Dropping it stops the work.
 pub(crate) fn of<T: Send + 'static>(
     messages: mpsc::Receiver<Message<T>>,
-    progress: Arc<Progress>,
+    progress: Arc<JoinProgress>,
 ) -> BoxStream<'static, Batch<T>> {
     let state = StreamState { messages, ended: false, _stop: StopWhenDropped(progress) };
     // Fused, as a compressing body polls the stream once more after its end.
@@ -72,12 +72,12 @@ async fn next<T>(mut state: StreamState<T>) -> Option<(Batch<T>, StreamState<T>)
 mod tests {
     use super::*;
 
-    fn stream(messages: Vec<Message<u32>>) -> (BoxStream<'static, Batch<u32>>, Arc<Progress>) {
+    fn stream(messages: Vec<Message<u32>>) -> (BoxStream<'static, Batch<u32>>, Arc<JoinProgress>) {
         let (sender, receiver) = mpsc::channel(messages.len().max(1));
         for message in messages {
             assert!(sender.try_send(message).is_ok());
         }
-        let progress = Arc::new(Progress::default());
+        let progress = Arc::new(JoinProgress::default());
         (of(receiver, Arc::clone(&progress)), progress)
     }
 

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use super::{Interrupted, Work};
 use crate::backend::{BackendError, SketchView};
 use crate::document::Ordinal;
-use akin_core::join::{Corpus, CorpusBuilder, Documents, Progress, Sets, Stage};
+use akin_core::join::{Corpus, CorpusBuilder, Documents, JoinProgress, Sets, Stage};
 use akin_core::sketch::Estimator;
 use akin_core::text::ShingleSet;
 
@@ -42,7 +42,7 @@ impl Work {
         self.analyser.estimator
     }
 
-    pub(crate) fn progress(&self) -> &Progress {
+    pub(crate) fn progress(&self) -> &JoinProgress {
         self.running.progress()
     }
 

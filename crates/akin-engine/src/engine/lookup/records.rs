@@ -10,7 +10,7 @@ use crate::engine::lookup::details::stored;
 use crate::engine::lookup::scoring::ScoredCandidates;
 use crate::engine::{Analyser, Engine, EngineError, Match, compute_if};
 use akin_core::measure::Points;
-use akin_core::scheme::{Fields, Threshold};
+use akin_core::scheme::{FieldKeys, Threshold};
 use akin_core::text::NormalisedFields;
 use akin_model::similarity::Similarity;
 
@@ -160,7 +160,7 @@ impl RecordQuery {
     pub(crate) fn expected_recall(&self, analyser: &Analyser) -> f64 {
         let Self { fields, points_min } = self;
         let expected =
-            |scheme: &Fields| scheme.expected_recall(fields, *points_min, analyser.edit_penalty);
+            |scheme: &FieldKeys| scheme.expected_recall(fields, *points_min, analyser.edit_penalty);
         analyser.scheme.fields().map_or(1.0, expected)
     }
 
