@@ -10,19 +10,18 @@ use super::keep::{Keep, NO_RANK};
 use super::lengths::Lengths;
 use super::memory::{CorpusMemory, PairListing};
 use super::names::{CorpusFiles, DocumentNames, Repeated};
-use super::pipeline::{Analysed, How, analyse, work_in_order};
+use super::pipeline::{Analysed, How, analyse};
 use super::sources::{SourceColumn, SourceOptions};
 use super::uncompared::Uncompared;
-use super::{CorpusOptions, DuplicateIds, with_progress};
+use super::{CorpusOptions, DuplicateIds};
 use crate::failure::Failure;
 use crate::input::{
-    Cancelled, Emit, Event, Item, OnInvalid, Screening, Selection, WordCounter, read_documents,
+    Cancelled, Emit, Event, OnInvalid, Screening, Selection, WordCounter, read_documents,
     read_inputs,
 };
 use crate::meter::{Meter, Quantity};
 use crate::offline::{OfflineCorpus, OfflineGathering, OfflineState, Rank, Room};
-use akin_core::scheme::Threshold;
-use akin_model::analysis::{Analyser, Mode};
+use akin_model::analysis::Analyser;
 use akin_model::document::DocumentId;
 use akin_model::settings::CollectionSettings;
 
@@ -122,7 +121,7 @@ impl Gathering<'_> {
         gatherer.finish()
     }
 
-    fn analyser(&self) -> Analyser {
+    pub(super) fn analyser(&self) -> Analyser {
         let mut analyser = Analyser::new(self.settings);
         if !self.ignored.is_empty() {
             analyser.shingler = analyser.shingler.ignoring(self.ignored);
@@ -190,58 +189,6 @@ impl Gathering<'_> {
             threads,
         };
         analyse(read, how, gatherer.meter, |analysed| gatherer.take(check(analysed)?))
-    }
-}
-
-impl Gathering<'_> {
-    /// Reads documents again for the sets that a join reads, if sets were dropped.
-    ///
-    /// # Errors
-    /// The input has changed; or a temporary file cannot be read or written.
-    pub fn add_dropped(
-        &self,
-        GatheredCorpus { corpus, outcomes, old_outcomes, .. }: &mut GatheredCorpus,
-        old: Option<&Selection>,
-        selection: &Selection,
-        (mode, threshold): (Mode, Threshold),
-    ) -> Result<(), Failure> {
-        let quiet = self.options.analysis.quiet;
-        let to_read =
-            with_progress(quiet, |progress| corpus.documents_to_read(mode, threshold, progress))?;
-        let Some(to_read) = to_read else { return Ok(()) };
-        let meter = Meter::new(quiet, "reading again", Quantity::Bytes, 0);
-        let analyser = self.analyser();
-        let set_of = |item: &Item| {
-            let content = item.record().ok()?.content;
-            Some(analyser.shingler.shingle(&content).ok()?.set)
-        };
-        let mut first = 0;
-        for (selection, outcomes) in
-            old.map(|old| (old, old_outcomes)).into_iter().chain([(selection, outcomes)])
-        {
-            let wanted = |(outcome, number): (RecordOutcome, u32)| {
-                (outcome == RecordOutcome::Numbered && to_read[number as usize]).then_some(number)
-            };
-            let mut of_records = numbered(outcomes, first).map(wanted);
-            let mut wanted = of_records.clone().flatten();
-            let read = |bytes_read: &AtomicU64, emit: &mut Emit<'_>| {
-                read_inputs(selection, bytes_read, &mut |event| match event {
-                    Event::Item(_) if of_records.next().flatten().is_some() => emit(event),
-                    _ => Ok(()),
-                })
-            };
-            let threads = self.options.analysis.threads();
-            work_in_order(read, threads, &meter, set_of, |_, set| {
-                let set = wanted.next().zip(set.flatten());
-                let added = set.map(|(number, set)| corpus.add_set(number, &set));
-                match added.transpose().map_err(|error| disk_failed(&error))? {
-                    Some(true) => Ok(()),
-                    Some(false) | None => Err(changed()),
-                }
-            })?;
-            first = corpus.first_new();
-        }
-        Ok(())
     }
 }
 

@@ -1,5 +1,6 @@
 //! A corpus in files, for the commands that work without a server.
 
+mod dropped;
 mod gather;
 mod keep;
 mod lengths;
