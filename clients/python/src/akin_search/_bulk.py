@@ -31,7 +31,7 @@ from .rows import checked_id, is_missing
 BATCH_DOCUMENTS_MAX = 512
 BATCH_BYTES_MAX = 1 << 20
 
-CONTENTS = frozenset({"text", "tokens", "fields", "signature"})
+CONTENTS = frozenset({"text", "html", "tokens", "fields", "signature"})
 
 
 @dataclass
@@ -218,7 +218,7 @@ def _line(number: int, document: Mapping[str, Any]) -> Union[_Line, FailedLine]:
         "type": "/docs/problems#invalid_document",
         "title": "The document is invalid",
         "status": 422,
-        "detail": "it has no text, tokens, fields or signature; None and NaN are none",
+        "detail": "it has no text, html, tokens, fields or signature; None and NaN are none",
         "code": "invalid_document",
         "request_id": "",
     }

@@ -46,11 +46,11 @@ def insert(
     """Adds a document, or replaces the one with this id. It is on disk when this returns.
 
     Give exactly one of `text`, `html` (a page, whose text is extracted), `tokens` (a ready-made
-    set), `fields` (a record) and `signature`. The answer lists the near-duplicates that were there before; with `on_duplicate="skip"` a new
-    document that has one is not stored, and a document whose id is stored is replaced. In a
-    collection with `passages.words`, `passages=True` tells which documents share passages with it,
-    and `on_contained="skip"` does not store a new document of which at least `containment_min` is
-    in one of them. Without an id it gets a random one.
+    set), `fields` (a record) and `signature`. The answer lists the near-duplicates that were there
+    before; with `on_duplicate="skip"` a new document that has one is not stored, and a document
+    whose id is stored is replaced. In a collection with `passages.words`, `passages=True` tells
+    which documents share passages with it, and `on_contained="skip"` does not store a new document
+    of which at least `containment_min` is in one of them. Without an id it gets a random one.
     """
     document = {
         # Made here, so that a document whose answer was lost can be sent again.
