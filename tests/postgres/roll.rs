@@ -138,7 +138,9 @@ fn two_servers_behind_a_proxy_are_rolled_without_a_lost_request() {
         servers[n] = server(&database, &addresses[n], &dirs[n]);
     }
     counts.is_over.store(true, Ordering::Relaxed);
-    clients.into_iter().for_each(|client| client.join().unwrap());
+    for client in clients {
+        client.join().unwrap();
+    }
     assert_eq!(counts.failed.load(Ordering::Relaxed), 0, "of {}", 2 * posted());
     let caller = Caller::new(&proxy.url);
     for (number, of_client) in counts.posted.iter().enumerate() {
