@@ -111,6 +111,10 @@ def merged(schema):
         required.update(always)
     choices = [merged(choice) for choice in schema.get("oneOf", [])]
     for more, _ in choices:
+        # A property that tells the choices apart has the values of all.
+        for name in [name for name in more if "enum" in properties.get(name, ())]:
+            values = [*properties[name]["enum"], *more[name]["enum"]]
+            properties[name] = {**more[name], "enum": list(dict.fromkeys(values))}
         properties = {**more, **properties}
     required.update(*[set.intersection(*(always for _, always in choices))] if choices else ())
     properties.update(schema.get("properties", {}))

@@ -296,6 +296,22 @@ fn a_handshake_that_fails_is_counted_without_panic() {
     assert!(serving.stop().success());
 }
 
+#[test]
+fn a_handshake_must_end_in_the_time_of_a_head() {
+    let dir = tempfile::tempdir().unwrap();
+    write(dir.path(), FIRST);
+    let config = settings(dir.path(), "127.0.0.1:0", "cert.pem");
+    let lines = fs::read_to_string(&config).unwrap() + "header_timeout_ms = 50\n";
+    fs::write(&config, lines).unwrap();
+    let serving = Serving::start_with(&dir.path().join("data"), &["--config", &config]);
+    serving.wait_for_log("\"ready\"");
+    let mut client = TcpStream::connect(serving.url.split_once("//").unwrap().1).unwrap();
+    client.set_read_timeout(Some(std::time::Duration::from_secs(60))).unwrap();
+    client.write_all(&[22, 3, 1, 2, 0, 1, 0, 1, 252, 3, 3]).unwrap();
+    assert_eq!(client.read_to_end(&mut Vec::new()).unwrap(), 0, "closed without an answer");
+    assert!(serving.stop().success());
+}
+
 /// Opening it waits for a writer, which never comes.
 #[test]
 fn a_fifo_as_certificate_does_not_block_keys() {
