@@ -48,16 +48,6 @@ impl Write {
     }
 }
 
-/// A request to the committer.
-#[derive(Default)]
-pub(super) struct StoreCommand {
-    pub writes: Vec<Write>,
-    /// Removes some of the log up to this sequence.
-    pub trim_up_to: Option<u64>,
-    /// Makes everything before it durable, whatever the settings.
-    pub syncs: bool,
-}
-
 /// The outcome of a command.
 #[derive(Clone, Copy, Default)]
 pub(super) struct CommandOutcome {
@@ -67,17 +57,28 @@ pub(super) struct CommandOutcome {
     pub trimmed: u64,
 }
 
-/// A command in the queue.
-pub(super) struct QueuedCommand {
-    pub command: StoreCommand,
+/// Where the result of a command is sent. Dropping it tells the caller that the store has failed.
+/// The writes are sent back, so that the caller frees them instead of the committer.
+pub(super) type Done = oneshot::Sender<Result<(CommandOutcome, Vec<Write>), StorageError>>;
+
+/// A request to the committer.
+pub(super) struct StoreCommand {
+    pub writes: Vec<Write>,
+    /// Removes some of the log up to this sequence.
+    pub trim_up_to: Option<u64>,
+    /// Makes everything before it durable, whatever the settings.
+    pub syncs: bool,
     /// Runs once the writes are durable, with the sequence of the last.
     pub applied: Box<dyn FnOnce(u64) + Send>,
-    /// Dropping it tells the caller that the store has failed. The writes are sent back, so that
-    /// the caller frees them instead of the committer.
-    pub done: oneshot::Sender<Result<(CommandOutcome, Vec<Write>), StorageError>>,
+    pub done: Done,
 }
 
 impl StoreCommand {
+    /// A command that does nothing.
+    pub fn new(done: Done) -> Self {
+        Self { writes: Vec::new(), trim_up_to: None, syncs: false, applied: Box::new(|_| ()), done }
+    }
+
     pub fn bytes(&self) -> u64 {
         self.writes.iter().map(Write::bytes).sum()
     }
@@ -105,15 +106,12 @@ impl StoreCommand {
     pub fn needs_room(&self) -> bool {
         self.writes.iter().any(|write| matches!(write, Write::Put { .. }))
     }
-}
 
-impl QueuedCommand {
     /// Sends the result. The change is permanent even if the caller no longer waits for it.
     pub fn conclude(self, outcome: CommandOutcome, applied_sequence: &AtomicU64) {
-        let Self { command, applied, done } = self;
-        applied(outcome.sequence);
+        (self.applied)(outcome.sequence);
         applied_sequence.store(outcome.sequence, Ordering::Release);
-        let _ = done.send(Ok((outcome, command.writes)));
+        let _ = self.done.send(Ok((outcome, self.writes)));
     }
 
     /// Sends the reason why nothing of it was done. `applied` is dropped first, so that documents

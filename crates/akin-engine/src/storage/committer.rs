@@ -25,7 +25,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, timeout_at};
 
 use super::acknowledged::Mark;
-use super::command::{CommandOutcome, QueuedCommand};
+use super::command::{CommandOutcome, StoreCommand};
 use super::counters::Counters;
 use super::log::Logged;
 use super::room::{self, DiskRoom};
@@ -49,7 +49,7 @@ pub(super) struct Committer {
 /// The first stage: commits groups to the database.
 struct Writing {
     connection: Connection,
-    queue: mpsc::Receiver<QueuedCommand>,
+    queue: mpsc::Receiver<StoreCommand>,
     counters: Counters,
     group_writes_max: usize,
     group_bytes_max: u64,
@@ -74,7 +74,7 @@ type ConcludingGuard<'a> = MutexGuard<'a, Option<Concluding>>;
 
 /// Commands that are committed in a single transaction.
 struct CommandGroup {
-    commands: Vec<QueuedCommand>,
+    commands: Vec<StoreCommand>,
     bytes: u64,
     /// The result of each command, once they are committed.
     outcomes: Vec<CommandOutcome>,
@@ -85,7 +85,7 @@ struct CommandGroup {
 impl Committer {
     pub fn new(
         connection: Connection,
-        queue: mpsc::Receiver<QueuedCommand>,
+        queue: mpsc::Receiver<StoreCommand>,
         files: &Files,
         settings: &StorageSettings,
     ) -> Result<Self, StorageError> {
@@ -198,7 +198,7 @@ impl Committer {
 impl Writing {
     /// Waits for a command; `None` once the queue is closed. Between groups it syncs when a sync
     /// is due, and gives unused pages back to the disk.
-    fn next(&mut self) -> Result<Option<QueuedCommand>, StorageError> {
+    fn next(&mut self) -> Result<Option<StoreCommand>, StorageError> {
         loop {
             let sync_at = self.wal_sync.as_ref().and_then(WalSync::due);
             let Some(due) = sync_at.into_iter().chain(self.room.give_back_at()).min() else {
@@ -225,13 +225,13 @@ impl Writing {
     }
 
     /// Takes the first command and the commands queued after it, up to the limits of a group.
-    fn gather(&mut self, first: QueuedCommand) -> CommandGroup {
-        let (mut writes, mut bytes) = (first.command.writes.len(), first.command.bytes());
+    fn gather(&mut self, first: StoreCommand) -> CommandGroup {
+        let (mut writes, mut bytes) = (first.writes.len(), first.bytes());
         let mut commands = vec![first];
         while writes < self.group_writes_max && bytes < self.group_bytes_max {
             let Ok(command) = self.queue.try_recv() else { break };
-            writes += command.command.writes.len();
-            bytes += command.command.bytes();
+            writes += command.writes.len();
+            bytes += command.bytes();
             commands.push(command);
         }
         let outcomes = Vec::with_capacity(commands.len());
@@ -255,12 +255,11 @@ impl Writing {
     /// Refuses records for which the disk has no room.
     fn turn_away(&mut self, mut group: CommandGroup) -> Option<CommandGroup> {
         let refusal = self.room.refusal(&self.connection, group.bytes);
-        let needs_room = |queued: &QueuedCommand| queued.command.needs_room();
-        if !group.commands.iter().any(needs_room) {
+        if !group.commands.iter().any(StoreCommand::needs_room) {
             return Some(group);
         }
         if let Some(why) = refusal {
-            let (needing, others) = group.commands.into_iter().partition(needs_room);
+            let (needing, others) = group.commands.into_iter().partition(StoreCommand::needs_room);
             self.refuse(needing, &why);
             group.commands = others;
         } else if std::mem::take(&mut self.is_full) {
@@ -269,7 +268,7 @@ impl Writing {
         (!group.commands.is_empty()).then_some(group)
     }
 
-    fn refuse(&mut self, commands: Vec<QueuedCommand>, why: &str) {
+    fn refuse(&mut self, commands: Vec<StoreCommand>, why: &str) {
         let free_bytes = self.room.free_bytes().unwrap_or(0);
         if !std::mem::replace(&mut self.is_full, true) {
             let dir = self.dir.display();
@@ -293,7 +292,7 @@ impl Writing {
         let (mut counters, mut logged) = (self.counters, Logged::default());
         let transaction =
             self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-        for QueuedCommand { command, .. } in &group.commands {
+        for command in &group.commands {
             group.outcomes.push(command.perform(&transaction, &mut counters, &mut logged)?);
         }
         logged.write(&transaction, &counters)?;
@@ -304,7 +303,7 @@ impl Writing {
         if let Some(wal_sync) = &mut self.wal_sync {
             wal_sync.committed();
         }
-        if group.commands.iter().any(|queued| queued.command.syncs) {
+        if group.commands.iter().any(|queued| queued.syncs) {
             self.sync()?;
         }
         Ok(())

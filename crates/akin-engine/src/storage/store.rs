@@ -10,7 +10,7 @@ use rusqlite::Connection;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::unconstrained;
 
-use super::command::{CommandOutcome, QueuedCommand, StoreCommand, Write};
+use super::command::{CommandOutcome, Done, StoreCommand, Write};
 use super::committer::Committer;
 use super::readers::Readers;
 use super::schema::WriterConnection;
@@ -28,7 +28,7 @@ pub struct Store {
     /// Only one copy is made at a time.
     pub(super) copying: Mutex<()>,
     /// `None` once closing.
-    queue: RwLock<Option<mpsc::Sender<QueuedCommand>>>,
+    queue: RwLock<Option<mpsc::Sender<StoreCommand>>>,
     /// The threads that write, in turns.
     committers: Mutex<Vec<JoinHandle<()>>>,
     poisoned: watch::Receiver<Option<String>>,
@@ -151,8 +151,10 @@ impl Store {
         writes: Vec<Write>,
         applied: impl FnOnce(u64) + Send + 'static,
     ) -> Result<(), StorageError> {
-        let command = StoreCommand { writes, ..StoreCommand::default() };
-        self.send(command, applied).await.map(drop)
+        let applied = Box::new(applied);
+        self.send(|done| StoreCommand { writes, applied, ..StoreCommand::new(done) })
+            .await
+            .map(drop)
     }
 
     /// Removes the log up to a sequence, which no snapshot may need any more. Operations in the
@@ -164,8 +166,9 @@ impl Store {
     pub async fn trim_log(&self, up_to: u64) -> Result<u64, StorageError> {
         let mut total = 0;
         loop {
-            let command = StoreCommand { trim_up_to: Some(up_to), ..StoreCommand::default() };
-            let trimmed = self.send(command, |_| ()).await?.trimmed;
+            let trim_up_to = Some(up_to);
+            let trim = |done| StoreCommand { trim_up_to, ..StoreCommand::new(done) };
+            let trimmed = self.send(trim).await?.trimmed;
             total += trimmed;
             if trimmed == 0 {
                 return Ok(total);
@@ -178,22 +181,20 @@ impl Store {
     /// # Errors
     /// [`StorageError::Poisoned`].
     pub async fn sync(&self) -> Result<(), StorageError> {
-        let command = StoreCommand { syncs: true, ..StoreCommand::default() };
-        self.send(command, |_| ()).await.map(drop)
+        let sync = |done| StoreCommand { syncs: true, ..StoreCommand::new(done) };
+        self.send(sync).await.map(drop)
     }
 
     async fn send(
         &self,
-        command: StoreCommand,
-        applied: impl FnOnce(u64) + Send + 'static,
+        command: impl FnOnce(Done) -> StoreCommand,
     ) -> Result<CommandOutcome, StorageError> {
         let (done, outcome) = oneshot::channel();
         let queue = self.queue.read().unwrap_or_else(PoisonError::into_inner).clone();
         let Some(queue) = queue else { return Err(StorageError::Closed) };
         // Without `unconstrained`, Tokio's budget could delay this task and let later tasks pass
         // it.
-        let queued = QueuedCommand { command, applied: Box::new(applied), done };
-        if unconstrained(queue.send(queued)).await.is_err() {
+        if unconstrained(queue.send(command(done))).await.is_err() {
             return Err(self.why_stopped().await);
         }
         // The committer ends once all senders are dropped; waiting for a result needs none.

@@ -1,6 +1,6 @@
 //! The queue of arrivals: documents and removals by their number in the order of arrival.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use tokio::sync::watch;
@@ -37,10 +37,10 @@ pub(super) struct Queue {
     next_number: u64,
     pub(super) entries: BTreeMap<u64, Entry>,
     /// The latest number of each id.
-    pub(super) latest: HashMap<DocumentId, u64>,
+    pub(super) latest: BTreeMap<DocumentId, u64>,
     pub(super) sets: SetsInFlight,
     /// The numbers of texts by their tickets.
-    texts: HashMap<Ordinal, u64>,
+    texts: BTreeMap<Ordinal, u64>,
 }
 
 #[derive(Clone, Debug)]
@@ -63,9 +63,9 @@ impl InFlight {
         let queue = Queue {
             next_number: 0,
             entries: BTreeMap::new(),
-            latest: HashMap::new(),
+            latest: BTreeMap::new(),
             sets: SetsInFlight::new(estimator),
-            texts: HashMap::new(),
+            texts: BTreeMap::new(),
         };
         Self { queue: Arc::new(Mutex::new(queue)) }
     }

@@ -5,7 +5,7 @@
 //! number of near-duplicates in flight.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -24,8 +24,8 @@ const KEYS_IN_FULL: usize = 32;
 pub(super) struct SetsInFlight {
     estimator: Estimator,
     /// By the number of the first document with the set.
-    sets: HashMap<u64, SetInFlight>,
-    first_by_fingerprint: HashMap<u64, u64>,
+    sets: BTreeMap<u64, SetInFlight>,
+    first_by_fingerprint: BTreeMap<u64, u64>,
     by_key: BTreeSet<(Key, u64)>,
     /// `by_key` covers only the tables below this table, the tables used by searches so far. Most
     /// searches use the collection's threshold, which needs only some of the tables.
@@ -53,8 +53,8 @@ impl SetsInFlight {
     pub fn new(estimator: Estimator) -> Self {
         Self {
             estimator,
-            sets: HashMap::new(),
-            first_by_fingerprint: HashMap::new(),
+            sets: BTreeMap::new(),
+            first_by_fingerprint: BTreeMap::new(),
             by_key: BTreeSet::new(),
             tables: 0,
             #[cfg(test)]

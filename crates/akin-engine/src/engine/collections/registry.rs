@@ -17,7 +17,8 @@ use crate::engine::EngineError;
 /// The collections of a data directory by name.
 pub(super) struct Registry<T> {
     names: RwLock<BTreeMap<CollectionName, Standing<T>>>,
-    changes: Mutex<ChangeGate>,
+    /// Whether no further changes are taken.
+    changes: Mutex<bool>,
     /// Incremented with every change of `names`.
     generation: watch::Sender<u64>,
 }
@@ -27,11 +28,6 @@ enum Standing<T> {
     /// It could not be opened, or it is unknown whether its removal will survive a power failure.
     /// Its files are left as they are.
     Unavailable,
-}
-
-#[derive(Default)]
-struct ChangeGate {
-    closed: bool,
 }
 
 impl<T> Registry<T> {
@@ -166,12 +162,12 @@ impl<T> Registry<T> {
     /// # Errors
     /// `Closed` if it was closed before.
     pub fn close(&self) -> Result<(), EngineError> {
-        self.changes().map(|mut changes| changes.closed = true)
+        self.changes().map(|mut closed| *closed = true)
     }
 
-    fn changes(&self) -> Result<MutexGuard<'_, ChangeGate>, EngineError> {
+    fn changes(&self) -> Result<MutexGuard<'_, bool>, EngineError> {
         let changes = self.changes.lock().unwrap_or_else(PoisonError::into_inner);
-        if changes.closed { Err(EngineError::Closed) } else { Ok(changes) }
+        if *changes { Err(EngineError::Closed) } else { Ok(changes) }
     }
 
     fn set(&self, name: CollectionName, standing: Option<Standing<T>>) {

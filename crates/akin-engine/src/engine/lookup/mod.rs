@@ -41,6 +41,7 @@ pub(crate) const SHINGLES_AT_ONCE_MAX: usize = 4 << 20;
 const MATCH_BYTES: usize = 1_024;
 
 /// A lookup to be executed.
+#[derive(Clone)]
 pub(crate) struct ProbeQuery<'a> {
     pub set: &'a ShingleSet,
     pub fingerprint: u64,

@@ -120,19 +120,18 @@ impl Engine {
         k: usize,
         plan: &'a NearestPlan,
     ) -> Result<(Nearest<'a>, FoundBy, usize), EngineError> {
-        let mut nearest = Nearest {
-            query,
-            k,
-            plan,
-            best: Vec::new(),
-            known: HashSet::new(),
-            checked: 0,
-            to_filter: 0,
-            none_gone: true,
-            is_truncated: false,
-        };
         for attempt in 1.. {
-            nearest.begin(self.settings.limits.filtered_max);
+            let mut nearest = Nearest {
+                query: query.clone(),
+                k,
+                plan,
+                best: Vec::new(),
+                known: HashSet::new(),
+                checked: 0,
+                to_filter: self.settings.limits.filtered_max,
+                none_gone: true,
+                is_truncated: false,
+            };
             let by_keys = self.nearest_by_keys(&mut nearest).await?;
             let (found_by, seen) = match by_keys {
                 Some(seen) => (FoundBy::Keys, seen),
@@ -236,14 +235,6 @@ impl Engine {
 }
 
 impl Nearest<'_> {
-    fn begin(&mut self, filtered_max: usize) {
-        self.best.clear();
-        self.known.clear();
-        self.checked = 0;
-        self.to_filter = filtered_max;
-        (self.none_gone, self.is_truncated) = (true, false);
-    }
-
     fn is_estimated(&self) -> bool {
         self.query.mode == Mode::Estimated
     }
