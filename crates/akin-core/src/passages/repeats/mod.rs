@@ -2,21 +2,25 @@
 //!
 //! Training corpora are deduplicated by removing every long span but its first occurrence (Lee et
 //! al. 2022, "Deduplicating training data makes language models better", with a suffix array). Here
-//! the corpus is read twice, in the same order, and long grams are sampled:
+//! the corpus is read twice, in the same order, and long grams are sampled by winnowing (Schleimer,
+//! Wilkerson and Aiken 2003, "Winnowing: local algorithms for document fingerprinting"):
 //!
-//! 1. [`RepeatedGrams`] keeps every w-th gram of k words, an anchor, and marks the anchors that
-//!    occur again later. With k = ⌈N / 2⌉ and w = N − k + 1 for spans of N words, every span of N
-//!    words has exactly one anchor of its text.
-//! 2. [`Repeats`] keeps the hash of every span of N words around a marked anchor, once, and looks
-//!    up the spans with a gram that was the anchor of an earlier span.
+//! 1. [`RepeatedGrams`] keeps the anchor of every span of N words: of its w grams of k words the
+//!    gram with the lowest hash. It marks the anchors that occur again later. With k = ⌈N / 2⌉ a
+//!    span has w = N − k + 1 grams. Equal spans have equal anchors, and neighbouring spans
+//!    mostly have the same anchor.
+//! 2. [`Repeats`] keeps the hash of every span with a marked anchor, once, and looks up the spans
+//!    whose anchor a span before had.
 //!
 //! Where the texts with first occurrences do not matter, the second pass also keeps a hash of the
-//! words of all w spans around an anchor: a later text with these words repeats all w spans.
+//! words of all spans that follow each other with the same anchor: a later text with these words
+//! repeats all these spans.
 //!
 //! No list of occurrences is kept, so the time is linear, for any number of repetitions.
-//! Memory: about 5 bytes for each anchor (so a fifth of a byte for each word of the corpus, for
-//! N = 50), and about 10 bytes for each distinct span of N words around a marked anchor; with the
-//! number of the text with the first occurrence ([`Repeats`]), about 15.
+//! Memory: about 5 bytes for each distinct anchor (two of w + 1 grams are anchors, so 0.4 bytes for
+//! each word of the corpus, for N = 50), and about 10 bytes for each distinct span with a marked
+//! anchor and for each distinct run of spans with the same anchor; with the number of the text with
+//! the first occurrence ([`Repeats`]), about 15 for each span.
 //!
 //! # The promise
 //! A word is reported if, and up to collisions of 64-bit hashes only if, it is in a span of N words

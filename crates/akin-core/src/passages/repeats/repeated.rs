@@ -35,8 +35,8 @@ fn gram_words(span_words: usize) -> usize {
     span_words.div_ceil(2)
 }
 
-/// w: of so many consecutive grams, as many as a span has, one is an anchor.
-fn stride(span_words: usize) -> usize {
+/// w: the grams of a span.
+fn grams_of_span(span_words: usize) -> usize {
     span_words - gram_words(span_words) + 1
 }
 
@@ -45,6 +45,35 @@ fn hashes(words: &[u64], size: usize) -> Vec<u64> {
     let mut hashes = Vec::with_capacity(words.len());
     each_gram(words, size, |_, gram| hashes.push(gram));
     hashes
+}
+
+/// Visits the anchor of each span, the gram with the lowest hash and of equal grams the last, and
+/// the spans that follow each other with the same anchor.
+fn each_anchor(grams: &[u64], of_span: usize, mut visit: impl FnMut(Range<usize>, u64)) {
+    let lowest = |grams: &[u64], first: usize| {
+        let mut lowest = 0;
+        for (at, gram) in grams.iter().enumerate() {
+            if *gram <= grams[lowest] {
+                lowest = at;
+            }
+        }
+        first + lowest
+    };
+    let mut anchor = lowest(&grams[..of_span], 0);
+    let mut first = 0;
+    for span in 1..=grams.len() - of_span {
+        let entered = span + of_span - 1;
+        let next = if grams[entered] <= grams[anchor] {
+            entered
+        } else if anchor < span {
+            lowest(&grams[span..=entered], span)
+        } else {
+            continue;
+        };
+        visit(first..span, grams[anchor]);
+        (anchor, first) = (next, span);
+    }
+    visit(first..grams.len() + 1 - of_span, grams[anchor]);
 }
 
 impl RepeatedGrams {
@@ -67,19 +96,12 @@ impl RepeatedGrams {
         if words.len() < self.span_words {
             return;
         }
-        let stride = stride(self.span_words);
         let grams = hashes(words, gram_words(self.span_words));
-        let mut next_anchor = stride - 1;
-        for (at, gram) in grams.iter().enumerate() {
-            if let Some(later) = grams.get(at + AHEAD) {
-                self.anchors.prefetch(*later);
+        each_anchor(&grams, grams_of_span(self.span_words), |_, anchor| {
+            if !self.anchors.mark(anchor) {
+                self.anchors.insert(anchor, ());
             }
-            self.anchors.mark(*gram);
-            if at == next_anchor {
-                self.anchors.insert(*gram, ());
-                next_anchor += stride;
-            }
-        }
+        });
     }
 
     /// The bytes of memory.
@@ -105,8 +127,9 @@ pub struct Repeats<T = ()> {
     anchors: HashTable<Markable>,
     /// The hashes of the spans of N words around marked anchors, of all texts before.
     spans: HashTable<u64, T>,
-    /// The hashes of blocks: the words of all spans with the same anchor. A text with a block of
-    /// an earlier text repeats all spans of the block. Only if nothing is kept of first texts.
+    /// The hashes of the words of spans that follow each other with the same anchor. A text with
+    /// such words of an earlier text repeats all these spans. Only if nothing is kept of the text
+    /// with the first occurrence.
     blocks: HashTable<u64>,
 }
 
@@ -131,42 +154,50 @@ impl<T: Copy + Default + Ord> Repeats<T> {
         if words.len() < span_words {
             return found;
         }
-        let grams = AnchoredGrams::new(&mut self.anchors, words, span_words);
-        if grams.repeated.is_empty() && !grams.own.contains(&true) {
-            return found;
-        }
         let hashes = RunHashes::new(words);
         let (spans, count) = (hashes.of_words(span_words), words.len() + 1 - span_words);
-        let known = self.known_spans(&grams, &hashes);
-        let is_stored = |at: usize| grams.own[at / grams.stride] && !known[at];
-        let is_looked_up = |at: usize| !known[at] && grams.is_any(at..at + grams.stride);
+        let blocks = self.blocks_of(words);
+        if blocks.is_empty() {
+            return found;
+        }
+        let mut tasks = vec![SpanTask::default(); count];
+        for SpanBlock { spans, task } in &blocks {
+            let is_known = task.is_looked_up
+                && Self::IS_PLAIN
+                && self.blocks.get(hashes.at(spans.start..spans.end + span_words - 1)).is_some();
+            let task = if is_known { SpanTask { is_known, ..SpanTask::default() } } else { *task };
+            tasks[spans.clone()].fill(task);
+        }
         // A span is stored when the span that begins at its end is looked up: a span is no repeat
         // of a span that it overlaps.
         for at in 0..count + span_words {
             let ahead = at + AHEAD;
-            if ahead < count && is_looked_up(ahead) {
+            if tasks.get(ahead).is_some_and(|task| task.is_looked_up) {
                 self.spans.prefetch(spans.at(ahead));
             }
-            if let Some(ahead) = ahead.checked_sub(span_words).filter(|ahead| *ahead < count)
-                && is_stored(ahead)
+            if let Some(ahead) = ahead.checked_sub(span_words)
+                && tasks.get(ahead).is_some_and(|task| task.is_stored)
             {
                 self.spans.prefetch(spans.at(ahead));
             }
-            if let Some(before) = at.checked_sub(span_words).filter(|before| is_stored(*before)) {
+            if let Some(before) = at.checked_sub(span_words).filter(|it| tasks[*it].is_stored) {
                 self.spans.insert(spans.at(before), text);
             }
-            if at >= count {
-                continue;
-            }
-            if known[at] {
+            let Some(task) = tasks.get(at) else { continue };
+            if task.is_known {
                 Repeat::extend(&mut found, at..at + span_words, text);
-            } else if is_looked_up(at)
+            } else if task.is_looked_up
                 && let Some(first) = self.spans.get(spans.at(at))
             {
                 Repeat::extend(&mut found, at..at + span_words, first);
             }
         }
-        self.store_blocks(&grams, &hashes, &known);
+        for SpanBlock { spans, .. } in blocks {
+            if Self::IS_PLAIN && tasks[spans.start].is_stored {
+                let words = spans.start..spans.end + span_words - 1;
+                self.blocks.insert(hashes.at(words), ());
+            }
+        }
         for repeat in &mut found {
             repeat.first_in.sort_unstable();
             repeat.first_in.dedup();
@@ -174,36 +205,18 @@ impl<T: Copy + Default + Ord> Repeats<T> {
         found
     }
 
-    /// Whether each span is known to occur in an earlier text, because it is in a block of spans
-    /// that does.
-    fn known_spans(&self, grams: &AnchoredGrams, hashes: &RunHashes) -> Vec<bool> {
-        let mut known = vec![false; hashes.of_words(self.span_words).count()];
-        if !Self::IS_PLAIN {
-            return known;
-        }
-        let blocks = hashes.of_words(self.span_words + grams.stride - 1);
-        let first = |gram: &u32| (*gram as usize + 1).checked_sub(grams.stride);
-        let firsts = grams.repeated.iter().filter_map(first);
-        for first in firsts.take_while(|first| *first < blocks.count()) {
-            if self.blocks.get(blocks.at(first)).is_some() {
-                known[first..first + grams.stride].fill(true);
+    /// The spans of a text whose anchor occurs again, anywhere in the corpus, by their anchors.
+    fn blocks_of(&mut self, words: &[u64]) -> Vec<SpanBlock> {
+        let grams = hashes(words, gram_words(self.span_words));
+        let mut blocks = Vec::new();
+        each_anchor(&grams, grams_of_span(self.span_words), |spans, anchor| {
+            let is_looked_up = self.anchors.is_marked(anchor);
+            if self.anchors.mark(anchor) {
+                let task = SpanTask { is_looked_up, is_stored: true, is_known: false };
+                blocks.push(SpanBlock { spans, task });
             }
-        }
-        known
-    }
-
-    /// Stores the blocks of a text of which all spans are stored.
-    fn store_blocks(&mut self, grams: &AnchoredGrams, hashes: &RunHashes, known: &[bool]) {
-        if !Self::IS_PLAIN {
-            return;
-        }
-        let blocks = hashes.of_words(self.span_words + grams.stride - 1);
-        let firsts = (0..blocks.count()).step_by(grams.stride);
-        for (first, _) in firsts.zip(&grams.own).filter(|(_, is_kept)| **is_kept) {
-            if known[first..first + grams.stride].contains(&false) {
-                self.blocks.insert(blocks.at(first), ());
-            }
-        }
+        });
+        blocks
     }
 
     /// The number of distinct spans that are kept, of all texts before.
@@ -233,44 +246,19 @@ impl<T: Copy + Ord> Repeat<T> {
     }
 }
 
-/// The grams of a text that are anchors.
-struct AnchoredGrams {
-    /// The grams that are anchors of texts before, or of the text before them, ascending.
-    repeated: Vec<u32>,
-    /// For each gram, the number of repeated grams up to it.
-    up_to: Vec<u32>,
-    /// Whether each anchor of the text occurs again, anywhere in the corpus.
-    own: Vec<bool>,
-    stride: usize,
+/// Spans that follow each other with the same anchor.
+struct SpanBlock {
+    spans: Range<usize>,
+    task: SpanTask,
 }
 
-impl AnchoredGrams {
-    /// Marks the anchors of the text.
-    fn new(anchors: &mut HashTable<Markable>, words: &[u64], span_words: usize) -> Self {
-        let (grams, stride) = (hashes(words, gram_words(span_words)), stride(span_words));
-        let mut up_to = Vec::with_capacity(grams.len());
-        let (mut repeated, mut own) = (Vec::new(), Vec::with_capacity(grams.len() / stride));
-        let mut next_anchor = stride - 1;
-        for (at, gram) in grams.iter().enumerate() {
-            if let Some(later) = grams.get(at + AHEAD) {
-                anchors.prefetch(*later);
-            }
-            if anchors.is_marked(*gram) {
-                repeated.push(at as u32);
-            }
-            up_to.push(repeated.len() as u32);
-            if at == next_anchor {
-                own.push(anchors.mark(*gram));
-                next_anchor += stride;
-            }
-        }
-        Self { repeated, up_to, own, stride }
-    }
-
-    /// Whether any gram of a range is repeated.
-    #[inline]
-    fn is_any(&self, grams: Range<usize>) -> bool {
-        let before = grams.start.checked_sub(1).map_or(0, |before| self.up_to[before]);
-        self.up_to[grams.end - 1] > before
-    }
+/// What is done with a span.
+#[derive(Clone, Copy, Default)]
+struct SpanTask {
+    /// A span before has the same anchor.
+    is_looked_up: bool,
+    /// The anchor occurs again.
+    is_stored: bool,
+    /// The span occurs in an earlier text, as all spans of its block do.
+    is_known: bool,
 }
