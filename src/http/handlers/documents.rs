@@ -121,9 +121,9 @@ pub enum AddedReply {
 /// Adds or replaces one document (a JSON object, plain text, or an HTML page), or many (a JSON
 /// array, or NDJSON with a document on each line). An array is answered by an array with a result
 /// for each, and NDJSON by NDJSON with a line for each, in the order of the input, streamed while
-/// the body still arrives; the result of an invalid document is an error, which does not affect the other
-/// documents. A document that is answered without an error is on disk. Options may stand in the
-/// query, for all documents, or in a document.
+/// the body still arrives; the result of an invalid document is an error, which does not affect the
+/// other documents. A document that is answered without an error is on disk. Options may stand in
+/// the query, for all documents, or in a document.
 #[utoipa::path(
     post, path = "/documents", operation_id = "add_documents", tag = "Documents",
     params(TextParameters, PageParameters, AddParameters),
