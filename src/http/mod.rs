@@ -52,8 +52,8 @@ use handlers::{
 use problem::Problem;
 use problem::code::Code;
 use problem::of_calls::{
-    ANY, BODY, BY_ID, CHANGE, COUNTED, DISCOVERY, DOCUMENT, JSON_BODY, NEW_REINDEX, NOT_OF_ALL,
-    PASSAGES, POSTED, REINDEX, REMOVED_COLLECTION, SETS, SETTINGS, TEXT,
+    ANY, BODY, BY_ID, CHANGE, COUNTED, DISCOVERY, DOCUMENT, JSON_BODY, LOCAL, NEW_REINDEX,
+    NOT_OF_ALL, PASSAGES, POSTED, REINDEX, REMOVED_COLLECTION, SETS, SETTINGS, TEXT,
 };
 
 /// Everything that akin serves.
@@ -110,8 +110,8 @@ fn on_one_collection() -> Routes {
         .routes(READ, &[NOT_OF_ALL], routes!(curve::curve))
         .routes(READ, &[], routes!(stats::stats))
         .routes(READ, &[COUNTED, NOT_OF_ALL], routes!(recall::recall))
-        .routes(READ, &[], routes!(snapshots::list))
-        .routes(ADMIN, &[], routes!(snapshots::take))
+        .routes(READ, &[LOCAL], routes!(snapshots::list))
+        .routes(ADMIN, &[LOCAL], routes!(snapshots::take))
 }
 
 /// Routes that may take any time. They stop when their client goes away.
@@ -126,8 +126,8 @@ fn without_timeout() -> Routes {
     Routes::new(Limits::Number)
         .merge(on_one())
         .nest_in_collection(on_one())
-        .routes(Needs::InAll(Action::Admin), &[DISK], routes!(backup::all))
-        .routes(ADMIN, &[DISK], routes!(backup::one))
+        .routes(Needs::InAll(Action::Admin), &[DISK, LOCAL], routes!(backup::all))
+        .routes(ADMIN, &[DISK, LOCAL], routes!(backup::one))
 }
 
 /// Routes that answer however many requests are in flight.

@@ -66,14 +66,20 @@ pub const NOT_OF_ALL: &[Code] = &[Code::WrongContent];
 pub const SETS: &[Code] = &[Code::TooManyShingles, Code::WrongContent];
 
 /// Of searches for passages, and lookups by containment.
-pub const PASSAGES: &[Code] = &[Code::PassagesOff, Code::WrongContent, Code::EmptyDocument];
+pub const PASSAGES: &[Code] =
+    &[Code::PassagesOff, Code::WrongContent, Code::EmptyDocument, Code::UnsupportedByBackend];
 
 /// Of discoveries of pairs or clusters.
 pub const DISCOVERY: &[Code] = &[Code::UnsupportedMode, Code::WrongContent];
 
 /// Of calls that add documents.
-pub const DOCUMENT: &[Code] =
-    &[Code::PassagesOff, Code::InvalidDocument, Code::MetadataTooLarge, Code::InsufficientStorage];
+pub const DOCUMENT: &[Code] = &[
+    Code::PassagesOff,
+    Code::InvalidDocument,
+    Code::MetadataTooLarge,
+    Code::InsufficientStorage,
+    Code::UnsupportedByBackend,
+];
 
 /// Of calls that change a document.
 pub const CHANGE: &[Code] = &[
@@ -84,9 +90,16 @@ pub const CHANGE: &[Code] = &[
     Code::InsufficientStorage,
 ];
 
+/// Of calls that collections in a data directory alone can answer.
+pub const LOCAL: &[Code] = &[Code::UnsupportedByBackend];
+
 /// Of calls that create a collection.
-pub const SETTINGS: &[Code] =
-    &[Code::CollectionExists, Code::TooManyCollections, Code::InsufficientStorage];
+pub const SETTINGS: &[Code] = &[
+    Code::CollectionExists,
+    Code::TooManyCollections,
+    Code::InsufficientStorage,
+    Code::UnsupportedByBackend,
+];
 
 /// Of calls that remove a collection.
 pub const REMOVED_COLLECTION: &[Code] = &[Code::CollectionNotFound, Code::CollectionRequired];
@@ -98,6 +111,7 @@ pub const NEW_REINDEX: &[Code] = &[
     Code::ReindexOfDefault,
     Code::TextNotKept,
     Code::InsufficientStorage,
+    Code::UnsupportedByBackend,
 ];
 
 /// Of calls on a reindex that was begun.
