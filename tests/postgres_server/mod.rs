@@ -163,6 +163,13 @@ impl PostgresServer {
         child.kill().unwrap();
         signal("KILL", &pids);
         child.wait().unwrap();
+        // Before the next start no process may have the shared memory: ended ones have none.
+        for pid in pids {
+            let maps = || fs::read_to_string(format!("/proc/{pid}/maps")).unwrap_or_default();
+            while !maps().is_empty() {
+                std::thread::yield_now();
+            }
+        }
     }
 
     /// Stops all of its processes, or lets them go on.
