@@ -129,12 +129,11 @@ pub(super) fn letters_of_word(character: char) -> f64 {
     match CodePointMapData::<Script>::new().get(character) {
         Script::Han => 1.6,
         // ー and 〆 are of several scripts.
-        Script::Hiragana | Script::Katakana | Script::Common => 2.0,
+        Script::Hiragana | Script::Katakana | Script::Common | Script::TaiTham => 2.0,
         Script::Thai => 2.8,
         Script::Lao | Script::Khmer => 3.1,
         Script::Myanmar => 2.2,
         Script::TaiViet | Script::TaiLe | Script::NewTaiLue => 2.3,
-        Script::TaiTham => 2.0,
         Script::Yi => 1.4,
         Script::Javanese => 3.0,
         _ => 1.0,

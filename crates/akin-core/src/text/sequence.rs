@@ -60,7 +60,7 @@ impl WordSequence {
         for range in &self.ranges[words] {
             match text.as_bytes()[range[0] as usize].is_ascii() {
                 true => whole += 1,
-                false => parts += share_of_word(text, range),
+                false => parts += share_of_word(text, *range),
             }
         }
         whole + (parts + ROUNDING) as usize
@@ -75,7 +75,7 @@ impl WordSequence {
         let mut sums = Vec::with_capacity(self.ranges.len() + 1);
         sums.push(0.0);
         for range in &self.ranges {
-            sums.push(sums[sums.len() - 1] + share_of_word(text, range));
+            sums.push(sums[sums.len() - 1] + share_of_word(text, *range));
         }
         (sums[self.len()] < self.len() as f64).then(|| ReaderWords(sums.into()))
     }
@@ -94,8 +94,8 @@ impl WordSequence {
 const ROUNDING: f64 = 1e-6;
 
 /// The part of a reader's word that a word here is.
-fn share_of_word(text: &str, range: &[u32; 2]) -> f64 {
-    1.0 / letters_of_word(text[range[0] as usize..].chars().next().unwrap_or(' '))
+fn share_of_word(text: &str, [start, _]: [u32; 2]) -> f64 {
+    1.0 / letters_of_word(text[start as usize..].chars().next().unwrap_or(' '))
 }
 
 /// How many words a reader counts in each part of a text.

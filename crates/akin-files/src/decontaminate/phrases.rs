@@ -77,9 +77,9 @@ mod tests {
         let phrases = IgnoredPhrases { by_first };
         let found = phrases.in_text(&[1, 2, 3, 4, 9, 1, 9, 1, 2]);
         assert_eq!(found, [0..4, 7..9]);
-        assert_eq!(outside(&(0..9), &found), [4..7]);
-        assert_eq!(outside(&(2..8), &found), [4..7]);
-        assert_eq!(outside(&(5..6), &found), [5..6]);
+        for (span, part) in [(0..9, 4..7), (2..8, 4..7), (5..6, 5..6)] {
+            assert!(outside(&span, &found).iter().eq([&part]), "{span:?}");
+        }
         assert!(outside(&(1..3), &found).is_empty());
     }
 }

@@ -144,8 +144,8 @@ impl<'c> Representatives<'c> {
 
     /// The counts, without the counts that only the caller knows.
     pub fn summary(&self, sources: &[SourceCounts]) -> Summary {
-        let mut summary = Summary::default();
-        summary.clusters = self.sizes.iter().filter(|size| **size > 1).count();
+        let clusters = self.sizes.iter().filter(|size| **size > 1).count();
+        let mut summary = Summary { clusters, ..Summary::default() };
         let mut lost = LostShingles::default();
         for counts in sources {
             summary.documents += counts.documents;
