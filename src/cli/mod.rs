@@ -7,6 +7,8 @@ mod clusters;
 mod collections;
 mod compare;
 mod curve;
+#[cfg(test)]
+mod defaults;
 mod demo;
 mod documents;
 mod examples;
@@ -24,8 +26,6 @@ mod restore;
 mod serve;
 mod similar;
 mod stats;
-#[cfg(test)]
-mod tests;
 mod verify;
 
 use std::io::{Write, stdout};

@@ -542,8 +542,9 @@ export interface DamagedDocument {
 
 /** A running discovery. */
 export interface Discovery {
-  linkage?: Linkage;
-  kind: "pairs" | "clusters";
+  /** `pairs` or `clusters`. */
+  kind: string;
+  linkage?: string;
   threshold: number;
   mode: Mode;
   started_at: Time;

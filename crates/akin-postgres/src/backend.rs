@@ -1,7 +1,7 @@
 //! A collection in PostgreSQL as the engine sees it.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 
 use akin_core::index::{ExactSearch, Search};
@@ -25,6 +25,7 @@ use tokio_postgres::types::Type;
 use crate::adding::Queued;
 use crate::coalescing::answered;
 use crate::lookup::document_id;
+use crate::maintenance::FollowedFigures;
 use crate::rows::{COLUMNS, content_of, metadata_of};
 use crate::shared::SharedDatabase;
 
@@ -69,10 +70,7 @@ pub struct PostgresCollection {
     pub(crate) ttl_ms: Option<i64>,
     pub(crate) sets: SetCache,
     clock: Clock,
-    /// The transaction of the last change that readers can see, and the number of documents, as of
-    /// a moment ago.
-    pub(crate) last_change: Arc<AtomicU64>,
-    pub(crate) documents: Arc<AtomicI64>,
+    pub(crate) followed: Arc<FollowedFigures>,
 }
 
 impl PostgresCollection {
@@ -95,8 +93,7 @@ impl PostgresCollection {
             ttl_ms: seeded.store.ttl_ms(),
             sets: opening.sets.of_next_collection(),
             clock: opening.clock.clone(),
-            last_change: Arc::default(),
-            documents: Arc::default(),
+            followed: Arc::default(),
         }
     }
 
@@ -202,7 +199,11 @@ impl Backend for PostgresCollection {
             let (collection, check) = (Arc::clone(&self), Arc::clone(&check));
             Queued::new(collection, addition, check, number)
         });
-        let answers = self.shared.additions.push_all(queued);
+        let waiting = match self.shared.followed.is_building(self.number) {
+            true => &self.shared.copies,
+            false => &self.shared.additions,
+        };
+        let answers = waiting.push_all(queued);
         Box::pin(async move { join_all(answers.into_iter().map(answered)).await })
     }
 
@@ -280,11 +281,7 @@ impl Backend for PostgresCollection {
     }
 
     async fn sketched(&self, ids: &[DocumentId]) -> Result<Vec<Option<Sketched>>, BackendError> {
-        let ids: Vec<&str> = ids.iter().map(DocumentId::as_str).collect();
-        let columns = "d.ordinal, d.id, d.entry, e.shingles, e.sketch, d.metadata IS NOT NULL";
-        let rows = self.by_ids(columns, &ids).await?;
-        let of = |n: usize| rows.get(&n).map(|row| self.sketched_of(row, row.get(5))).transpose();
-        (0..ids.len()).map(of).collect()
+        self.sketched_by_ids(ids).await
     }
 
     async fn stamps(&self, ids: &[DocumentId]) -> Result<Vec<Option<Stamp>>, BackendError> {
@@ -326,7 +323,7 @@ impl Backend for PostgresCollection {
 
     async fn sample(&self, documents: usize) -> Result<Vec<DocumentId>, BackendError> {
         let drawn = documents.saturating_mul(DRAWN_FOR_EACH);
-        if self.documents.load(Ordering::Relaxed).max(0) as usize > drawn {
+        if self.followed.documents.load(Ordering::Relaxed).max(0) as usize > drawn {
             let sample = self.sample_by(SAMPLE_OF_ORDINALS, documents, drawn).await?;
             if sample.len() == documents {
                 return Ok(sample);
@@ -351,7 +348,7 @@ impl Backend for PostgresCollection {
             &[(&self.number, Type::INT4), (&self.now_ms(), Type::INT8)];
         let row = self.shared.reads.query_opt(sql, parameters).await?;
         let documents = row.map_or(0, |row| row.get::<_, i64>(0));
-        self.documents.store(documents, Ordering::Relaxed);
+        self.followed.documents.store(documents, Ordering::Relaxed);
         Ok(BackendStats { documents: documents.max(0) as u64, ..BackendStats::default() })
     }
 

@@ -16,7 +16,8 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 use crate::adding::{AdditionRequest, Queued};
 use crate::arguments::{Arguments, NewDocument};
 use crate::backend::PostgresCollection;
-use crate::lookup::{FoundSets, NearSet, ProbeKeys, Read, SelectedSet};
+use crate::lookup::{FoundSets, NearSet, ProbeKeys, SelectedSet};
+use crate::reading::Read;
 use crate::rows::{COLUMNS, form_of};
 
 /// Contents of this weight together are encoded off the runtime's threads (about 1 ms).

@@ -6,9 +6,15 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use akin_engine::backend::BackendError;
 use tokio::sync::{Notify, oneshot};
+use tokio::task::yield_now;
+
+use crate::database::DatabaseConnection;
 
 /// Requests in a call.
 pub(crate) const TOGETHER_MAX: usize = 64;
+
+/// Rows that a call reads, at most, unless a single request reads more: some megabytes of sketches.
+pub(crate) const READ_MAX: usize = 65_536;
 
 /// Requests that wait, with where each answer goes.
 pub(crate) struct WaitingRequests<A, B> {
@@ -19,6 +25,20 @@ pub(crate) struct WaitingRequests<A, B> {
 pub(crate) struct Request<A, B> {
     pub asked: A,
     answer: oneshot::Sender<Result<B, BackendError>>,
+}
+
+/// A request that reads, and is answered by a call together with others.
+pub(crate) trait ReadRequest: Send + Sync + Sized + 'static {
+    type Answer: Send + 'static;
+
+    /// Rows that it may read, about.
+    fn weight(&self) -> usize;
+
+    /// The answers, in the order of the requests.
+    fn read(
+        connection: &DatabaseConnection,
+        requests: &[Request<Self, Self::Answer>],
+    ) -> impl Future<Output = Result<Vec<Self::Answer>, BackendError>> + Send;
 }
 
 /// An answer to come.
@@ -53,6 +73,8 @@ impl<A, B> WaitingRequests<A, B> {
     ) -> Vec<Request<A, B>> {
         loop {
             let added = self.added.notified();
+            // Requests whose bodies have been received join those that wait.
+            yield_now().await;
             let taken = select(&mut self.queue());
             if !taken.is_empty() {
                 // Another connection looks whether there is more.
@@ -86,17 +108,15 @@ impl<A, B> Request<A, B> {
 }
 
 /// The requests that wait longest, until their weights reach a limit.
-pub(crate) fn first<A, B>(
-    queue: &mut VecDeque<Request<A, B>>,
-    weight: impl Fn(&A) -> usize,
-    weight_max: usize,
-) -> Vec<Request<A, B>> {
+pub(crate) fn first<A: ReadRequest>(
+    queue: &mut VecDeque<Request<A, A::Answer>>,
+) -> Vec<Request<A, A::Answer>> {
     let (mut taken, mut weights) = (Vec::new(), 0);
     while taken.len() < TOGETHER_MAX
-        && weights < weight_max
+        && weights < READ_MAX
         && let Some(request) = queue.pop_front()
     {
-        weights += weight(&request.asked);
+        weights += request.asked.weight();
         taken.extend(Some(request).filter(Request::is_wanted));
     }
     taken

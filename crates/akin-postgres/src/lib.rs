@@ -10,7 +10,7 @@
 //! - `shared`, `maintenance`: the connections of a process and the work on them.
 //! - `collections`: the collections of a database.
 //! - `backend`: a collection as the engine sees it; `lookup`, `rows`, `scan`, `view`, `removal` and
-//!   `changes` have its operations.
+//!   `changes` have its operations, and `reading` the calls that lookups share.
 //! - `adding`, `batch`, `arguments`: documents that are added together.
 
 mod adding;
@@ -27,6 +27,7 @@ mod lookup;
 mod maintenance;
 mod migration;
 mod pool;
+mod reading;
 mod removal;
 mod rows;
 mod scan;

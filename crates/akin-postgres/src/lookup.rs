@@ -1,39 +1,25 @@
 //! Lookups: from keys to sets, and from sets to their documents and elements. Lookups that wait at
 //! the same time share calls.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use akin_core::index::{Search, SearchLimits};
 use akin_core::text::ShingleSet;
-use akin_engine::backend::{BackendError, Candidate, Candidates, Member};
+use akin_engine::backend::{BackendError, Candidate, Candidates, Sketched};
 use akin_model::document::{DocumentId, Ordinal};
-use futures_util::future::try_join;
 use tokio_postgres::Row;
-use tokio_postgres::types::Type;
 
 use crate::backend::PostgresCollection;
-use crate::coalescing::{self, Request, WaitingRequests, answered};
-use crate::database::DatabaseConnection;
-use crate::error::failed;
-use crate::pool::Parameters;
-use crate::rows::Material;
+use crate::coalescing::{READ_MAX, TOGETHER_MAX, answered};
+use crate::reading::{Read, WantedDocuments, WantedEntries};
 
 /// Sets that are read of a key for each that is looked for.
 const OF_KEY_FOR_EACH: usize = 5;
 
-/// Sets that are read in a lookup, at most: some megabytes of sketches.
-pub(crate) const READ_MAX: usize = 65_536;
-
 /// Sets with elements that are read together with their documents: as many as a lookup checks at
 /// once.
 const SETS_AT_ONCE: usize = 40;
-
-/// Members of a set in the weight of a reading: most sets have one or two.
-const MEMBERS_USUAL: usize = 4;
-
-/// Rows that weigh as much as the content of a document.
-const MATERIAL_WEIGHT: usize = 64;
 
 /// The keys of a lookup, and its own set.
 pub(crate) struct ProbeKeys {
@@ -61,24 +47,6 @@ pub(crate) struct FoundSets {
     by_entry: HashMap<i64, Arc<NearSet>>,
 }
 
-/// Sets with wanted documents, and sets with wanted elements.
-pub(crate) struct WantedEntries {
-    pub entries: Vec<i64>,
-    pub members_max: usize,
-    pub now_ms: i64,
-    pub materials: Vec<i64>,
-}
-
-/// The documents of sets, and the rows of their elements.
-#[derive(Default)]
-pub(crate) struct Read {
-    pub members: HashMap<i64, Vec<Member>>,
-    pub materials: HashMap<i64, Material>,
-}
-
-pub(crate) type Probes = WaitingRequests<ProbeKeys, Arc<FoundSets>>;
-pub(crate) type Readings = WaitingRequests<WantedEntries, Arc<Read>>;
-
 /// A set that a search selects.
 pub(crate) struct SelectedSet {
     pub near: Arc<NearSet>,
@@ -93,21 +61,6 @@ pub(crate) struct SelectedSets {
     /// Not all sets of a key were read.
     pub in_crowd: bool,
     pub left_out: u32,
-}
-
-impl ProbeKeys {
-    /// Rows that it may read.
-    pub fn weight(&self) -> usize {
-        self.keys.len() * self.of_key
-    }
-}
-
-impl WantedEntries {
-    /// Rows that are usually read; contents count as many.
-    pub fn weight(&self) -> usize {
-        self.entries.len() * self.members_max.min(MEMBERS_USUAL)
-            + self.materials.len() * MATERIAL_WEIGHT
-    }
 }
 
 impl NearSet {
@@ -192,6 +145,20 @@ impl PostgresCollection {
         SelectedSets { sets, seen, in_crowd, left_out }
     }
 
+    /// The sketches of documents by their ids.
+    pub(crate) async fn sketched_by_ids(
+        &self,
+        ids: &[DocumentId],
+    ) -> Result<Vec<Option<Sketched>>, BackendError> {
+        let ids = ids.iter().map(|id| id.as_str().to_owned()).collect();
+        let wanted = WantedDocuments { collection: self.number, ids, now_ms: self.now_ms() };
+        let rows = answered(self.shared.findings.push(wanted)).await?;
+        let sketched = |row: &Option<Row>| {
+            row.as_ref().map(|row| self.sketched_of(row, row.get(5))).transpose()
+        };
+        rows.iter().map(sketched).collect()
+    }
+
     pub(crate) async fn search(&self, search: &Search<'_>) -> Result<Candidates, BackendError> {
         let probe = self.probe(search);
         let asked = ProbeKeys { keys: probe.keys.clone(), ..probe };
@@ -241,7 +208,7 @@ impl PostgresCollection {
                 None => missing.push(self.entry(fingerprint)),
             }
         }
-        for some in missing.chunks(coalescing::TOGETHER_MAX) {
+        for some in missing.chunks(TOGETHER_MAX) {
             let (entries, materials) = (Vec::new(), some.to_vec());
             let wanted =
                 WantedEntries { entries, members_max: 0, now_ms: self.now_ms(), materials };
@@ -296,64 +263,6 @@ impl PostgresCollection {
         }
         Candidates { found, seen, truncated, are_compared: !in_crowd, left_out, in_crowd }
     }
-}
-
-/// Looks probes up in one call.
-pub(crate) async fn look_up(
-    connection: &DatabaseConnection,
-    probes: &[Request<ProbeKeys, Arc<FoundSets>>],
-) -> Result<Arc<FoundSets>, BackendError> {
-    let mut keys: Vec<i64> = probes.iter().flat_map(|of| of.asked.keys.iter().copied()).collect();
-    keys.sort_unstable();
-    keys.dedup();
-    let equal: Vec<i64> = probes.iter().map(|of| of.asked.equal).collect();
-    let of_key = probes.iter().map(|of| of.asked.of_key).max().unwrap_or(0) as i32 + 1;
-    let sql = "SELECT * FROM akin.candidates($1, $2, $3, -1)";
-    let parameters: Parameters<'_> =
-        &[(&keys, Type::INT8_ARRAY), (&of_key, Type::INT4), (&equal, Type::INT8_ARRAY)];
-    let rows = connection.client.query_typed(sql, parameters).await.map_err(failed)?;
-    let mut found = FoundSets::default();
-    for row in &rows {
-        found.add(NearSet::of(row, 0));
-    }
-    Ok(Arc::new(found))
-}
-
-/// Reads documents and elements of sets in one round trip.
-pub(crate) async fn read(
-    connection: &DatabaseConnection,
-    wanted: &[Request<WantedEntries, Arc<Read>>],
-) -> Result<Arc<Read>, BackendError> {
-    let distinct = |entries: &dyn Fn(&WantedEntries) -> Vec<i64>| {
-        let all: HashSet<i64> = wanted.iter().flat_map(|of| entries(&of.asked)).collect();
-        all.into_iter().collect::<Vec<i64>>()
-    };
-    let entries = distinct(&|of| of.entries.clone());
-    let materials = distinct(&|of| of.materials.clone());
-    let of_set = wanted.iter().map(|of| of.asked.members_max).max().unwrap_or(0);
-    let of_set = i32::try_from(of_set).unwrap_or(i32::MAX);
-    let now_ms = wanted.iter().map(|of| of.asked.now_ms).max().unwrap_or(0);
-    let client = &connection.client;
-    let (members, materials) = try_join(
-        client.query_typed(
-            "SELECT * FROM akin.members($1, $2, $3)",
-            &[(&entries, Type::INT8_ARRAY), (&now_ms, Type::INT8), (&of_set, Type::INT4)],
-        ),
-        client.query_typed("SELECT * FROM akin.materials($1)", &[(&materials, Type::INT8_ARRAY)]),
-    )
-    .await
-    .map_err(failed)?;
-    let mut read = Read::default();
-    for row in members {
-        let member = Member {
-            ordinal: ordinal(row.get(1)),
-            id: document_id(row.get(2))?,
-            has_metadata: row.get(3),
-        };
-        read.members.entry(row.get(0)).or_default().push(member);
-    }
-    read.materials.extend(materials.iter().map(|row| (row.get(0), Material::of(row, 1))));
-    Ok(Arc::new(read))
 }
 
 pub(crate) fn ordinal(ordinal: i64) -> Ordinal {

@@ -25,25 +25,24 @@ const CLEARED_AT_ONCE: i32 = 2_000;
 /// The followed figures of the collections of this process.
 #[derive(Default)]
 pub(crate) struct FollowedChanges {
-    collections: Mutex<HashMap<i32, FollowedCollection>>,
+    collections: Mutex<HashMap<i32, Weak<FollowedFigures>>>,
     /// Collections that this process builds: other processes leave them alone.
     building: Mutex<HashSet<i32>>,
 }
 
-struct FollowedCollection {
-    last_change: Weak<AtomicU64>,
-    documents: Weak<AtomicI64>,
+/// Of a collection, as of a moment ago.
+#[derive(Default)]
+pub(crate) struct FollowedFigures {
+    /// The transaction of the last change that readers can see.
+    pub last_change: AtomicU64,
+    pub documents: AtomicI64,
 }
 
 impl FollowedChanges {
     pub fn add(&self, collection: &PostgresCollection) {
-        let followed = FollowedCollection {
-            last_change: Arc::downgrade(&collection.last_change),
-            documents: Arc::downgrade(&collection.documents),
-        };
         let mut collections = self.collections.lock().unwrap_or_else(PoisonError::into_inner);
-        collections.retain(|_, of| of.documents.strong_count() > 0);
-        collections.insert(collection.number, followed);
+        collections.retain(|_, of| of.strong_count() > 0);
+        collections.insert(collection.number, Arc::downgrade(&collection.followed));
     }
 
     pub fn set_building(&self, collection: i32, is_building: bool) {
@@ -54,6 +53,11 @@ impl FollowedChanges {
         };
     }
 
+    pub fn is_building(&self, collection: i32) -> bool {
+        let building = self.building.lock().unwrap_or_else(PoisonError::into_inner);
+        building.contains(&collection)
+    }
+
     fn building(&self) -> Vec<i32> {
         let building = self.building.lock().unwrap_or_else(PoisonError::into_inner);
         building.iter().copied().collect()
@@ -61,12 +65,9 @@ impl FollowedChanges {
 
     fn update(&self, collection: i32, last_change: u64, documents: i64) {
         let collections = self.collections.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(followed) = collections.get(&collection) else { return };
-        if let Some(of) = followed.last_change.upgrade() {
-            of.fetch_max(last_change, Ordering::Relaxed);
-        }
-        if let Some(of) = followed.documents.upgrade() {
-            of.store(documents, Ordering::Relaxed);
+        if let Some(figures) = collections.get(&collection).and_then(Weak::upgrade) {
+            figures.last_change.fetch_max(last_change, Ordering::Relaxed);
+            figures.documents.store(documents, Ordering::Relaxed);
         }
     }
 }

@@ -135,7 +135,11 @@ impl PostgresCollection {
             (&old.key_entries, Type::INT8_ARRAY),
         ];
         let sql = "SELECT akin.remove($1, $2, $3, $4, $5, $6)";
-        let row = self.shared.reads.query_opt(sql, parameters).await?;
+        let connections = match self.shared.followed.is_building(self.number) {
+            true => &self.shared.reads,
+            false => &self.shared.removals,
+        };
+        let row = connections.query_opt(sql, parameters).await?;
         Ok(row.map_or(0, |row| row.get::<_, i32>(0)) as u64)
     }
 

@@ -124,7 +124,7 @@ impl SketchScanning for PostgresCollection {
 
     /// At most as many as documents.
     fn distinct_sets(&self) -> usize {
-        self.documents.load(Ordering::Relaxed).max(0) as usize
+        self.followed.documents.load(Ordering::Relaxed).max(0) as usize
     }
 
     async fn view(&self) -> Result<Box<dyn SketchView>, BackendError> {

@@ -13,22 +13,25 @@ use tokio::time::{sleep, timeout};
 
 use crate::adding::{self, Additions, BusyKeys};
 use crate::checks;
-use crate::coalescing::{Request, WaitingRequests, first};
+use crate::coalescing::{ReadRequest, Request, WaitingRequests, first};
 use crate::database::{Database, DatabaseConnection};
 use crate::error::late;
-use crate::lookup::{self, ProbeKeys, Probes, READ_MAX, Readings, WantedEntries};
 use crate::maintenance::{FollowedChanges, follow, maintain};
 use crate::migration::migrate;
 use crate::pool::ConnectionPool;
+use crate::reading::{Findings, Probes, Readings};
 
 /// Connections that write documents. More would take fewer documents together.
 const WRITERS: usize = 3;
 
-/// Connections that look keys up, and as many that read documents.
+/// Connections that find documents, and as many that look keys up, and that read documents.
 const LOOKUPS: usize = 2;
 
 /// Connections for single queries.
 const READERS: usize = 4;
+
+/// Connections that remove documents.
+const REMOVERS: usize = 2;
 
 /// The pause after a connection failed.
 const RECONNECT_AFTER: Duration = Duration::from_millis(200);
@@ -48,10 +51,16 @@ pub struct ConnectionSettings {
 
 pub(crate) struct SharedDatabase {
     pub reads: ConnectionPool,
+    /// Of removals, which wait as long as a reindex keeps the writers of a collection waiting.
+    pub removals: ConnectionPool,
     pub scans: ConnectionPool,
+    pub findings: Arc<Findings>,
     pub probes: Arc<Probes>,
     pub readings: Arc<Readings>,
     pub additions: Arc<Additions>,
+    /// Of collections that are being built. A reindex fills one while it keeps the writers of
+    /// another waiting, which may be all others.
+    pub copies: Arc<Additions>,
     pub followed: FollowedChanges,
     pub compression_level: i32,
     /// Never set: a database that fails refuses requests until it is back.
@@ -75,17 +84,20 @@ impl SharedDatabase {
         let database = Arc::new(database);
         let opened = async {
             let (one, other) = (database.connect().await?, database.connect().await?);
-            checks::check(&one.client, &other.client, WRITERS).await?;
+            checks::check(&one.client, &other.client, WRITERS + 1).await?;
             migrate(&one.client).await
         };
         timeout(deadline, opened).await.map_err(|_| late())??;
         let pool = |connections| ConnectionPool::new(Arc::clone(&database), connections, deadline);
         let shared = Arc::new(Self {
             reads: pool(READERS),
+            removals: pool(REMOVERS),
             scans: pool(settings.scans_max.max(1)),
+            findings: WaitingRequests::new(),
             probes: WaitingRequests::new(),
             readings: WaitingRequests::new(),
             additions: WaitingRequests::new(),
+            copies: WaitingRequests::new(),
             followed: FollowedChanges::default(),
             compression_level: settings.compression_level,
             healthy: watch::Sender::new(None),
@@ -99,6 +111,8 @@ impl SharedDatabase {
     }
 
     fn start(&self, database: &Arc<Database>, deadline: Duration) {
+        let copying = WorkerConnection::new(database, deadline);
+        self.run(write(copying, Arc::clone(&self.copies), Arc::default()));
         let busy = Arc::new(BusyKeys::default());
         for _ in 0..WRITERS {
             let link = WorkerConnection::new(database, deadline);
@@ -106,10 +120,10 @@ impl SharedDatabase {
             self.run(write(link, additions, busy));
         }
         for _ in 0..LOOKUPS {
-            let probes = Arc::clone(&self.probes);
-            self.run(look_up(WorkerConnection::new(database, deadline), probes));
-            let readings = Arc::clone(&self.readings);
-            self.run(read(WorkerConnection::new(database, deadline), readings));
+            let link = || WorkerConnection::new(database, deadline);
+            self.run(read(link(), Arc::clone(&self.findings)));
+            self.run(read(link(), Arc::clone(&self.probes)));
+            self.run(read(link(), Arc::clone(&self.readings)));
         }
     }
 
@@ -147,10 +161,11 @@ impl WorkerConnection {
     }
 }
 
-/// Answers each request alike, or with the error.
-fn answer_all<A, B: Clone>(requests: Vec<Request<A, B>>, answer: &Result<B, BackendError>) {
-    for request in requests {
-        request.answer(answer.clone());
+/// Answers each request, or all of them with the error.
+fn answer_all<A, B>(requests: Vec<Request<A, B>>, answers: Result<Vec<B>, BackendError>) {
+    match answers {
+        Ok(answers) => requests.into_iter().zip(answers).for_each(|(of, it)| of.answer(Ok(it))),
+        Err(error) => requests.into_iter().for_each(|of| of.answer(Err(error.clone()))),
     }
 }
 
@@ -175,37 +190,25 @@ async fn write(mut link: WorkerConnection, additions: Arc<Additions>, busy: Arc<
                 let answered = requests.into_iter().zip(outcomes);
                 answered.for_each(|(request, outcome)| request.answer(outcome));
             }
-            Err(error) => answer_all(requests, &Err(error)),
+            Err(error) => answer_all(requests, Err(error)),
         }
     }
 }
 
-async fn look_up(mut link: WorkerConnection, probes: Arc<Probes>) {
+async fn read<A: ReadRequest>(
+    mut link: WorkerConnection,
+    waiting: Arc<WaitingRequests<A, A::Answer>>,
+) {
     loop {
-        let requests = probes.next(|queue| first(queue, ProbeKeys::weight, READ_MAX)).await;
-        let found = async {
-            let connection = link.take().await?;
-            let found = timeout(link.deadline, lookup::look_up(&connection, &requests)).await;
-            let found = found.map_err(|_| late())??;
-            link.connection = Some(connection);
-            Ok(found)
-        };
-        let found = found.await;
-        answer_all(requests, &found);
-    }
-}
-
-async fn read(mut link: WorkerConnection, readings: Arc<Readings>) {
-    loop {
-        let requests = readings.next(|queue| first(queue, WantedEntries::weight, READ_MAX)).await;
+        let requests = waiting.next(first).await;
         let read = async {
             let connection = link.take().await?;
-            let read = timeout(link.deadline, lookup::read(&connection, &requests)).await;
+            let read = timeout(link.deadline, A::read(&connection, &requests)).await;
             let read = read.map_err(|_| late())??;
             link.connection = Some(connection);
             Ok(read)
         };
         let read = read.await;
-        answer_all(requests, &read);
+        answer_all(requests, read);
     }
 }

@@ -11,6 +11,7 @@ use futures_util::StreamExt;
 use crate::engine::{Collection, Collections};
 use crate::http::problem::Problem;
 use crate::http::request::extract::{AllReady, Ready};
+use crate::http::request::query::{NoParameters, Query};
 
 const MEDIA: &str = "application/x-tar";
 
@@ -28,7 +29,10 @@ const MEDIA: &str = "application/x-tar";
     responses((status = 200, description = "The archive.", body = String,
         content_type = "application/x-tar")),
 )]
-pub async fn all(AllReady(collections): AllReady) -> Result<Response, Problem> {
+pub async fn all(
+    _: Query<NoParameters>,
+    AllReady(collections): AllReady,
+) -> Result<Response, Problem> {
     if let Some(name) = collections.unavailable().first() {
         collections.get(name)?;
     }
@@ -46,6 +50,7 @@ pub async fn all(AllReady(collections): AllReady) -> Result<Response, Problem> {
         content_type = "application/x-tar")),
 )]
 pub async fn one(
+    _: Query<NoParameters>,
     AllReady(collections): AllReady,
     Ready(collection): Ready,
 ) -> Result<Response, Problem> {

@@ -3,7 +3,8 @@
 use axum::extract::State;
 use axum::response::Response;
 
-use crate::engine::{PassageAnswer, Probe};
+use crate::budget::Reservation;
+use crate::engine::{Engine, PassageAnswer, PassageQuery, Probe};
 use crate::http::AppState;
 use crate::http::problem::Problem;
 use crate::http::problem::code::Code;
@@ -37,7 +38,7 @@ pub async fn stored(
     AnswerMemory(memory): AnswerMemory,
 ) -> Result<Response, Problem> {
     let query = passages::read(&(given, conditions), &state.settings)?;
-    timed_within(memory, engine.passages(Probe::Stored(stored.id), &query)).await
+    find(&engine, Probe::Stored(stored.id), query, memory).await
 }
 
 /// Find the passages of a posted text
@@ -73,5 +74,14 @@ pub async fn posted(
         true => wrong.in_body(Code::InvalidRequest),
         false => wrong.into(),
     })?;
+    find(&engine, probe, query, memory).await
+}
+
+async fn find(
+    engine: &Engine,
+    probe: Probe,
+    query: PassageQuery,
+    memory: Reservation,
+) -> Result<Response, Problem> {
     timed_within(memory, engine.passages(probe, &query)).await
 }

@@ -611,8 +611,9 @@ class DamagedDocument(TypedDict):
 class Discovery(TypedDict):
     """A running discovery."""
 
-    linkage: NotRequired[Linkage]
-    kind: Literal["pairs", "clusters"]
+    kind: str
+    """`pairs` or `clusters`."""
+    linkage: NotRequired[str]
     threshold: float
     mode: Mode
     started_at: Time

@@ -113,6 +113,21 @@ BEGIN
     WHERE n.newest > seen;
 END $$;
 
+-- Documents with these ids that have not expired at these times, with their places in the lists.
+CREATE FUNCTION sketched(collections int[], ids text[], times bigint[])
+RETURNS TABLE (
+    ordinal bigint, id text, entry bigint, shingles int, sketch bytea, has_metadata boolean,
+    place bigint
+) LANGUAGE plpgsql STABLE AS $$
+#variable_conflict use_column
+BEGIN
+    RETURN QUERY SELECT d.ordinal, d.id, d.entry, e.shingles, e.sketch, d.metadata IS NOT NULL, o.place
+    FROM unnest(collections, ids, times) WITH ORDINALITY o(collection, id, now, place), LATERAL (
+        SELECT * FROM documents WHERE collection = o.collection AND id = o.id LIMIT 1
+    ) d, LATERAL (SELECT * FROM entries WHERE entry = d.entry LIMIT 1) e
+    WHERE d.expires_at IS NULL OR d.expires_at > o.now;
+END $$;
+
 -- The first documents of sets that have not expired.
 CREATE FUNCTION members(sets bigint[], now bigint, of_set int)
 RETURNS TABLE (entry bigint, ordinal bigint, id text, has_metadata boolean)

@@ -1,0 +1,175 @@
+//! The calls that requests share which only read: documents by their ids, sets by their keys, and
+//! the documents and the elements of sets.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use akin_engine::backend::{BackendError, Member};
+use futures_util::future::try_join;
+use tokio_postgres::Row;
+use tokio_postgres::types::Type;
+
+use crate::coalescing::{ReadRequest, Request, WaitingRequests};
+use crate::database::DatabaseConnection;
+use crate::error::failed;
+use crate::lookup::{FoundSets, NearSet, ProbeKeys, document_id, ordinal};
+use crate::pool::Parameters;
+use crate::rows::Material;
+
+/// Members of a set in the weight of a reading: most sets have one or two.
+const MEMBERS_USUAL: usize = 4;
+
+/// Rows that weigh as much as the content of a document.
+const MATERIAL_WEIGHT: usize = 64;
+
+/// Sets with wanted documents, and sets with wanted elements.
+pub(crate) struct WantedEntries {
+    pub entries: Vec<i64>,
+    pub members_max: usize,
+    pub now_ms: i64,
+    pub materials: Vec<i64>,
+}
+
+/// The documents of sets, and the rows of their elements.
+#[derive(Default)]
+pub(crate) struct Read {
+    pub members: HashMap<i64, Vec<Member>>,
+    pub materials: HashMap<i64, Material>,
+}
+
+pub(crate) type Probes = WaitingRequests<ProbeKeys, Arc<FoundSets>>;
+pub(crate) type Readings = WaitingRequests<WantedEntries, Arc<Read>>;
+pub(crate) type Findings = WaitingRequests<WantedDocuments, Vec<Option<Row>>>;
+
+/// Documents with wanted sketches.
+pub(crate) struct WantedDocuments {
+    pub collection: i32,
+    pub ids: Vec<String>,
+    pub now_ms: i64,
+}
+
+impl ReadRequest for ProbeKeys {
+    type Answer = Arc<FoundSets>;
+
+    fn weight(&self) -> usize {
+        self.keys.len() * self.of_key
+    }
+
+    async fn read(
+        connection: &DatabaseConnection,
+        probes: &[Request<Self, Arc<FoundSets>>],
+    ) -> Result<Vec<Arc<FoundSets>>, BackendError> {
+        let mut keys: Vec<i64> =
+            probes.iter().flat_map(|of| of.asked.keys.iter().copied()).collect();
+        keys.sort_unstable();
+        keys.dedup();
+        let equal: Vec<i64> = probes.iter().map(|of| of.asked.equal).collect();
+        let of_key = probes.iter().map(|of| of.asked.of_key).max().unwrap_or(0) as i32 + 1;
+        let sql = "SELECT * FROM akin.candidates($1, $2, $3, -1)";
+        let parameters: Parameters<'_> =
+            &[(&keys, Type::INT8_ARRAY), (&of_key, Type::INT4), (&equal, Type::INT8_ARRAY)];
+        let rows = connection.client.query_typed(sql, parameters).await.map_err(failed)?;
+        let mut found = FoundSets::default();
+        for row in &rows {
+            found.add(NearSet::of(row, 0));
+        }
+        Ok(vec![Arc::new(found); probes.len()])
+    }
+}
+
+impl ReadRequest for WantedEntries {
+    type Answer = Arc<Read>;
+
+    /// Contents count as many rows.
+    fn weight(&self) -> usize {
+        self.entries.len() * self.members_max.min(MEMBERS_USUAL)
+            + self.materials.len() * MATERIAL_WEIGHT
+    }
+
+    async fn read(
+        connection: &DatabaseConnection,
+        wanted: &[Request<Self, Arc<Read>>],
+    ) -> Result<Vec<Arc<Read>>, BackendError> {
+        let distinct = |entries: &dyn Fn(&WantedEntries) -> Vec<i64>| {
+            let all: HashSet<i64> = wanted.iter().flat_map(|of| entries(&of.asked)).collect();
+            all.into_iter().collect::<Vec<i64>>()
+        };
+        let entries = distinct(&|of| of.entries.clone());
+        let materials = distinct(&|of| of.materials.clone());
+        let of_set = wanted.iter().map(|of| of.asked.members_max).max().unwrap_or(0);
+        let of_set = i32::try_from(of_set).unwrap_or(i32::MAX);
+        let now_ms = wanted.iter().map(|of| of.asked.now_ms).max().unwrap_or(0);
+        let (members, materials) = try_join(
+            query_unless_empty(
+                connection,
+                "SELECT * FROM akin.members($1, $2, $3)",
+                &[(&entries, Type::INT8_ARRAY), (&now_ms, Type::INT8), (&of_set, Type::INT4)],
+                entries.is_empty(),
+            ),
+            query_unless_empty(
+                connection,
+                "SELECT * FROM akin.materials($1)",
+                &[(&materials, Type::INT8_ARRAY)],
+                materials.is_empty(),
+            ),
+        )
+        .await?;
+        let mut read = Read::default();
+        for row in members {
+            let member = Member {
+                ordinal: ordinal(row.get(1)),
+                id: document_id(row.get(2))?,
+                has_metadata: row.get(3),
+            };
+            read.members.entry(row.get(0)).or_default().push(member);
+        }
+        read.materials.extend(materials.iter().map(|row| (row.get(0), Material::of(row, 1))));
+        Ok(vec![Arc::new(read); wanted.len()])
+    }
+}
+
+async fn query_unless_empty(
+    connection: &DatabaseConnection,
+    sql: &str,
+    parameters: Parameters<'_>,
+    is_empty: bool,
+) -> Result<Vec<Row>, BackendError> {
+    if is_empty {
+        return Ok(Vec::new());
+    }
+    connection.client.query_typed(sql, parameters).await.map_err(failed)
+}
+
+impl ReadRequest for WantedDocuments {
+    type Answer = Vec<Option<Row>>;
+
+    fn weight(&self) -> usize {
+        self.ids.len()
+    }
+
+    async fn read(
+        connection: &DatabaseConnection,
+        wanted: &[Request<Self, Vec<Option<Row>>>],
+    ) -> Result<Vec<Vec<Option<Row>>>, BackendError> {
+        let (mut collections, mut ids, mut times) = (Vec::new(), Vec::new(), Vec::new());
+        for WantedDocuments { collection, ids: of, now_ms } in wanted.iter().map(|of| &of.asked) {
+            collections.extend(of.iter().map(|_| *collection));
+            times.extend(of.iter().map(|_| *now_ms));
+            ids.extend(of.iter().map(String::as_str));
+        }
+        let sql = "SELECT * FROM akin.sketched($1, $2, $3)";
+        let parameters: Parameters<'_> = &[
+            (&collections, Type::INT4_ARRAY),
+            (&ids, Type::TEXT_ARRAY),
+            (&times, Type::INT8_ARRAY),
+        ];
+        let rows = connection.client.query_typed(sql, parameters).await.map_err(failed)?;
+        let mut found: Vec<Option<Row>> = ids.iter().map(|_| None).collect();
+        for row in rows {
+            let place = row.get::<_, i64>(6) as usize - 1;
+            found[place] = Some(row);
+        }
+        let mut found = found.into_iter();
+        Ok(wanted.iter().map(|of| found.by_ref().take(of.asked.ids.len()).collect()).collect())
+    }
+}
