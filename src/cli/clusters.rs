@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use clap::Args;
 use indicatif::HumanCount;
 
-use super::client::{Body, Client, InCollection, Server, with_query};
+use super::client::{AnswerBody, Client, InCollection, Server, with_query};
 use super::failure::Failure;
 use crate::engine::{Linkage, Mode};
 use akin_core::scheme::Threshold;
@@ -79,7 +79,7 @@ impl Arguments {
 }
 
 /// Shows clusters as they arrive. Returns the number of clusters and of documents in them.
-fn show(client: &Client, answer: Body, out: &mut impl Write) -> Result<(u64, u64), Failure> {
+fn show(client: &Client, answer: AnswerBody, out: &mut impl Write) -> Result<(u64, u64), Failure> {
     let (mut clusters, mut documents) = (0, 0);
     for line in BufReader::new(answer).lines() {
         let line = line.map_err(|error| {

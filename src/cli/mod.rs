@@ -7,8 +7,6 @@ mod clusters;
 mod collections;
 mod compare;
 mod curve;
-#[cfg(test)]
-mod defaults;
 mod demo;
 mod documents;
 mod examples;
@@ -26,6 +24,8 @@ mod restore;
 mod serve;
 mod similar;
 mod stats;
+#[cfg(test)]
+mod tests;
 mod verify;
 
 use std::io::{Write, stdout};

@@ -7,7 +7,7 @@ use tokio::runtime::Runtime;
 use super::failure::Failure;
 use super::interrupt;
 use crate::app::{self, AppError};
-use crate::config::{Flag, Settings, Sources};
+use crate::config::{Flag, SettingSources, Settings};
 use crate::engine::CollectionSettings;
 use crate::telemetry;
 
@@ -38,7 +38,7 @@ pub struct ConfigFile {
 impl ConfigFile {
     /// The settings of all layers, the given flags uppermost.
     pub fn settings(self, flags: Vec<Flag>) -> Result<Settings, Failure> {
-        Ok(Sources::new(self.path, flags).load()?)
+        Ok(SettingSources::new(self.path, flags).load()?)
     }
 }
 

@@ -17,7 +17,7 @@ const SUGGESTION_EDITS_MAX: usize = 3;
 
 /// The layers above the defaults.
 #[derive(Clone, Debug, Default)]
-pub struct Sources {
+pub struct SettingSources {
     pub file: Option<PathBuf>,
     /// `AKIN__SECTION__KEY` sets `section.key`; other variables and empty variables are ignored.
     pub environment: HashMap<String, String>,
@@ -87,7 +87,7 @@ struct Merged {
     faults: Vec<Fault>,
 }
 
-impl Sources {
+impl SettingSources {
     /// The process's environment, with the given file and flags.
     #[must_use]
     pub fn new(file: Option<PathBuf>, flags: Vec<Flag>) -> Self {
@@ -295,7 +295,7 @@ fn set(values: &mut Value, key: &str, value: Value) {
 mod tests {
     use super::*;
 
-    fn merged(sources: &Sources) -> Value {
+    fn merged(sources: &SettingSources) -> Value {
         let Merged { values, faults, .. } = sources.merge().unwrap();
         assert_eq!(faults, []);
         values
@@ -323,11 +323,11 @@ mod tests {
         let file = tempfile::NamedTempFile::new().unwrap();
         std::fs::write(file.path(), documented).unwrap();
         let path = Some(file.path().to_owned());
-        assert_eq!(merged(&Sources { file: path, ..Sources::default() }), valid);
+        assert_eq!(merged(&SettingSources { file: path, ..SettingSources::default() }), valid);
         let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
         let variable =
             |key: &str| format!("{ENVIRONMENT_PREFIX}{}", key.to_uppercase().replace('.', "__"));
         let environment = leaves.iter().map(|(key, value)| (variable(key), text(value))).collect();
-        assert_eq!(merged(&Sources { environment, ..Sources::default() }), valid);
+        assert_eq!(merged(&SettingSources { environment, ..SettingSources::default() }), valid);
     }
 }

@@ -4,7 +4,7 @@ mod layers;
 mod postgres;
 mod settings;
 
-pub use layers::{Fault, Flag, Sources};
+pub use layers::{Fault, Flag, SettingSources};
 pub use postgres::{PostgresSettings, StorageBackend};
 pub use settings::{LogFormat, LogSettings, Settings};
 

@@ -5,20 +5,21 @@ use crate::engine::{CollectionSettings, LimitSettings, StartProgress};
 use crate::storage::StorageSettings;
 use akin_core::scheme::Threshold;
 
-fn environment(variables: &[(&str, &str)]) -> Sources {
+fn environment(variables: &[(&str, &str)]) -> SettingSources {
     let environment =
         variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-    Sources { environment, ..Sources::default() }
+    SettingSources { environment, ..SettingSources::default() }
 }
 
-fn file(toml: &str) -> (tempfile::NamedTempFile, Sources) {
+fn file(toml: &str) -> (tempfile::NamedTempFile, SettingSources) {
     let mut file = tempfile::NamedTempFile::new().unwrap();
     file.write_all(toml.as_bytes()).unwrap();
-    let sources = Sources { file: Some(file.path().to_owned()), ..Sources::default() };
+    let sources =
+        SettingSources { file: Some(file.path().to_owned()), ..SettingSources::default() };
     (file, sources)
 }
 
-fn faults(sources: &Sources) -> Vec<Fault> {
+fn faults(sources: &SettingSources) -> Vec<Fault> {
     match sources.load().unwrap_err() {
         ConfigError::Faults(faults) => faults,
         error @ ConfigError::File { .. } => panic!("{error}"),
@@ -27,7 +28,7 @@ fn faults(sources: &Sources) -> Vec<Fault> {
 
 #[test]
 fn the_default_file_has_the_default_settings() {
-    let defaults = Sources::default().load().unwrap();
+    let defaults = SettingSources::default().load().unwrap();
     assert_eq!(defaults, Settings::default());
     assert_eq!(defaults.collection, CollectionSettings::default());
     assert_eq!(defaults.storage.store, StorageSettings::default());
@@ -36,7 +37,7 @@ fn the_default_file_has_the_default_settings() {
 #[test]
 fn later_layers_override_earlier_ones() {
     let (_file, mut sources) = file(
-        "[server]\nlisten = '0.0.0.0:1'\nprobes_max = 7\n[collection.scheme]\nbands = 16\n\
+        "[server]\nlisten = '0.0.0.0:1'\nlimit_max = 7\n[collection.scheme]\nbands = 16\n\
          threshold = 0.5\n[log]\nformat = 'json'",
     );
     sources.environment = [
@@ -53,7 +54,7 @@ fn later_layers_override_earlier_ones() {
         vec![Flag { name: "--listen", key: "server.listen", value: "0.0.0.0:3".into() }];
     let settings = sources.load().unwrap();
     assert_eq!(settings.server.listen, "0.0.0.0:3");
-    assert_eq!(settings.server.probes_max, 7);
+    assert_eq!(settings.server.limit_max, 7);
     assert_eq!(settings.storage.data_dir, PathBuf::from("123"));
     assert_eq!(settings.collection.scheme.bands, Some(16));
     assert_eq!(settings.collection.scheme.rows, Some(2));
@@ -72,6 +73,7 @@ fn former_keys_are_unknown_like_any_other() {
         "bulk_documents_in_flight_max",
         "filter_bytes_max",
         "collapse_ids_max",
+        "probes_max",
         "recall_sample_max",
     ];
     let lines = keys.map(|key| format!("{key} = 3\n")).concat();
@@ -87,7 +89,7 @@ fn former_keys_are_unknown_like_any_other() {
 #[test]
 fn all_faults_are_reported_with_key_and_origin() {
     let (file, mut sources) = file(
-        "[sever]\nlisten = ':1'\n[server]\nprobes_max = 'many'\n[log]\nlevel = 'a=b=c'\n\
+        "[sever]\nlisten = ':1'\n[server]\nlimit_max = 'many'\n[log]\nlevel = 'a=b=c'\n\
          [collection.scheme]\nthreshold = 1.5\n",
     );
     sources.environment = environment(&[
@@ -107,7 +109,7 @@ fn all_faults_are_reported_with_key_and_origin() {
         );
     };
     has("sever.listen: unknown key, did you mean server.listen?", &format!(" (in {path})"));
-    has("server.probes_max: invalid type: string \"many\"", &format!(" (in {path})"));
+    has("server.limit_max: invalid type: string \"many\"", &format!(" (in {path})"));
     has("collection.scheme.threshold: a threshold must be above 0", &format!(" (in {path})"));
     has("log.level: ", &format!(" (in {path})"));
     has("storage.synk: unknown key, did you mean storage.sync?", "as AKIN__STORAGE__SYNK)");
@@ -120,7 +122,8 @@ fn all_faults_are_reported_with_key_and_origin() {
 
 #[test]
 fn an_unreadable_configuration_file_is_named() {
-    let absent = Sources { file: Some("/nowhere/akin.toml".into()), ..Sources::default() };
+    let absent =
+        SettingSources { file: Some("/nowhere/akin.toml".into()), ..SettingSources::default() };
     let error = absent.load().unwrap_err().to_string();
     assert!(error.starts_with("cannot read the configuration file /nowhere/akin.toml: "));
     let (_file, broken) = file("[server\nlisten = 3");
@@ -152,7 +155,8 @@ fn records_are_set_up_in_a_file() {
 #[test]
 fn keys_without_a_default_can_be_set() {
     let (_file, mut sources) = file("[collection.scheme]\nexact_from = 0.7");
-    let exact_from = |sources: &Sources| sources.load().unwrap().collection.scheme.exact_from();
+    let exact_from =
+        |sources: &SettingSources| sources.load().unwrap().collection.scheme.exact_from();
     assert_eq!(exact_from(&sources).map(Threshold::get), Some(0.7));
     sources.environment =
         environment(&[("AKIN__COLLECTION__SCHEME__EXACT_FROM", "0.75")]).environment;

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::ServerSettings;
 use super::bulk::split::{Form, SplitError, Splitter};
 use super::problem::Problem;
-use super::request::body::Call;
+use super::request::body::JsonCall;
 use super::request::lookup::{ConditionParameters, LookupParameters};
 use super::request::options::{AddParameters, CompareParameters};
 use super::request::page::{PageParameters, PageReader};
@@ -31,9 +31,9 @@ pub fn json(input: &[u8]) {
         0 => read_document(body),
         1 => is_short(bodies::change(body)),
         2 => is_short(probes::probe(body, &pages())),
-        3 => is_short(probes::array(body, 100, &pages())),
-        4 => is_short(probes::lines(body, 100, &pages())),
-        5 => is_short(Call::<PairMembers>::read(
+        3 => is_short(probes::array(body, &pages())),
+        4 => is_short(probes::lines(body, &pages())),
+        5 => is_short(JsonCall::<PairMembers>::read(
             body,
             &CompareParameters::default(),
             &ServerSettings::default(),

@@ -7,10 +7,13 @@ use crate::http::access::hosts;
 use crate::http::access::origin;
 
 /// The store takes a billion bytes for a document with its text, set and metadata.
-const DOCUMENT_BYTES_MAX: usize = 256 << 20;
+const DOCUMENT_BYTES_MAX: u64 = 256 << 20;
 
 /// A text is cut into words only below 2 GiB, and a body may be a single text.
-const BODY_BYTES_MAX: usize = 1 << 30;
+const BODY_BYTES_MAX: u64 = 1 << 30;
+
+/// Of connections, and of requests of each kind.
+const COUNT_MAX: u64 = 1_000_000;
 
 /// Seconds' worth of requests that a client with a rate may send at once: a page of a browser sends
 /// a dozen at once, and a longer burst would be no limit of the rate.
@@ -88,8 +91,6 @@ pub struct ServerSettings {
     pub document_bytes_max: usize,
     /// Bytes of any other body that is not streamed, decompressed.
     pub body_bytes_max: usize,
-    /// Probes of one call.
-    pub probes_max: usize,
     /// Bytes that requests in flight may take together. The server sets its share of the memory for
     /// 0, which elsewhere is no limit.
     pub memory_max: usize,
@@ -126,36 +127,24 @@ impl ServerSettings {
         if self.tls_cert.is_some() != self.tls_key.is_some() {
             faults.push("tls_cert and tls_key must both be set, or neither".to_owned());
         }
-        let at_least_one = [
-            ("connections_max", self.connections_max as u64),
-            ("header_timeout_ms", self.header_timeout_ms),
-            ("request_timeout_ms", self.request_timeout_ms),
-            ("body_idle_timeout_ms", self.body_idle_timeout_ms),
-            ("document_bytes_max", self.document_bytes_max as u64),
-            ("body_bytes_max", self.body_bytes_max as u64),
-            ("probes_max", self.probes_max as u64),
-            ("requests_in_flight_max", self.requests_in_flight_max as u64),
-            ("bulk_requests_max", self.bulk_requests_max as u64),
-            ("discoveries_max", self.discoveries_max as u64),
-            ("limit_max", self.limit_max as u64),
-            ("client_share_percent", u64::from(self.client_share_percent)),
+        let most = [
+            ("connections_max", self.connections_max as u64, COUNT_MAX),
+            ("header_timeout_ms", self.header_timeout_ms, u64::MAX),
+            ("request_timeout_ms", self.request_timeout_ms, u64::MAX),
+            ("body_idle_timeout_ms", self.body_idle_timeout_ms, u64::MAX),
+            ("document_bytes_max", self.document_bytes_max as u64, DOCUMENT_BYTES_MAX),
+            ("body_bytes_max", self.body_bytes_max as u64, BODY_BYTES_MAX),
+            ("requests_in_flight_max", self.requests_in_flight_max as u64, COUNT_MAX),
+            ("bulk_requests_max", self.bulk_requests_max as u64, COUNT_MAX),
+            ("discoveries_max", self.discoveries_max as u64, COUNT_MAX),
+            ("limit_max", self.limit_max as u64, u64::MAX),
+            ("client_share_percent", u64::from(self.client_share_percent), 100),
         ];
-        let zeros = at_least_one.iter().filter(|(_, value)| *value == 0);
-        faults.extend(zeros.map(|(name, _)| format!("{name} must be at least 1, not 0")));
-        let at_most = [
-            ("connections_max", self.connections_max, 1_000_000),
-            ("client_share_percent", self.client_share_percent as usize, 100),
-            ("document_bytes_max", self.document_bytes_max, DOCUMENT_BYTES_MAX),
-            ("body_bytes_max", self.body_bytes_max, BODY_BYTES_MAX),
-            ("requests_in_flight_max", self.requests_in_flight_max, 1_000_000),
-            ("bulk_requests_max", self.bulk_requests_max, 1_000_000),
-            ("discoveries_max", self.discoveries_max, 1_000_000),
-        ];
-        let excesses = at_most.iter().filter(|(_, value, most)| value > most);
-        faults.extend(
-            excesses
-                .map(|(name, value, most)| format!("{name} must be at most {most}, not {value}")),
-        );
+        faults.extend(most.into_iter().filter_map(|(name, value, most)| match value {
+            0 => Some(format!("{name} must be at least 1, not 0")),
+            value if value > most => Some(format!("{name} must be at most {most}, not {value}")),
+            _ => None,
+        }));
         faults
     }
 }
@@ -178,7 +167,7 @@ mod tests {
     fn every_fault_is_named_at_once() {
         let settings = ServerSettings {
             listen: "2546".to_owned(),
-            probes_max: 0,
+            header_timeout_ms: 0,
             bulk_requests_max: 1_000_001,
             document_bytes_max: (256 << 20) + 1,
             body_bytes_max: 2 << 30,
@@ -187,7 +176,7 @@ mod tests {
         let faults = settings.faults();
         assert_eq!(faults.len(), 5, "{faults:?}");
         assert!(faults[0].starts_with("listen "));
-        assert!(faults[1].starts_with("probes_max "));
+        assert!(faults[1].starts_with("header_timeout_ms "));
         assert_eq!(faults[2], "document_bytes_max must be at most 268435456, not 268435457");
         assert_eq!(faults[3], "body_bytes_max must be at most 1073741824, not 2147483648");
         assert!(faults[4].starts_with("bulk_requests_max "));

@@ -13,7 +13,7 @@ use crate::budget::{Budget, ClientShare, Purpose, Reservation};
 use crate::engine::{Collections, StartProgress};
 use crate::http::access::hosts::Hosts;
 use crate::http::access::key_ring::KeyRing;
-use crate::http::access::quotas::{Client, ClientQuotas, QuotaPermit};
+use crate::http::access::quotas::{ClientQuotas, QuotaPermit, RequestClient};
 use crate::http::access::rates::Rates;
 use crate::http::connection::request_log::RequestLog;
 use crate::http::metrics::requests::RequestSeries;
@@ -66,7 +66,7 @@ pub struct Shared {
     /// The streamed requests that may be in flight.
     bulk_requests: Arc<ClientQuotas>,
     /// Of clients with requests, and of some that had some.
-    client_shares: Mutex<HashMap<Client, Weak<ClientShare>>>,
+    client_shares: Mutex<HashMap<RequestClient, Weak<ClientShare>>>,
     /// The discoveries that may be running.
     discoveries: Arc<ClientQuotas>,
 }
@@ -125,7 +125,7 @@ impl AppState {
     }
 
     /// The memory and work that the requests of a client may take together.
-    pub(super) fn client_share(&self, client: &Client) -> Arc<ClientShare> {
+    pub(super) fn client_share(&self, client: &RequestClient) -> Arc<ClientShare> {
         let mut shares = self.client_shares.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(share) = shares.get(client).and_then(Weak::upgrade) {
             return share;
@@ -151,7 +151,7 @@ impl AppState {
     /// # Errors
     /// `overloaded` if `bulk_requests_max` are held, `too_many_requests` if the client holds its
     /// share of them.
-    pub(super) fn bulk_permit(&self, client: &Client) -> Result<QuotaPermit, Problem> {
+    pub(super) fn bulk_permit(&self, client: &RequestClient) -> Result<QuotaPermit, Problem> {
         Ok(self.bulk_requests.take(client)?)
     }
 
@@ -160,7 +160,7 @@ impl AppState {
     /// # Errors
     /// `overloaded` if `discoveries_max` are held, `too_many_requests` if the client holds its
     /// share of them.
-    pub(super) fn discovery_permit(&self, client: &Client) -> Result<QuotaPermit, Problem> {
+    pub(super) fn discovery_permit(&self, client: &RequestClient) -> Result<QuotaPermit, Problem> {
         Ok(self.discoveries.take(client)?)
     }
 }

@@ -123,14 +123,14 @@ fn check_config_shows_settings_that_can_be_read_back() {
 fn check_config_reports_every_fault() {
     let faulty = command(&["check-config"])
         .env("AKIN__SERVER__LISTN", "127.0.0.1:1")
-        .env("AKIN__SERVER__PROBES_MAX", "0")
+        .env("AKIN__SERVER__LIMIT_MAX", "0")
         .output()
         .unwrap();
     assert_eq!(faulty.status.code(), Some(1));
     let stderr = String::from_utf8(faulty.stderr).unwrap();
     assert!(stderr.starts_with("error: the configuration has 2 faults:\n"), "{stderr}");
     assert!(stderr.contains("server.listn: unknown key, did you mean server.listen?"), "{stderr}");
-    assert!(stderr.contains("server.probes_max: must be at least 1"), "{stderr}");
+    assert!(stderr.contains("server.limit_max: must be at least 1"), "{stderr}");
 }
 
 #[test]

@@ -542,9 +542,8 @@ export interface DamagedDocument {
 
 /** A running discovery. */
 export interface Discovery {
-  /** `pairs` or `clusters`. */
-  kind: string;
-  linkage?: string;
+  linkage?: Linkage;
+  kind: "pairs" | "clusters";
   threshold: number;
   mode: Mode;
   started_at: Time;

@@ -15,20 +15,20 @@ use crate::cli::failure::Failure;
 const ANSWER_BYTES_MAX: u64 = 256 << 20;
 
 /// The body of a response. Reading blocks until bytes arrive.
-pub struct Body {
+pub struct AnswerBody {
     incoming: Incoming,
     runtime: Handle,
     /// Bytes that have arrived and are not read yet.
     rest: Bytes,
 }
 
-impl Body {
+impl AnswerBody {
     pub(super) fn new(incoming: Incoming, runtime: &Handle) -> Self {
         Self { incoming, runtime: runtime.clone(), rest: Bytes::new() }
     }
 }
 
-impl Read for Body {
+impl Read for AnswerBody {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         while self.rest.is_empty() {
             let next = async { timeout(IDLE_TIMEOUT, self.incoming.frame()).await };
@@ -61,7 +61,7 @@ impl Client {
     ///
     /// # Errors
     /// The answer is a problem.
-    pub fn body(response: Response) -> Result<Body, Failure> {
+    pub fn body(response: Response) -> Result<AnswerBody, Failure> {
         if !response.status().is_success() {
             return Err(ServerProblem::read(response).into());
         }

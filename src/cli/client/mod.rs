@@ -8,7 +8,7 @@ mod body;
 mod connector;
 mod problem;
 
-pub use body::{Body, read_json, read_whole};
+pub use body::{AnswerBody, read_json, read_whole};
 pub use connector::Trust;
 pub use problem::ServerProblem;
 
@@ -153,7 +153,7 @@ pub struct Client {
     authorization: Option<HeaderValue>,
 }
 
-pub type Response = hyper::Response<Body>;
+pub type Response = hyper::Response<AnswerBody>;
 
 /// The reasons for a missing answer.
 #[derive(Debug, thiserror::Error)]
@@ -272,7 +272,7 @@ impl Client {
             .block_on(async { timeout(head_timeout, self.http.request(request)).await })
             .map_err(|_| lost(format!("no answer in {} s", head_timeout.as_secs())))?;
         match answered {
-            Ok(response) => Ok(response.map(|body| Body::new(body, self.runtime.handle()))),
+            Ok(response) => Ok(response.map(|body| AnswerBody::new(body, self.runtime.handle()))),
             Err(error) => Err(self.failed(&error)),
         }
     }

@@ -24,7 +24,7 @@ use super::import::{Import, ImportReport, import};
 use super::interrupt;
 use super::serve::flags;
 use crate::app::{self, AppError};
-use crate::config::{Settings, Sources};
+use crate::config::{SettingSources, Settings};
 use crate::telemetry;
 use akin_files::input::{InputOptions, Selection};
 use akin_files::meter::{Meter, Quantity};
@@ -89,7 +89,7 @@ fn settings(arguments: &Arguments, scratch: &TempDir) -> Result<Settings, Failur
     let listen = arguments.listen.clone().unwrap_or_else(|| "127.0.0.1:0".into());
     let data_dir =
         arguments.data_dir.clone().unwrap_or_else(|| scratch.path().display().to_string());
-    let mut settings = Sources::new(None, flags(Some(listen), Some(data_dir))).load()?;
+    let mut settings = SettingSources::new(None, flags(Some(listen), Some(data_dir))).load()?;
     // The demo polls until the server is ready; each refusal would be a warning.
     settings.log.level = "warn,akin::http::problem=error".into();
     Ok(settings)

@@ -32,7 +32,7 @@ use crate::engine::CollectionName;
 use crate::http::AppState;
 use crate::http::access::grant::Grant;
 use crate::http::access::key::{Action, ApiKey};
-use crate::http::access::routes::{Limits, Needs, Table};
+use crate::http::access::routes::{Needs, Table};
 use crate::http::connection::layers;
 use crate::http::problem::Problem;
 use crate::http::problem::code::Code;
@@ -107,8 +107,7 @@ pub async fn guard(
     let mut response = match authorize(&state, needs, &mut parts, &mut caller).await {
         Ok(()) => {
             parts.extensions.insert(caller.clone());
-            let limits = rules.map_or(Limits::None, |rules| rules.limits);
-            layers::answer(&state, limits, Request::from_parts(parts, body), next).await
+            layers::answer(&state, rules, Request::from_parts(parts, body), next).await
         }
         Err(problem) => problem.into_response(),
     };

@@ -17,14 +17,14 @@ use crate::http::problem::code::Code;
 
 /// A client: a key or, where no key is needed, an address. Its requests count together.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Client {
+pub enum RequestClient {
     Key(Arc<str>),
     Address(IpAddr),
     /// Of requests that came over no connection.
     InProcess,
 }
 
-impl FromRequestParts<AppState> for Client {
+impl FromRequestParts<AppState> for RequestClient {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, _: &AppState) -> Result<Self, Problem> {
@@ -35,7 +35,7 @@ impl FromRequestParts<AppState> for Client {
 /// Makes the numbers of clients, for which clients cannot choose names that collide.
 static HASHER: LazyLock<RandomState> = LazyLock::new(RandomState::new);
 
-impl Client {
+impl RequestClient {
     /// The number with which the client takes turns.
     pub fn id(&self) -> ClientId {
         ClientId(HASHER.hash_one(self))
@@ -65,14 +65,14 @@ pub struct ClientQuotas {
 #[derive(Default)]
 struct Held {
     /// The permits of each client that holds a permit.
-    by_client: HashMap<Client, usize>,
+    by_client: HashMap<RequestClient, usize>,
     sum: usize,
 }
 
 /// A permit, held until it is dropped.
 pub struct QuotaPermit {
     quotas: Arc<ClientQuotas>,
-    client: Client,
+    client: RequestClient,
 }
 
 /// Why there is none.
@@ -108,7 +108,7 @@ impl ClientQuotas {
         Arc::new(Self { what, setting, max, per_client_max, held: Mutex::default() })
     }
 
-    pub fn take(self: &Arc<Self>, client: &Client) -> Result<QuotaPermit, QuotaExceeded> {
+    pub fn take(self: &Arc<Self>, client: &RequestClient) -> Result<QuotaPermit, QuotaExceeded> {
         let (what, setting) = (self.what, self.setting);
         let mut held = self.held();
         if held.sum >= self.max {
@@ -153,14 +153,14 @@ pub fn share(max: usize, percent: u32) -> usize {
 mod tests {
     use super::*;
 
-    fn key(name: &str) -> Client {
-        Client::Key(name.into())
+    fn key(name: &str) -> RequestClient {
+        RequestClient::Key(name.into())
     }
 
     #[test]
     fn a_client_holds_its_share_of_permits() {
         let quotas = ClientQuotas::new("requests run", ("requests_max", 3), 50);
-        let is_share = |client: Client| {
+        let is_share = |client: RequestClient| {
             let refused = quotas.take(&client).err();
             matches!(refused, Some(QuotaExceeded::ClientHoldsItsShare { max: 2, .. }))
         };

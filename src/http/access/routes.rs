@@ -5,9 +5,9 @@ use std::collections::HashMap;
 use axum::Router;
 use axum::http::Method;
 use axum::routing::MethodRouter;
-use utoipa::openapi::OpenApi;
-use utoipa::openapi::path::{Operation, PathItem};
+use utoipa::openapi::path::{Operation, Parameter, ParameterIn, PathItem};
 use utoipa::openapi::security::SecurityRequirement;
+use utoipa::openapi::{OpenApi, RefOr};
 use utoipa_axum::router::{OpenApiRouter, UtoipaMethodRouter};
 
 use crate::http::AppState;
@@ -55,6 +55,7 @@ pub enum Limits {
 pub struct RouteRules {
     pub needs: Needs,
     pub limits: Limits,
+    pub takes_query: bool,
 }
 
 /// The rules of each route and method, by the route as axum matches it.
@@ -105,7 +106,13 @@ impl Routes {
         for (path, item) in &mut routes.1.paths {
             let methods = operations(item).into_iter().map(|(method, operation)| {
                 document(operation, needs, &problems.concat());
-                (method, RouteRules { needs, limits: self.limits })
+                let is_query = |of: &RefOr<Parameter>| {
+                    matches!(of, RefOr::T(of) if of.parameter_in == ParameterIn::Query)
+                };
+                let mut parameters = operation.parameters.iter().flatten();
+                // The OpenAPI document is that of any query.
+                let takes_query = needs == Needs::Nothing || parameters.any(is_query);
+                (method, RouteRules { needs, limits: self.limits, takes_query })
             });
             let methods = methods.collect();
             self.table.extend([(path.clone(), methods)]);
@@ -119,7 +126,8 @@ impl Routes {
         pages: impl Iterator<Item = (&'static str, MethodRouter<AppState>)>,
     ) -> Self {
         for (path, page) in pages {
-            let rules = RouteRules { needs: Needs::Nothing, limits: self.limits };
+            let (needs, limits) = (Needs::Nothing, self.limits);
+            let rules = RouteRules { needs, limits, takes_query: true };
             self.table.extend([(path.to_owned(), vec![(Method::GET, rules)])]);
             self.router = self.router.route(path, page);
         }

@@ -1,6 +1,6 @@
 //! Finds the boundaries of the elements of a JSON array.
 
-use crate::http::bulk::split::{End, SplitStep};
+use crate::http::bulk::split::{SplitEnd, SplitStep};
 use akin_model::value_end::ValueEnd;
 
 /// The position of the parser in the array.
@@ -38,7 +38,7 @@ impl ArrayCutter {
             _ => match self.skip(bytes) {
                 Ok(before) => before,
                 Err(fault) => {
-                    return SplitStep { before: 0, take: 0, after: 0, end: End::Fault(fault) };
+                    return SplitStep { before: 0, take: 0, after: 0, end: SplitEnd::Fault(fault) };
                 }
             },
         };
@@ -49,7 +49,12 @@ impl ArrayCutter {
         if ended {
             (self.position, self.element) = (ArrayPosition::Completed, ValueEnd::default());
         }
-        SplitStep { before, take, after: 0, end: if ended { End::Item } else { End::Open } }
+        SplitStep {
+            before,
+            take,
+            after: 0,
+            end: if ended { SplitEnd::Item } else { SplitEnd::Open },
+        }
     }
 
     /// Skips the bytes between elements, up to the first byte of an element.

@@ -9,16 +9,14 @@
 //! however slowly the client reads. Backpressure comes from [`intake`](super::intake), which
 //! accepts no more documents while enough results are unread.
 
-use std::io;
 use std::sync::Arc;
 use std::time::Instant;
 
 use axum::Extension;
-use axum::body::Body;
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
-use futures_util::{Stream, StreamExt, stream};
+use futures_util::{FutureExt, Stream, StreamExt, stream};
 use tokio::sync::mpsc;
 use tower_http::request_id::RequestId;
 use tracing::Instrument;
@@ -28,7 +26,7 @@ use crate::budget::Reservation;
 use crate::engine::{AddOptions, Added, Collection, Engine, PreparedDocument};
 use crate::http::access::grant::EndsByItself;
 use crate::http::access::quotas::QuotaPermit;
-use crate::http::bulk::intake::{Batch, BatchPermit, Gathered, InputLine, Intake};
+use crate::http::bulk::intake::{Batch, BatchPermit, InputLine, Intake};
 use crate::http::bulk::ndjson;
 use crate::http::bulk::report::Reporter;
 use crate::http::bulk::split::Form;
@@ -36,6 +34,7 @@ use crate::http::problem::Problem;
 use crate::http::request::bodies;
 use crate::http::request::options::AddParameters;
 use crate::http::request::page::{PageParameters, PageReader};
+use crate::http::response::reply::{self, SentPiece};
 use crate::http::settings::BULK_DOCUMENTS_IN_FLIGHT_MAX;
 
 /// Batches prepared ahead of the batch being awaited.
@@ -43,9 +42,6 @@ const BATCHES_AHEAD: usize = 4;
 
 /// Batches up to this size are prepared on the runtime thread (tens of microseconds).
 const INLINE_BYTES_MAX: usize = 8 << 10;
-
-/// The maximum number of result batches in a chunk.
-const BATCHES_AT_ONCE: usize = 8;
 
 /// A document, and how it is added.
 type Prepared = (PreparedDocument, AddOptions);
@@ -62,12 +58,20 @@ pub struct Bulk {
     permit: QuotaPermit,
 }
 
-/// Messages from the task to the response body.
-enum Sent {
-    /// The result lines of a batch, and its permit, which is released once they are read.
-    Results(Bytes, BatchPermit),
-    /// The end of the results. Without it the task has failed, and the response is aborted.
-    End(Bytes),
+/// Batches of results that wait for the client: no more than documents in flight, and the batches
+/// that have none.
+const RESULTS_WAITING_MAX: usize = BULK_DOCUMENTS_IN_FLIGHT_MAX + 8;
+
+/// The results of a batch, with its permit, which is given back once they were sent.
+struct BatchResults {
+    lines: Vec<u8>,
+    _permit: BatchPermit,
+}
+
+impl AsRef<[u8]> for BatchResults {
+    fn as_ref(&self) -> &[u8] {
+        &self.lines
+    }
 }
 
 impl Bulk {
@@ -87,30 +91,31 @@ impl Bulk {
             Form::Lines => ndjson::MEDIA,
             Form::Array => "application/json",
         };
-        let (results, read) = mpsc::unbounded_channel();
+        let (results, read) = mpsc::channel(RESULTS_WAITING_MAX);
         background::spawn(self.work(engine, results).in_current_span());
-        let body = Body::from_stream(pieces(read).fuse());
+        let body = reply::received(read);
         // Whether the key is still valid is checked before each batch.
         (Extension(EndsByItself), [(header::CONTENT_TYPE, media)], body).into_response()
     }
 
     /// Runs until the body ends or the client disconnects.
-    async fn work(self, engine: Arc<Collection>, results: mpsc::UnboundedSender<Sent>) {
+    async fn work(self, engine: Arc<Collection>, results: mpsc::Sender<SentPiece>) {
         let Self { form, intake, call, request_id, permit } = self;
         let started = Instant::now();
         let mut reporter = Reporter::new(form, request_id);
         let completed = added(&engine, intake, call).buffered(BULK_DOCUMENTS_IN_FLIGHT_MAX);
         let sending = completed.for_each(|batch| {
             let lines = reporter.results(batch.lines, batch.permit.bytes);
-            let _ = results.send(Sent::Results(lines, batch.permit));
-            std::future::ready(())
+            let piece = Bytes::from_owner(BatchResults { lines, _permit: batch.permit });
+            // It fails once the client has gone.
+            results.send(SentPiece::Piece(piece)).map(drop)
         });
         let is_complete = tokio::select! {
             () = results.closed() => false,
             () = sending => true,
         };
         if is_complete {
-            let _ = results.send(Sent::End(reporter.end()));
+            drop(results.send(SentPiece::Last(reporter.end())).await);
         }
         let ended = if is_complete { "complete" } else { "client disconnected" };
         reporter.log(ended, started.elapsed());
@@ -160,9 +165,10 @@ async fn admit(
 }
 
 /// Parses and sketches the documents of a batch, on a blocking thread unless it is small.
-async fn prepare(engine: Arc<Collection>, gathered: Gathered, call: BulkCall) -> Batch<Prepared> {
-    let is_quick = gathered.bytes <= INLINE_BYTES_MAX && !gathered.may_have_pages();
-    let Batch { lines, permit } = gathered.batch;
+async fn prepare(engine: Arc<Collection>, batch: Batch<Bytes>, call: BulkCall) -> Batch<Prepared> {
+    let bytes: usize = batch.documents().map(Bytes::len).sum();
+    let is_quick = bytes <= INLINE_BYTES_MAX && !batch.may_have_pages();
+    let Batch { lines, permit } = batch;
     let prepare_all = move || {
         let prepare = |json: Bytes| prepare_one(&engine, &json, &call, permit.memory.as_ref());
         let lines = lines.into_iter().map(|line| line.then(prepare)).collect();
@@ -184,63 +190,4 @@ fn prepare_one(
     let pages = PageReader::new(*pages, bodies::CODE, memory.cloned());
     let (document, options) = bodies::document(json, call, &pages)?;
     Ok((engine.prepare(document)?, options))
-}
-
-/// Results that are sent together, with the reservations of their memory, which end once they are
-/// sent.
-#[derive(Default)]
-struct ImportPiece {
-    results: Vec<u8>,
-    memory: Vec<Arc<Reservation>>,
-}
-
-impl AsRef<[u8]> for ImportPiece {
-    fn as_ref(&self) -> &[u8] {
-        &self.results
-    }
-}
-
-/// The results as chunks of a body, each with all results available.
-fn pieces(results: mpsc::UnboundedReceiver<Sent>) -> impl Stream<Item = io::Result<Bytes>> {
-    stream::unfold(Some(results), |results| async move {
-        let mut results = results?;
-        let mut received = Vec::new();
-        results.recv_many(&mut received, BATCHES_AT_ONCE).await;
-        let (mut piece, more) = (ImportPiece::default(), !received.is_empty());
-        for sent in received {
-            match sent {
-                Sent::Results(lines, permit) => {
-                    piece.results.extend_from_slice(&lines);
-                    piece.memory.extend(permit.memory);
-                }
-                Sent::End(end) => {
-                    piece.results.extend_from_slice(&end);
-                    let is_empty = piece.results.is_empty();
-                    return (!is_empty).then(|| (Ok(Bytes::from_owner(piece)), None));
-                }
-            }
-        }
-        if more {
-            return Some((Ok(Bytes::from_owner(piece)), Some(results)));
-        }
-        Some((Err(io::Error::other("the bulk import failed")), None))
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[tokio::test]
-    async fn a_task_that_panics_breaks_its_answer_off() {
-        let (results, read) = mpsc::unbounded_channel();
-        tokio::spawn(async move {
-            let _ = results.send(Sent::Results(Bytes::from("{}\n"), BatchPermit::default()));
-            panic!("on purpose");
-        });
-        let pieces: Vec<_> = pieces(read).collect().await;
-        assert_eq!(pieces.len(), 2);
-        assert_eq!(pieces[0].as_ref().unwrap(), "{}\n");
-        assert!(pieces[1].is_err(), "an answer that ends here would look whole");
-    }
 }

@@ -9,8 +9,8 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use crate::budget::{Budget, ClientShare, Exhausted, Purpose, Reservation, decoded_json_bytes};
 use crate::http::AppState;
 use crate::http::access::grant::Grant;
-use crate::http::access::quotas::Client;
-use crate::http::bulk::split::{Form, Item, SplitError, Splitter};
+use crate::http::access::quotas::RequestClient;
+use crate::http::bulk::split::{BodyItem, Form, SplitError, Splitter};
 use crate::http::problem::Problem;
 use crate::http::problem::code::Code;
 use crate::http::request::page;
@@ -67,54 +67,43 @@ pub struct DocumentMemory {
     _unfinished: OwnedSemaphorePermit,
 }
 
-/// A batch that is being assembled.
-#[derive(Default)]
-pub struct Gathered {
-    pub batch: Batch<Bytes>,
-    pub bytes: usize,
-}
-
 impl<T> Default for Batch<T> {
     fn default() -> Self {
         Self { lines: Vec::new(), permit: BatchPermit::default() }
     }
 }
 
-impl Gathered {
+impl Batch<Bytes> {
     /// The line that reports why the input ended needs no permit.
     fn push(&mut self, line: InputLine<Bytes>, permit: Option<OwnedSemaphorePermit>) {
         let bytes = line.content.as_ref().map_or(0, Bytes::len);
-        self.bytes += bytes;
-        self.batch.permit.bytes += bytes;
-        self.batch.lines.push(line);
-        match (&mut self.batch.permit.in_flight, permit) {
+        self.permit.bytes += bytes;
+        self.lines.push(line);
+        match (&mut self.permit.in_flight, permit) {
             (Some(all), Some(further)) => all.merge(further),
             (all @ None, permit) => *all = permit,
             (Some(_), None) => {}
         }
     }
 
-    /// The memory of the documents while they are decoded, in bytes.
-    fn decoded_bytes(&self) -> usize {
-        let documents = self.batch.lines.iter().filter_map(|line| line.content.as_ref().ok());
-        documents.map(|json| decoded_json_bytes(json)).sum()
+    /// The documents that are not refused.
+    pub fn documents(&self) -> impl Iterator<Item = &Bytes> {
+        self.lines.iter().filter_map(|line| line.content.as_ref().ok())
     }
 
     /// Whether documents may have pages, whose texts take long to find.
     pub fn may_have_pages(&self) -> bool {
-        let mut documents = self.batch.lines.iter().filter_map(|line| line.content.as_ref().ok());
-        documents.any(|json| page::may_be_in(json))
+        self.documents().any(|json| page::may_be_in(json))
     }
 
     fn refuse(&mut self, exhausted: Exhausted) {
-        self.bytes = 0;
-        for line in self.batch.lines.iter_mut().filter(|line| line.content.is_ok()) {
+        for line in self.lines.iter_mut().filter(|line| line.content.is_ok()) {
             line.content = Err(exhausted.into());
         }
     }
 
     fn is_full(&self) -> bool {
-        self.batch.lines.len() >= BATCH_DOCUMENTS_MAX || self.bytes >= BATCH_BYTES_MAX
+        self.lines.len() >= BATCH_DOCUMENTS_MAX || self.permit.bytes >= BATCH_BYTES_MAX
     }
 }
 
@@ -122,7 +111,7 @@ pub struct Intake {
     reader: BodyReader,
     splitter: Splitter,
     /// Taken from the splitter, still without a permit.
-    waiting: Option<Item>,
+    waiting: Option<BodyItem>,
     in_flight: Arc<Semaphore>,
     unfinished: Arc<Semaphore>,
     budget: Arc<Budget>,
@@ -138,7 +127,7 @@ impl Intake {
     pub fn new(
         reader: BodyReader,
         form: Form,
-        (client, grant): (&Client, Option<Grant>),
+        (client, grant): (&RequestClient, Option<Grant>),
         state: &AppState,
     ) -> Self {
         let settings = &state.settings;
@@ -158,7 +147,7 @@ impl Intake {
 
     /// The documents that have arrived, as far as permits allow; waits for at least one. `None` at
     /// the end of the body.
-    pub async fn batch(&mut self) -> Option<Gathered> {
+    pub async fn batch(&mut self) -> Option<Batch<Bytes>> {
         let mut gathered = self.gathered().await?;
         let memory = self.reserve(&gathered).await;
         if let Err(problem) = self.grant.as_mut().map_or(Ok(()), Grant::check) {
@@ -166,8 +155,8 @@ impl Intake {
         }
         match memory {
             Ok(memory) => {
-                gathered.batch.permit.documents = Some(memory);
-                gathered.batch.permit.memory = Some(Arc::new(self.reservation()));
+                gathered.permit.documents = Some(memory);
+                gathered.permit.memory = Some(Arc::new(self.reservation()));
             }
             Err(exhausted) => gathered.refuse(exhausted),
         }
@@ -181,8 +170,8 @@ impl Intake {
 
     /// Reserves the memory of the documents. Where it is short, unfinished batches of the import
     /// give their memory back first: they finish even if the client reads no results.
-    async fn reserve(&mut self, gathered: &Gathered) -> Result<DocumentMemory, Exhausted> {
-        let bytes = gathered.decoded_bytes();
+    async fn reserve(&mut self, gathered: &Batch<Bytes>) -> Result<DocumentMemory, Exhausted> {
+        let bytes = gathered.documents().map(|json| decoded_json_bytes(json)).sum();
         let acquired = Arc::clone(&self.unfinished).acquire_owned().await;
         let unfinished = acquired.expect("the semaphore is never closed");
         let memory = self.reservation();
@@ -199,20 +188,20 @@ impl Intake {
     }
 
     /// The last line in place of a batch that the key no longer permits.
-    fn revoked(&mut self, refused: &Gathered, problem: Problem) -> Gathered {
+    fn revoked(&mut self, refused: &Batch<Bytes>, problem: Problem) -> Batch<Bytes> {
         self.grant = None;
         self.waiting = None;
-        let number = refused.batch.lines.first().map_or(0, |line| line.number);
-        let mut last = Gathered::default();
+        let number = refused.lines.first().map_or(0, |line| line.number);
+        let mut last = Batch::default();
         last.push(self.end_with(number, problem), None);
         last
     }
 
-    async fn gathered(&mut self) -> Option<Gathered> {
-        let mut gathered = Gathered::default();
+    async fn gathered(&mut self) -> Option<Batch<Bytes>> {
+        let mut gathered = Batch::default();
         loop {
             self.fill(&mut gathered);
-            if !gathered.batch.lines.is_empty() {
+            if !gathered.lines.is_empty() {
                 return Some(gathered);
             }
             if let Some(item) = self.waiting.take() {
@@ -228,7 +217,7 @@ impl Intake {
     }
 
     /// Adds the available documents for which there are permits, without waiting.
-    fn fill(&mut self, gathered: &mut Gathered) {
+    fn fill(&mut self, gathered: &mut Batch<Bytes>) {
         while !gathered.is_full() {
             let Some(item) = self.waiting.take().or_else(|| self.splitter.next()) else { return };
             let units = Self::units(&item);
@@ -242,7 +231,7 @@ impl Intake {
 
     /// Waits until enough results have been read. The connection of a client that reads none times
     /// out, which ends the wait.
-    async fn wait_for_permit(&mut self, item: &Item) -> OwnedSemaphorePermit {
+    async fn wait_for_permit(&mut self, item: &BodyItem) -> OwnedSemaphorePermit {
         let permit = Arc::clone(&self.in_flight).acquire_many_owned(Self::units(item)).await;
         permit.expect("the semaphore is never closed")
     }
@@ -266,12 +255,12 @@ impl Intake {
         InputLine { number, content: Err(problem) }
     }
 
-    fn line(&mut self, item: Item) -> InputLine<Bytes> {
+    fn line(&mut self, item: BodyItem) -> InputLine<Bytes> {
         self.ended |= self.splitter.is_faulty();
         InputLine { number: item.number, content: item.content.map_err(Problem::from) }
     }
 
-    fn units(item: &Item) -> u32 {
+    fn units(item: &BodyItem) -> u32 {
         let bytes = item.content.as_ref().map_or(0, Bytes::len);
         bytes.div_ceil(BYTES_PER_UNIT).clamp(1, BULK_DOCUMENTS_IN_FLIGHT_MAX) as u32
     }

@@ -151,7 +151,7 @@ impl Reporter {
     }
 
     /// The results of documents of so many bytes.
-    pub fn results(&mut self, lines: Vec<InputLine<Added>>, bytes: usize) -> Bytes {
+    pub fn results(&mut self, lines: Vec<InputLine<Added>>, bytes: usize) -> Vec<u8> {
         self.problem_bytes_left = self.problem_bytes_left.saturating_add(bytes);
         let mut results = Vec::with_capacity(RESULT_BYTES_USUAL * lines.len());
         for InputLine { number, content } in lines {
@@ -165,7 +165,7 @@ impl Reporter {
                 Err(problem) => self.failed(&mut results, number, &problem),
             }
         }
-        results.into()
+        results
     }
 
     fn write(&mut self, results: &mut Vec<u8>, line: &ResultLine) {

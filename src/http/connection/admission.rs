@@ -12,7 +12,7 @@ use tokio::time::{Instant, sleep};
 
 use crate::budget::ClientShare;
 use crate::http::AppState;
-use crate::http::access::quotas::{Client, ClientQuotas, QuotaPermit};
+use crate::http::access::quotas::{ClientQuotas, QuotaPermit, RequestClient};
 use crate::http::problem::Problem;
 
 /// How often a request that has waited tries to go on.
@@ -21,7 +21,7 @@ const TRIED_EVERY: Duration = Duration::from_millis(20);
 /// The permit of a request, given back when this is dropped.
 pub struct Admission {
     state: AppState,
-    client: Client,
+    client: RequestClient,
     /// The memory and work that the requests of the client may take together.
     pub share: Arc<ClientShare>,
     permit: Mutex<Option<QuotaPermit>>,
@@ -32,7 +32,7 @@ impl Admission {
     ///
     /// # Errors
     /// `overloaded`, `too_many_requests`
-    pub fn of(state: &AppState, client: Client) -> Result<Arc<Self>, Problem> {
+    pub fn of(state: &AppState, client: RequestClient) -> Result<Arc<Self>, Problem> {
         let permit = Mutex::new(Some(state.requests.take(&client)?));
         let share = state.client_share(&client);
         Ok(Arc::new(Self { state: state.clone(), client, share, permit }))

@@ -11,7 +11,7 @@ use tower_http::compression::predicate::{DefaultPredicate, Predicate};
 
 use crate::budget::Purpose;
 use crate::http::AppState;
-use crate::http::access::quotas::Client;
+use crate::http::access::quotas::RequestClient;
 use crate::http::connection::holding::HoldingBody;
 
 /// Of zstd at its usual level: a window of 2 MiB, tables and blocks. gzip takes a tenth of it.
@@ -30,7 +30,7 @@ pub fn layer() -> CompressionLayer<impl Predicate> {
 }
 
 /// Reserves the memory of an encoder until the end of the answer to a client.
-pub fn reserved(state: &AppState, client: &Client, mut response: Response) -> Response {
+pub fn reserved(state: &AppState, client: &RequestClient, mut response: Response) -> Response {
     if !DefaultPredicate::new().should_compress(&response) {
         return response;
     }

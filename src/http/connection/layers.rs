@@ -12,25 +12,31 @@ use axum::response::{IntoResponse, Response};
 use crate::background::turns;
 use crate::budget::Purpose;
 use crate::http::access::grant::{self, Grant};
-use crate::http::access::quotas::Client;
-use crate::http::access::routes::Limits;
+use crate::http::access::quotas::RequestClient;
+use crate::http::access::routes::{Limits, RouteRules};
 use crate::http::connection::admission::Admission;
 use crate::http::connection::holding::HoldingBody;
 use crate::http::connection::{compression, decompression};
 use crate::http::problem::Problem;
 use crate::http::problem::code::Code;
+use crate::http::request::query::{self, NoParameters};
 use crate::http::{AppState, request_id};
 
-/// Answers a request within the limits of its route.
-pub async fn answer(state: &AppState, limits: Limits, request: Request, next: Next) -> Response {
-    let client = Client::of(request.extensions());
+/// Answers a request within the limits of its route, if there is a route.
+pub async fn answer(
+    state: &AppState,
+    rules: Option<RouteRules>,
+    request: Request,
+    next: Next,
+) -> Response {
+    let client = RequestClient::of(request.extensions());
     let is_compressed = request.headers().contains_key(header::ACCEPT_ENCODING);
     let revocable = request.extensions().get::<Grant>().cloned();
     let revocable = revocable.map(|grant| (grant, request_id::of(request.extensions())));
-    let mut response = match limits {
-        Limits::None => next.run(request).await,
-        limits => {
-            let answered = limited(state, limits, client.clone(), request, next).await;
+    let mut response = match rules.filter(|rules| rules.limits != Limits::None) {
+        None => next.run(request).await,
+        Some(rules) => {
+            let answered = limited(state, rules, client.clone(), request, next).await;
             answered.unwrap_or_else(|refused| refused)
         }
     };
@@ -42,14 +48,18 @@ pub async fn answer(state: &AppState, limits: Limits, request: Request, next: Ne
 
 /// # Errors
 /// The answer to a request that is refused while `requests_in_flight_max` requests are in flight,
-/// or because of the encoding of its body.
+/// because of a parameter where there is none, or because of the encoding of its body.
 async fn limited(
     state: &AppState,
-    limits: Limits,
-    client: Client,
+    rules: RouteRules,
+    client: RequestClient,
     request: Request,
     next: Next,
 ) -> Result<Response, Response> {
+    if !rules.takes_query {
+        let read = query::read::<NoParameters>(request.uri().query().unwrap_or_default());
+        read.map_err(IntoResponse::into_response)?;
+    }
     let client_id = client.id();
     let admission = Admission::of(state, client).map_err(IntoResponse::into_response)?;
     let mut request = decompression::decompressed(state, &admission.share, request)?;
@@ -60,7 +70,7 @@ async fn limited(
     request.extensions_mut().insert(Arc::clone(&admission));
     let grant = request.extensions().get().cloned();
     let answering = turns::on_behalf_of(client_id, next.run(request));
-    let response = match limits {
+    let response = match rules.limits {
         Limits::NumberAndTime => within_time(state.settings.request_timeout_ms, answering).await,
         // It ends with its key.
         Limits::None | Limits::Number => tokio::select! {

@@ -21,7 +21,7 @@ const CSS: &str = "text/css; charset=utf-8";
 const SCRIPT: &str = "text/javascript; charset=utf-8";
 
 /// A file as it is served.
-struct Page {
+struct ConsolePage {
     path: &'static str,
     media: &'static str,
     body: Cow<'static, str>,
@@ -29,7 +29,7 @@ struct Page {
     etag: HeaderValue,
 }
 
-impl Page {
+impl ConsolePage {
     fn new(path: &'static str, media: &'static str, body: impl Into<Cow<'static, str>>) -> Self {
         let body = body.into();
         let etag = format!("W/\"{:016x}\"", xxh3_64(body.as_bytes()));
@@ -64,12 +64,12 @@ macro_rules! scripts {
     };
 }
 
-static PAGES: LazyLock<Vec<Page>> = LazyLock::new(|| {
+static PAGES: LazyLock<Vec<ConsolePage>> = LazyLock::new(|| {
     let pages = [
-        Page::new("/", HTML, include_str!("assets/index.html")),
-        Page::new("/console/style.css", CSS, include_str!("assets/style.css")),
-        Page::new("/docs", HTML, include_str!("assets/docs.html")),
-        Page::new("/docs/problems", HTML, problems::page()),
+        ConsolePage::new("/", HTML, include_str!("assets/index.html")),
+        ConsolePage::new("/console/style.css", CSS, include_str!("assets/style.css")),
+        ConsolePage::new("/docs", HTML, include_str!("assets/docs.html")),
+        ConsolePage::new("/docs/problems", HTML, problems::page()),
     ];
     let scripts = scripts!(
         "api.js" "app.js" "charts.js" "clusters.js" "compare.js" "comparison.js" "corpus.js"
@@ -77,7 +77,7 @@ static PAGES: LazyLock<Vec<Page>> = LazyLock::new(|| {
         "lookup.js" "markdown.js" "metrics.js" "passages.js" "pieces.js" "probe.js" "problem.js"
         "route.js" "schema.js" "snippet.js" "start.js" "tryout.js" "tuning.js"
     );
-    let scripts = scripts.map(|(path, text)| Page::new(path, SCRIPT, text));
+    let scripts = scripts.map(|(path, text)| ConsolePage::new(path, SCRIPT, text));
     pages.into_iter().chain(scripts).collect()
 });
 

@@ -11,7 +11,6 @@ use futures_util::StreamExt;
 use crate::engine::{Collection, Collections};
 use crate::http::problem::Problem;
 use crate::http::request::extract::{AllReady, Ready};
-use crate::http::request::query::{NoParameters, Query};
 
 const MEDIA: &str = "application/x-tar";
 
@@ -29,10 +28,7 @@ const MEDIA: &str = "application/x-tar";
     responses((status = 200, description = "The archive.", body = String,
         content_type = "application/x-tar")),
 )]
-pub async fn all(
-    _: Query<NoParameters>,
-    AllReady(collections): AllReady,
-) -> Result<Response, Problem> {
+pub async fn all(AllReady(collections): AllReady) -> Result<Response, Problem> {
     if let Some(name) = collections.unavailable().first() {
         collections.get(name)?;
     }
@@ -50,7 +46,6 @@ pub async fn all(
         content_type = "application/x-tar")),
 )]
 pub async fn one(
-    _: Query<NoParameters>,
     AllReady(collections): AllReady,
     Ready(collection): Ready,
 ) -> Result<Response, Problem> {

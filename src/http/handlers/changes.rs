@@ -16,7 +16,7 @@ use crate::http::problem::Problem;
 use crate::http::request::extract::{Ready, SMALL_BYTES_MAX, SmallAnswerMemory};
 use crate::http::request::lookup::WrongOption;
 use crate::http::request::query::Query;
-use crate::http::response::reply::{self, Broken, Writer};
+use crate::http::response::reply::{self, Broken, ReplyWriter};
 use akin_model::time::Time;
 
 /// Changes of an answer, if the call does not limit them.
@@ -238,8 +238,8 @@ async fn write(
     since: Option<Since>,
     limit: usize,
     clusters: bool,
-    mut writer: Writer,
-) -> Result<Writer, Broken> {
+    mut writer: ReplyWriter,
+) -> Result<ReplyWriter, Broken> {
     // Before the documents are read: so each document of these notes was reported as stored before.
     let noted_until = since.and_then(|_| clusters.then(|| engine.last_cluster_note())).flatten();
     let mut after = since.map(|since| since.documents);
@@ -271,7 +271,7 @@ async fn write_noted(
     after: Option<ClusterPosition>,
     until: ClusterPosition,
     limit: usize,
-    writer: &mut Writer,
+    writer: &mut ReplyWriter,
 ) -> Result<ClusterPosition, Broken> {
     let (notes, next) = engine.cluster_notes(after, until, limit)?;
     let mut lines = Vec::new();
@@ -288,7 +288,7 @@ async fn write_noted(
     Ok(next)
 }
 
-async fn write_lines(lines: Vec<DocumentChanged>, writer: &mut Writer) -> Result<(), Broken> {
+async fn write_lines(lines: Vec<DocumentChanged>, writer: &mut ReplyWriter) -> Result<(), Broken> {
     let memory = writer.another(0)?.with_allowance(SMALL_BYTES_MAX);
     memory.grow(lines.iter().map(|line| CHANGE_BYTES + line.id().as_str().len()).sum())?;
     let memory = Arc::new(memory);

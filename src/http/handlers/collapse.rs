@@ -14,7 +14,7 @@ use crate::http::handlers::fetch::check_count;
 use crate::http::problem::Problem;
 use crate::http::problem::code::Code;
 use crate::http::request::bodies::GivenId;
-use crate::http::request::body::{Body, Call, Members, OptionStruct};
+use crate::http::request::body::{Body, BodyMembers, JsonCall, OptionStruct};
 use crate::http::request::extract::{AnswerMemory, Ready};
 use crate::http::response::timed::timed_within;
 use akin_core::scheme::Threshold;
@@ -71,7 +71,7 @@ pub struct CollapseParameters {
     limit: Option<NonZeroUsize>,
 }
 
-impl Members for RankedList {
+impl BodyMembers for RankedList {
     type Options = CollapseParameters;
     /// The hits with their positions in the list, each id at its first occurrence.
     type Checked = Vec<(usize, RankedHit)>;
@@ -139,7 +139,7 @@ impl HitBody {
 pub async fn collapse(
     Ready(engine): Ready,
     AnswerMemory(memory): AnswerMemory,
-    Call(hits, options): Call<RankedList>,
+    JsonCall(hits, options): JsonCall<RankedList>,
 ) -> Result<Response, Problem> {
     let CollapseParameters { threshold, offset, limit } = options;
     // Positions count hits that were left out, too.

@@ -7,7 +7,6 @@ use crate::engine::{CollectionSettings, Creation};
 use crate::http::access::Caller;
 use crate::http::problem::Problem;
 use crate::http::request::extract::{AllReady, PathCollection, Ready};
-use crate::http::request::query::{NoParameters, Query};
 use crate::http::request::settings::Settings;
 use crate::http::response::reply::Json;
 use crate::http::response::stats;
@@ -20,11 +19,7 @@ use akin_model::stats::{CollectionReply, CollectionsReply};
     get, path = "/collections", operation_id = "list_collections", tag = "Collections",
     responses((status = 200, description = "All collections.", body = CollectionsReply)),
 )]
-pub async fn list(
-    _: Query<NoParameters>,
-    caller: Caller,
-    AllReady(collections): AllReady,
-) -> Json<CollectionsReply> {
+pub async fn list(caller: Caller, AllReady(collections): AllReady) -> Json<CollectionsReply> {
     let mut listed = collections.list();
     listed.retain(|collection| caller.covers(collection.name()));
     let unavailable = collections.unavailable();
@@ -42,10 +37,7 @@ pub async fn list(
         (status = 200, description = "The collection.", body = CollectionReply),
     ),
 )]
-pub async fn describe(
-    _: Query<NoParameters>,
-    Ready(collection): Ready,
-) -> Result<Json<CollectionReply>, Problem> {
+pub async fn describe(Ready(collection): Ready) -> Result<Json<CollectionReply>, Problem> {
     Ok(Json(stats::collection(&collection, &collection.stats().await?)))
 }
 
@@ -67,7 +59,6 @@ pub async fn describe(
     ),
 )]
 pub async fn create(
-    _: Query<NoParameters>,
     PathCollection(name): PathCollection,
     AllReady(collections): AllReady,
     Settings(settings): Settings,
@@ -89,7 +80,6 @@ pub async fn create(
     responses((status = 204, description = "The collection is gone.")),
 )]
 pub async fn remove(
-    _: Query<NoParameters>,
     PathCollection(name): PathCollection,
     AllReady(collections): AllReady,
 ) -> Result<StatusCode, Problem> {

@@ -13,7 +13,7 @@ use futures_util::stream::BoxStream;
 use crate::budget::{Purpose, Reservation};
 use crate::engine::{Batch, Discovery, Engine, EngineError, PairPart};
 use crate::http::AppState;
-use crate::http::access::quotas::Client;
+use crate::http::access::quotas::RequestClient;
 use crate::http::bulk::ndjson;
 use crate::http::problem::Problem;
 use crate::http::request::extract::Ready;
@@ -46,7 +46,7 @@ pub async fn pairs(
     Query(discovery): Query<Discovery>,
     State(state): State<AppState>,
     Ready(engine): Ready,
-    client: Client,
+    client: RequestClient,
 ) -> Result<Response, Problem> {
     let permit = state.discovery_permit(&client)?;
     let keep = (permit, discovery_memory(&state, &engine).await?, engine.clone());
@@ -85,7 +85,7 @@ pub async fn clusters(
     Query((discovery, clusters)): Query<(Discovery, ClusterParameters)>,
     State(state): State<AppState>,
     Ready(engine): Ready,
-    client: Client,
+    client: RequestClient,
 ) -> Result<Response, Problem> {
     let query = clusters.query()?;
     let clusters = if let Some(kept) = engine.kept_clusters(&discovery, &query)? {

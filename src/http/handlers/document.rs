@@ -21,7 +21,7 @@ use crate::http::request::json;
 use crate::http::request::options::AddParameters;
 use crate::http::request::page::PageParameters;
 use crate::http::request::parameters::GetParameters;
-use crate::http::request::query::{NoParameters, Query};
+use crate::http::request::query::Query;
 use crate::http::request::reading::{BodyReader, Media};
 use crate::http::response::reply;
 use crate::http::response::stored::{self, StoredReply};
@@ -58,11 +58,7 @@ pub async fn get(
         example = "https%3A%2F%2Fexample.org%2Fa")),
     responses((status = 204, description = "The document is gone.")),
 )]
-pub async fn remove(
-    PathId(id): PathId,
-    _: Query<NoParameters>,
-    Ready(engine): Ready,
-) -> Result<StatusCode, Problem> {
+pub async fn remove(PathId(id): PathId, Ready(engine): Ready) -> Result<StatusCode, Problem> {
     engine.remove(&id).await?;
     Ok(StatusCode::NO_CONTENT)
 }
@@ -169,7 +165,6 @@ impl FromRequest<AppState> for DocumentChange {
 )]
 pub async fn change(
     PathId(id): PathId,
-    _: Query<NoParameters>,
     Ready(engine): Ready,
     AnswerMemory(memory): AnswerMemory,
     change: DocumentChange,

@@ -17,7 +17,7 @@ use crate::background::request;
 use crate::budget::Purpose;
 use crate::document::{Document, DocumentId};
 use crate::engine::{AddOptions, AddStatus, Added, Engine, EngineError, ListedIds};
-use crate::http::access::quotas::Client;
+use crate::http::access::quotas::RequestClient;
 use crate::http::bulk::import::Bulk;
 use crate::http::bulk::intake::Intake;
 use crate::http::bulk::ndjson;
@@ -39,7 +39,7 @@ use crate::http::request::query::Query;
 use crate::http::request::reading::{BodyReader, Media, Patience};
 use crate::http::request_id;
 use crate::http::response::pace;
-use crate::http::response::reply::{self, JSON, Writer};
+use crate::http::response::reply::{self, JSON, ReplyWriter};
 use crate::http::response::stored::{ExportedLine, IdsReply, NextIds};
 use crate::http::{AppState, ServerSettings};
 
@@ -88,7 +88,7 @@ impl FromRequest<AppState> for Posted {
             let (document, options) = json::off_runtime_if_long(body, read).await?;
             return Ok(Self::One(document, options));
         };
-        let client = Client::of(&parts.extensions);
+        let client = RequestClient::of(&parts.extensions);
         let permit = state.bulk_permit(&client)?;
         let request_id = request_id::of(&parts.extensions);
         let grant = parts.extensions.get().cloned();
@@ -193,7 +193,7 @@ pub async fn list(
 ) -> Result<Response, Problem> {
     let limit = lookup::limit(page.limit, &state.settings)?;
     let conditions = conditions.conditions()?;
-    let write = |mut writer: Writer| async move {
+    let write = |mut writer: ReplyWriter| async move {
         let memory = writer.another(0)?.with_allowance(SMALL_BYTES_MAX);
         let memory = Arc::new(memory);
         let listing = async {
@@ -232,7 +232,7 @@ pub async fn export(
     State(state): State<AppState>,
     Ready(engine): Ready,
     Extension(request_id): Extension<RequestId>,
-    client: Client,
+    client: RequestClient,
 ) -> Result<Response, Problem> {
     let permit = state.bulk_permit(&client)?;
     let reports = parameters.on_damaged == Some(OnDamaged::Report);

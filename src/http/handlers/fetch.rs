@@ -14,11 +14,11 @@ use crate::http::access::Caller;
 use crate::http::problem::Problem;
 use crate::http::problem::code::Code;
 use crate::http::request::bodies::GivenId;
-use crate::http::request::body::{Body, Call, Members};
+use crate::http::request::body::{Body, BodyMembers, JsonCall};
 use crate::http::request::extract::{AnswerMemory, Ready};
 use crate::http::request::include::Include;
 use crate::http::request::parameters::GetParameters;
-use crate::http::response::reply::{self, JSON, Writer};
+use crate::http::response::reply::{self, JSON, ReplyWriter};
 use crate::http::response::stored::{self, StoredReply};
 
 /// A record, its reply, and its JSON in a vector that grows by doubling.
@@ -56,7 +56,7 @@ pub struct Unfetched {
     damaged: Vec<DocumentId>,
 }
 
-impl Members for WantedIds {
+impl BodyMembers for WantedIds {
     type Options = GetParameters;
     type Checked = Vec<DocumentId>;
 
@@ -99,10 +99,10 @@ pub async fn fetch(
     Ready(engine): Ready,
     AnswerMemory(memory): AnswerMemory,
     caller: Caller,
-    Call(ids, GetParameters { include }): Call<WantedIds>,
+    JsonCall(ids, GetParameters { include }): JsonCall<WantedIds>,
 ) -> Result<Response, Problem> {
     Include::check(include, &caller, &engine)?;
-    let write = |mut writer: Writer| async move {
+    let write = |mut writer: ReplyWriter| async move {
         let mut rest = Unfetched::default();
         let memory = writer.another(0)?;
         let mut documents = writer.list("documents")?;

@@ -3,8 +3,7 @@
 use axum::extract::State;
 use axum::response::Response;
 
-use crate::budget::Reservation;
-use crate::engine::{Engine, PassageAnswer, PassageQuery, Probe};
+use crate::engine::{PassageAnswer, Probe};
 use crate::http::AppState;
 use crate::http::problem::Problem;
 use crate::http::problem::code::Code;
@@ -38,7 +37,7 @@ pub async fn stored(
     AnswerMemory(memory): AnswerMemory,
 ) -> Result<Response, Problem> {
     let query = passages::read(&(given, conditions), &state.settings)?;
-    find(&engine, Probe::Stored(stored.id), query, memory).await
+    timed_within(memory, engine.passages(Probe::Stored(stored.id), &query)).await
 }
 
 /// Find the passages of a posted text
@@ -74,14 +73,5 @@ pub async fn posted(
         true => wrong.in_body(Code::InvalidRequest),
         false => wrong.into(),
     })?;
-    find(&engine, probe, query, memory).await
-}
-
-async fn find(
-    engine: &Engine,
-    probe: Probe,
-    query: PassageQuery,
-    memory: Reservation,
-) -> Result<Response, Problem> {
     timed_within(memory, engine.passages(probe, &query)).await
 }

@@ -9,7 +9,7 @@ use utoipa::ToSchema;
 use crate::background::request;
 use crate::engine::Recall;
 use crate::http::AppState;
-use crate::http::access::quotas::Client;
+use crate::http::access::quotas::RequestClient;
 use crate::http::problem::Problem;
 use crate::http::request::extract::{AnswerMemory, Ready};
 use crate::http::request::parameters::RecallParameters;
@@ -96,7 +96,7 @@ pub async fn recall(
     State(state): State<AppState>,
     Ready(engine): Ready,
     AnswerMemory(memory): AnswerMemory,
-    client: Client,
+    client: RequestClient,
 ) -> Result<Json<TimedRecall>, Problem> {
     let sample = parameters.sample()?;
     let _permit = state.discovery_permit(&client)?;

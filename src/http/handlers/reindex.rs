@@ -6,7 +6,6 @@ use axum::response::IntoResponse;
 use crate::engine::CollectionSettings;
 use crate::http::problem::Problem;
 use crate::http::request::extract::{AllReady, PathCollection};
-use crate::http::request::query::{NoParameters, Query};
 use crate::http::request::settings::Settings;
 use crate::http::response::reindex;
 use crate::http::response::reply::Json;
@@ -34,7 +33,6 @@ use akin_model::reindex::ReindexReply;
     ),
 )]
 pub async fn begin(
-    _: Query<NoParameters>,
     PathCollection(name): PathCollection,
     AllReady(collections): AllReady,
     Settings(settings): Settings,
@@ -53,7 +51,6 @@ pub async fn begin(
     responses((status = 200, description = "The reindex.", body = ReindexReply)),
 )]
 pub async fn status(
-    _: Query<NoParameters>,
     PathCollection(name): PathCollection,
     AllReady(collections): AllReady,
 ) -> Result<Json<ReindexReply>, Problem> {
@@ -72,7 +69,6 @@ pub async fn status(
     ),
 )]
 pub async fn cancel(
-    _: Query<NoParameters>,
     PathCollection(name): PathCollection,
     AllReady(collections): AllReady,
 ) -> Result<impl IntoResponse, Problem> {

@@ -10,7 +10,7 @@ use utoipa::ToSchema;
 use crate::document::DocumentId;
 use crate::engine::{Collection, Removed};
 use crate::http::AppState;
-use crate::http::access::quotas::Client;
+use crate::http::access::quotas::RequestClient;
 use crate::http::handlers::fetch::distinct;
 use crate::http::problem::Problem;
 use crate::http::problem::code::Code;
@@ -19,7 +19,7 @@ use crate::http::request::body::{self, Body};
 use crate::http::request::extract::Ready;
 use crate::http::request::json;
 use crate::http::request::lookup::ConditionParameters;
-use crate::http::request::query::{NoParameters, Query};
+use crate::http::request::query::Query;
 use crate::http::request::reading;
 use crate::http::response::reply::{Bounded, Json};
 use akin_model::timed::Timed;
@@ -45,7 +45,7 @@ pub async fn remove(
     Query(parameters): Query<ConditionParameters>,
     State(state): State<AppState>,
     Ready(engine): Ready,
-    client: Client,
+    client: RequestClient,
 ) -> Result<Json<RemovedReply>, Problem> {
     remove_where(parameters, &state, &engine, client).await.map(Json)
 }
@@ -54,7 +54,7 @@ async fn remove_where(
     parameters: ConditionParameters,
     state: &AppState,
     engine: &Collection,
-    client: Client,
+    client: RequestClient,
 ) -> Result<RemovedReply, Problem> {
     let conditions = parameters.conditions()?;
     let _permit = state.bulk_permit(&client)?;
@@ -125,10 +125,9 @@ fn unwanted(json: &Bytes, ids_max: usize) -> Result<Unwanted, Problem> {
     ),
 )]
 pub async fn remove_named(
-    _: Query<NoParameters>,
     State(state): State<AppState>,
     Ready(engine): Ready,
-    client: Client,
+    client: RequestClient,
     unwanted: Unwanted,
 ) -> Result<Json<RemovedReply>, Problem> {
     let ids = match unwanted {

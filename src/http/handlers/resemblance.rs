@@ -5,7 +5,7 @@ use axum::response::Response;
 use crate::budget::Reservation;
 use crate::engine::{CompareOptions, Comparison, Engine, Probe};
 use crate::http::problem::Problem;
-use crate::http::request::body::Call;
+use crate::http::request::body::JsonCall;
 use crate::http::request::extract::{AnswerMemory, Ready, SmallAnswerMemory};
 use crate::http::request::options::CompareParameters;
 use crate::http::request::parameters::StoredPair;
@@ -51,7 +51,7 @@ pub async fn stored(
 pub async fn posted(
     Ready(engine): Ready,
     AnswerMemory(memory): AnswerMemory,
-    Call((a, b), options): Call<PairMembers>,
+    JsonCall((a, b), options): JsonCall<PairMembers>,
 ) -> Result<Response, Problem> {
     compare(&engine, a, b, options.options(), memory).await
 }

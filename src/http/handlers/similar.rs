@@ -28,9 +28,9 @@ use crate::http::request::probes::{
 };
 use crate::http::request::query::Query;
 use crate::http::response::answers::{
-    AnswerReply, AnswersReply, FailedProbeReply, Found, ProbeAnswerReply,
+    AnswerReply, AnswersReply, FailedProbeReply, ProbeAnswerReply, UnreadAnswer,
 };
-use crate::http::response::reply::{self, Broken, JSON, Writer};
+use crate::http::response::reply::{self, Broken, JSON, ReplyWriter};
 use crate::http::{AppState, metrics, request_id};
 
 /// Probes of one call that are looked up at once, if each has [few](MATCHES_AT_ONCE) matches: the
@@ -142,7 +142,7 @@ impl Call {
         engine: &Engine,
         probe: OwnProbe,
         memory: Arc<Reservation>,
-    ) -> Result<Found, Problem> {
+    ) -> Result<UnreadAnswer, Problem> {
         let OwnProbe { probe, fallback, options } = probe;
         let Some(own) = options else {
             return look_up(engine, (probe, fallback), &self.read, memory).await;
@@ -171,8 +171,8 @@ impl Call {
         probes: OwnProbes,
         request_id: RequestId,
         form: Form,
-        mut writer: Writer,
-    ) -> Result<Writer, Broken> {
+        mut writer: ReplyWriter,
+    ) -> Result<ReplyWriter, Broken> {
         let (call, engine, memory) = (&self, &engine, writer.another(0)?);
         let find = async |probe| call.find(engine, probe?, Arc::new(memory.another(0)?)).await;
         let at_once = self.probes_at_once(&probes);
@@ -212,7 +212,7 @@ async fn look_up(
     (probe, fallback): (Probe, Option<Content>),
     (lookup, include): &(Lookup, MatchDetails),
     memory: Arc<Reservation>,
-) -> Result<Found, Problem> {
+) -> Result<UnreadAnswer, Problem> {
     let started = Instant::now();
     let similar = async |probe: Probe| {
         let set = if include.highlights { Some(engine.set_of(&probe).await?) } else { None };
@@ -226,8 +226,10 @@ async fn look_up(
             (found, _) => found,
         }
     };
+    // Boxed, as it is large and is moved several times.
+    let looking_up = Box::pin(looking_up);
     let (answer, probe) = request::within(Some(Arc::clone(&memory)), looking_up).await?;
     let took = started.elapsed();
     metrics::looked_up(&answer.searched, took);
-    Ok(Found { answer, took, include: *include, probe, memory })
+    Ok(UnreadAnswer { answer, took, include: *include, probe, memory })
 }

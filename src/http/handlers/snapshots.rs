@@ -6,7 +6,6 @@ use axum::response::IntoResponse;
 use crate::engine::CollectionName;
 use crate::http::problem::Problem;
 use crate::http::request::extract::Ready;
-use crate::http::request::query::{NoParameters, Query};
 use crate::http::response::reply::Json;
 use crate::http::response::stats::{self, SnapshotsReply, StatusReply};
 
@@ -19,10 +18,7 @@ use crate::http::response::stats::{self, SnapshotsReply, StatusReply};
     responses((status = 202, description = "Started.", body = StatusReply,
         headers(("location" = String, description = "Where snapshots are listed.")))),
 )]
-pub async fn take(
-    _: Query<NoParameters>,
-    Ready(engine): Ready,
-) -> Result<impl IntoResponse, Problem> {
+pub async fn take(Ready(engine): Ready) -> Result<impl IntoResponse, Problem> {
     engine.check_snapshots()?;
     let listed_at = path_of(engine.name());
     tokio::spawn(async move {
@@ -48,10 +44,7 @@ fn path_of(name: &CollectionName) -> String {
     get, path = "/snapshots", operation_id = "list_snapshots", tag = "Operating",
     responses((status = 200, description = "The snapshots.", body = SnapshotsReply)),
 )]
-pub async fn list(
-    _: Query<NoParameters>,
-    Ready(engine): Ready,
-) -> Result<Json<SnapshotsReply>, Problem> {
+pub async fn list(Ready(engine): Ready) -> Result<Json<SnapshotsReply>, Problem> {
     let snapshots = engine.snapshots().await?;
     let snapshots = snapshots.into_iter().map(stats::snapshot).collect();
     Ok(Json(SnapshotsReply { snapshots }))

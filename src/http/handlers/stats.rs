@@ -5,7 +5,6 @@ use axum::extract::State;
 use crate::http::AppState;
 use crate::http::problem::Problem;
 use crate::http::request::extract::Ready;
-use crate::http::request::query::{NoParameters, Query};
 use crate::http::response::reply::Json;
 use crate::http::response::stats::StatsReply;
 
@@ -17,7 +16,6 @@ use crate::http::response::stats::StatsReply;
     responses((status = 200, description = "The statistics.", body = StatsReply)),
 )]
 pub async fn stats(
-    _: Query<NoParameters>,
     State(state): State<AppState>,
     Ready(engine): Ready,
 ) -> Result<Json<StatsReply>, Problem> {

@@ -136,7 +136,7 @@ where
 }
 
 /// The members of a body of JSON.
-pub trait Members: DeserializeOwned + 'static {
+pub trait BodyMembers: DeserializeOwned + 'static {
     type Options: Options + Send + 'static;
     type Checked: Send + 'static;
 
@@ -146,16 +146,16 @@ pub trait Members: DeserializeOwned + 'static {
 }
 
 /// A call with a body of JSON: the members of the body, and the options in the query or the body.
-pub struct Call<T: Members>(pub T::Checked, pub T::Options);
+pub struct JsonCall<T: BodyMembers>(pub T::Checked, pub T::Options);
 
-impl<T: Members> Call<T> {
+impl<T: BodyMembers> JsonCall<T> {
     pub fn read(json: &[u8], call: &T::Options, of: &ServerSettings) -> Result<Self, Problem> {
         let (members, own) = read::<T, T::Options>(json, Code::InvalidRequest)?;
         Ok(Self(members.check(of)?, merged(own, call)?))
     }
 }
 
-impl<T: Members> FromRequest<AppState> for Call<T> {
+impl<T: BodyMembers> FromRequest<AppState> for JsonCall<T> {
     type Rejection = Problem;
 
     async fn from_request(request: Request, state: &AppState) -> Result<Self, Problem> {

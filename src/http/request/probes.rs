@@ -11,7 +11,7 @@ use crate::engine::Probe;
 use crate::http::problem::Problem;
 use crate::http::problem::code::Code;
 use crate::http::request::bodies::GivenId;
-use crate::http::request::body::{self, Body, Members};
+use crate::http::request::body::{self, Body, BodyMembers};
 use crate::http::request::json;
 use crate::http::request::lookup::{ConditionParameters, LookupOptions, LookupParameters};
 use crate::http::request::options::CompareParameters;
@@ -22,6 +22,9 @@ use crate::http::{AppState, ServerSettings};
 use akin_model::content::{Extract, FieldsBody, Object, content};
 
 const CODE: Code = Code::InvalidRequest;
+
+/// Probes of a call: results of a page of a search engine. Further probes are another call.
+const PROBES_MAX: usize = 100;
 
 /// A document to compare: it has exactly one of `id` (of a stored document), `text`, `tokens`,
 /// `fields` and `signature`. A document to look up may have an `html` instead, or an `id` and one
@@ -161,11 +164,10 @@ impl FromRequest<AppState> for PostedProbes {
             return Ok(Self { call, probes: Probes::One(probe) });
         }
         let body = reader.whole_json(state.settings.body_bytes_max, Code::BodyTooLarge).await?;
-        let probes_max = state.settings.probes_max;
         let probes = json::off_runtime_if_long(body, move |body| match media {
-            Media::Ndjson => lines(&body, probes_max, &pages).map(Probes::Lines),
+            Media::Ndjson => lines(&body, &pages).map(Probes::Lines),
             _ if body.trim_ascii_start().first() == Some(&b'[') => {
-                array(&body, probes_max, &pages).map(Probes::Array)
+                array(&body, &pages).map(Probes::Array)
             }
             _ => probe(&body, &pages).map(Probes::One),
         });
@@ -180,30 +182,30 @@ pub fn probe(json: &[u8], pages: &PageReader) -> Result<OwnProbe, Problem> {
     Ok(OwnProbe { probe, fallback, options })
 }
 
-/// Reads an array of at most `probes_max` probes.
-pub fn array(json: &[u8], probes_max: usize, pages: &PageReader) -> Result<OwnProbes, Problem> {
+/// Reads an array of probes.
+pub fn array(json: &[u8], pages: &PageReader) -> Result<OwnProbes, Problem> {
     // Counted first, which takes no memory: a probe takes a hundred times the bytes of `{},`.
-    check_count(json::read::<Vec<IgnoredAny>>(json, CODE)?.len(), probes_max)?;
+    check_count(json::read::<Vec<IgnoredAny>>(json, CODE)?.len())?;
     let elements: Vec<&RawValue> = json::read(json, CODE)?;
     Ok(elements.into_iter().map(|element| probe(element.get().as_bytes(), pages)).collect())
 }
 
-/// Reads at most `probes_max` lines with a probe on each; empty lines are passed over.
-pub fn lines(body: &[u8], probes_max: usize, pages: &PageReader) -> Result<OwnProbes, Problem> {
+/// Reads lines with a probe on each; empty lines are passed over.
+pub fn lines(body: &[u8], pages: &PageReader) -> Result<OwnProbes, Problem> {
     let lines = || body.split(|byte| *byte == b'\n').filter(|line| !line.trim_ascii().is_empty());
-    check_count(lines().count(), probes_max)?;
+    check_count(lines().count())?;
     Ok(lines().map(|line| probe(line, pages)).collect())
 }
 
-fn check_count(count: usize, probes_max: usize) -> Result<(), Problem> {
-    if count <= probes_max {
+fn check_count(count: usize) -> Result<(), Problem> {
+    if count <= PROBES_MAX {
         return Ok(());
     }
-    let detail = format!("{count} probes are more than the {probes_max} allowed");
+    let detail = format!("{count} probes are more than the {PROBES_MAX} allowed");
     Err(Problem::of_field(CODE, "", detail))
 }
 
-impl Members for PairMembers {
+impl BodyMembers for PairMembers {
     type Options = CompareParameters;
     type Checked = (Probe, Probe);
 

@@ -10,7 +10,7 @@ use crate::background::request;
 use crate::budget::Reservation;
 use crate::engine::{Answer, Engine, MatchDetails};
 use crate::http::problem::ProblemReply;
-use crate::http::response::reply::{Broken, Writer};
+use crate::http::response::reply::{Broken, ReplyWriter};
 use akin_core::text::ShingleSet;
 use akin_model::timed::Timed;
 
@@ -46,7 +46,7 @@ pub enum AnswersReply {
 const MATCHES_AT_ONCE_MAX: usize = 256;
 
 /// An answer with details that are still to be read.
-pub struct Found {
+pub struct UnreadAnswer {
     pub answer: Answer,
     pub took: Duration,
     pub include: MatchDetails,
@@ -56,12 +56,12 @@ pub struct Found {
     pub memory: Arc<Reservation>,
 }
 
-impl Found {
+impl UnreadAnswer {
     /// Writes the answer: details are read block by block, and dropped once they are written.
     ///
     /// # Errors
     /// [`Broken`]
-    pub async fn write(self, engine: &Engine, writer: &mut Writer) -> Result<(), Broken> {
+    pub async fn write(self, engine: &Engine, writer: &mut ReplyWriter) -> Result<(), Broken> {
         let Answer { mut matches, searched } = self.answer;
         let at_once = engine.details_at_once(self.include).min(MATCHES_AT_ONCE_MAX);
         let (own, is_one_block) = (self.memory, matches.len() <= at_once);

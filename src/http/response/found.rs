@@ -1,12 +1,11 @@
-//! Clusters, written piece by piece, and running discoveries.
+//! Clusters, written piece by piece, and pairs.
 
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::engine::{ClusterPart, DiscoveryKind, DiscoveryStats, FoundPair, Linkage, Mode, Stage};
+use crate::engine::{ClusterPart, FoundPair};
 use crate::http::bulk::ndjson;
 use akin_model::clusters::{ClusterLine, ClusterMemberReply, IncompleteReply};
-use akin_model::time::Time;
 
 const PLAIN: &str = "replies are plain JSON";
 
@@ -48,51 +47,6 @@ impl ClusterLines {
 pub enum PairLine {
     Pair(FoundPair),
     Incomplete(IncompleteReply),
-}
-
-/// A running discovery.
-#[derive(Serialize, ToSchema)]
-#[schema(as = Discovery)]
-pub struct DiscoveryReply {
-    /// `pairs` or `clusters`.
-    #[schema(example = "pairs")]
-    kind: &'static str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(example = "single")]
-    linkage: Option<&'static str>,
-    threshold: f64,
-    mode: Mode,
-    started_at: Time,
-    stage: Stage,
-    /// Steps of this stage that are done.
-    done: u64,
-    /// Steps of this stage; 0 while unknown.
-    total: u64,
-    /// Pairs or clusters sent so far.
-    found: u64,
-}
-
-impl From<DiscoveryStats> for DiscoveryReply {
-    fn from(stats: DiscoveryStats) -> Self {
-        let (kind, linkage) = match stats.kind {
-            DiscoveryKind::Pairs => ("pairs", None),
-            DiscoveryKind::Clusters(Linkage::Single) => ("clusters", Some("single")),
-            DiscoveryKind::Clusters(Linkage::Representative) => {
-                ("clusters", Some("representative"))
-            }
-        };
-        Self {
-            kind,
-            linkage,
-            threshold: stats.threshold.get(),
-            mode: stats.mode,
-            started_at: Time(stats.started_at_ms),
-            stage: stats.stage,
-            done: stats.done,
-            total: stats.total,
-            found: stats.found,
-        }
-    }
 }
 
 #[cfg(test)]

@@ -1,9 +1,9 @@
 //! An answer: buffered up to 64 KiB, and streamed beyond.
 //!
 //! [`Json`] is for values whose size settings and constants bound. Every other answer is written
-//! by a [`Writer`], which counts its text in the memory of the request, until it was sent. A whole
-//! value is written by [`json`]. A list is written element by element within [`stream()`]: once a
-//! piece is full, a task in the background goes on, through a bounded channel from which the
+//! by a [`ReplyWriter`], which counts its text in the memory of the request, until it was sent. A
+//! whole value is written by [`json`]. A list is written element by element within [`stream()`]:
+//! once a piece is full, a task in the background goes on, through a bounded channel from which the
 //! response's body is read. It waits while the client does not read, and ends when the client has
 //! gone.
 
@@ -64,7 +64,7 @@ impl<T: Bounded> IntoResponse for Json<T> {
 /// # Errors
 /// There is no memory for the text.
 pub fn json(value: &impl Serialize, memory: Option<Arc<Reservation>>) -> Result<Response, Problem> {
-    let mut writer = Writer::new(memory);
+    let mut writer = ReplyWriter::new(memory);
     writer.value(value)?;
     Ok(response(JSON, writer.into_body()))
 }
@@ -72,7 +72,7 @@ pub fn json(value: &impl Serialize, memory: Option<Arc<Reservation>>) -> Result<
 /// Answers with one value whose memory was reserved before, with that of its text; the reservation
 /// ends once it was sent.
 pub fn reserved_json(value: &impl Serialize, memory: &Arc<Reservation>) -> Response {
-    let mut writer = Writer::new(None);
+    let mut writer = ReplyWriter::new(None);
     writer.hold(memory);
     let written = writer.value(value).map(|()| response(JSON, writer.into_body()));
     written.unwrap_or_else(IntoResponse::into_response)
@@ -83,7 +83,7 @@ fn response(media: &'static str, body: Body) -> Response {
 }
 
 /// Writes an answer.
-pub struct Writer {
+pub struct ReplyWriter {
     /// Full pieces that were not sent yet.
     full: Vec<Bytes>,
     /// The piece that is being written.
@@ -116,7 +116,8 @@ impl AsRef<[u8]> for Piece {
     }
 }
 
-enum SentPiece {
+/// A piece of an answer, from the task that writes it to the body that is sent.
+pub enum SentPiece {
     Piece(Bytes),
     /// The answer is whole. Without it the response is aborted.
     Last(Bytes),
@@ -130,13 +131,14 @@ enum SentPiece {
 pub async fn stream<W>(
     media: &'static str,
     memory: Reservation,
-    write: impl FnOnce(Writer) -> W,
+    write: impl FnOnce(ReplyWriter) -> W,
 ) -> Result<Response, Problem>
 where
-    W: Future<Output = Result<Writer, Broken>> + Send + 'static,
+    W: Future<Output = Result<ReplyWriter, Broken>> + Send + 'static,
 {
     let sent = Arc::new(Mutex::new(None));
-    let writer = Writer { sent: Some(Arc::clone(&sent)), ..Writer::new(Some(Arc::new(memory))) };
+    let writer =
+        ReplyWriter { sent: Some(Arc::clone(&sent)), ..ReplyWriter::new(Some(Arc::new(memory))) };
     let mut writing = Box::pin(write(writer));
     let take_sent = || sent.lock().unwrap_or_else(PoisonError::into_inner).take();
     let begun = future::poll_fn(|context| match writing.as_mut().poll(context) {
@@ -160,7 +162,7 @@ where
     Ok(response(media, body))
 }
 
-async fn end(writing: impl Future<Output = Result<Writer, Broken>>) {
+async fn end(writing: impl Future<Output = Result<ReplyWriter, Broken>>) {
     let written = match writing.await {
         Ok(mut writer) => writer.send().await.map(|()| writer),
         Err(broken) => Err(broken),
@@ -180,19 +182,20 @@ async fn end(writing: impl Future<Output = Result<Writer, Broken>>) {
     }
 }
 
-fn received(sent: mpsc::Receiver<SentPiece>) -> Body {
+/// The body of the pieces that a task sends.
+pub fn received(sent: mpsc::Receiver<SentPiece>) -> Body {
     let pieces = stream::unfold(Some(sent), |sent| async move {
         let mut sent = sent?;
-        Some(match sent.recv().await {
-            Some(SentPiece::Piece(piece)) => (Ok(piece), Some(sent)),
-            Some(SentPiece::Last(piece)) => (Ok(piece), None),
-            None => (Err(io::Error::other("the answer broke off")), None),
-        })
+        match sent.recv().await {
+            Some(SentPiece::Piece(piece)) => Some((Ok(piece), Some(sent))),
+            Some(SentPiece::Last(piece)) => (!piece.is_empty()).then(|| (Ok(piece), None)),
+            None => Some((Err(io::Error::other("the answer broke off")), None)),
+        }
     });
     Body::from_stream(pieces.fuse())
 }
 
-impl Writer {
+impl ReplyWriter {
     fn new(memory: Option<Arc<Reservation>>) -> Self {
         let text = Vec::with_capacity(USUAL_BYTES);
         Self {
@@ -346,7 +349,7 @@ impl Writer {
     }
 }
 
-impl Write for Writer {
+impl Write for ReplyWriter {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match (mem::replace(&mut self.joint, Joint::None), bytes.first()) {
             (Joint::Brace, Some(b'{')) => {

@@ -7,9 +7,9 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::engine::{
-    ClusterCounts, Collection, CollectionName, CollectionSettings, Recovery, SnapshotInfo, Stats,
+    ClusterCounts, Collection, CollectionName, CollectionSettings, DiscoveryStats, Recovery,
+    SnapshotInfo, Stats,
 };
-use crate::http::response::found::DiscoveryReply;
 use crate::http::response::reply::Bounded;
 use akin_core::passages::BlockIndexStats;
 use akin_model::stats::{
@@ -131,7 +131,7 @@ pub struct StatsReply {
     #[serde(skip_serializing_if = "Option::is_none")]
     clusters: Option<ClusterCounts>,
     /// Running discoveries, the oldest first.
-    discoveries: Vec<DiscoveryReply>,
+    discoveries: Vec<DiscoveryStats>,
     #[serde(skip_serializing_if = "Option::is_none")]
     recovery: Option<Recovery>,
     uptime_s: u64,
@@ -154,7 +154,7 @@ impl StatsReply {
             sequence: stats.sequence,
             last_snapshot: stats.last_snapshot.map(snapshot),
             clusters,
-            discoveries: discoveries.into_iter().map(DiscoveryReply::from).collect(),
+            discoveries,
             recovery: stats.recovery,
             uptime_s: Timestamp::now().duration_since(started_at).as_secs().max(0) as u64,
             version: env!("CARGO_PKG_VERSION"),

@@ -611,9 +611,8 @@ class DamagedDocument(TypedDict):
 class Discovery(TypedDict):
     """A running discovery."""
 
-    kind: str
-    """`pairs` or `clusters`."""
-    linkage: NotRequired[str]
+    linkage: NotRequired[Linkage]
+    kind: Literal["pairs", "clusters"]
     threshold: float
     mode: Mode
     started_at: Time

@@ -16,7 +16,7 @@ pub enum Form {
 
 /// The bytes of one document, or the error found in its place.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Item {
+pub struct BodyItem {
     /// The line, or the position in the array; from 1.
     pub number: u64,
     pub content: Result<Bytes, SplitError>,
@@ -39,11 +39,11 @@ pub(in crate::http) struct SplitStep {
     pub before: usize,
     pub take: usize,
     pub after: usize,
-    pub end: End,
+    pub end: SplitEnd,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::http) enum End {
+pub(in crate::http) enum SplitEnd {
     /// The item continues in the next chunk, or the next item has not begun.
     Open,
     Item,
@@ -66,8 +66,8 @@ impl BodySplitter {
 
 fn cut_line(bytes: &[u8]) -> SplitStep {
     match memchr::memchr(b'\n', bytes) {
-        Some(newline) => SplitStep { before: 0, take: newline, after: 1, end: End::Item },
-        None => SplitStep { before: 0, take: bytes.len(), after: 0, end: End::Open },
+        Some(newline) => SplitStep { before: 0, take: newline, after: 1, end: SplitEnd::Item },
+        None => SplitStep { before: 0, take: bytes.len(), after: 0, end: SplitEnd::Open },
     }
 }
 
@@ -120,16 +120,16 @@ impl Splitter {
     }
 
     /// The next item that ends in the data pushed so far.
-    pub fn next(&mut self) -> Option<Item> {
+    pub fn next(&mut self) -> Option<BodyItem> {
         while !self.chunk.is_empty() && !self.faulty {
             let cut = self.cutter.cut(&self.chunk);
             self.chunk.advance(cut.before);
             let piece = self.chunk.split_to(cut.take);
             self.chunk.advance(cut.after);
             match cut.end {
-                End::Open => self.keep(&piece),
-                End::Fault(detail) => return Some(self.fault(detail)),
-                End::Item => {
+                SplitEnd::Open => self.keep(&piece),
+                SplitEnd::Fault(detail) => return Some(self.fault(detail)),
+                SplitEnd::Item => {
                     let item = self.complete(piece);
                     if item.is_some() {
                         return item;
@@ -142,7 +142,7 @@ impl Splitter {
 
     /// The item completed by the end of the body (a last line), or the error it reveals (a missing
     /// bracket).
-    pub fn finish(&mut self) -> Option<Item> {
+    pub fn finish(&mut self) -> Option<BodyItem> {
         if self.faulty {
             return None;
         }
@@ -171,20 +171,20 @@ impl Splitter {
     }
 
     /// The item that ends with `piece`, unless it is blank.
-    fn complete(&mut self, piece: Bytes) -> Option<Item> {
+    fn complete(&mut self, piece: Bytes) -> Option<BodyItem> {
         self.number += 1;
         if self.overlong || self.carry.len() + piece.len() > self.item_bytes_max {
             self.overlong = false;
             self.carry = Vec::new();
             let content = Err(SplitError::TooLong { bytes_max: self.item_bytes_max });
-            return Some(Item { number: self.number, content });
+            return Some(BodyItem { number: self.number, content });
         }
         let whole = self.joined(piece);
         let trimmed = whole.trim_ascii();
         if trimmed.is_empty() {
             return None;
         }
-        Some(Item { number: self.number, content: Ok(whole.slice_ref(trimmed)) })
+        Some(BodyItem { number: self.number, content: Ok(whole.slice_ref(trimmed)) })
     }
 
     /// Joins the carry and `piece`; copies nothing when the item lies in a single chunk.
@@ -196,9 +196,9 @@ impl Splitter {
         std::mem::take(&mut self.carry).into()
     }
 
-    fn fault(&mut self, detail: &'static str) -> Item {
+    fn fault(&mut self, detail: &'static str) -> BodyItem {
         self.faulty = true;
-        Item { number: self.number_next(), content: Err(SplitError::Malformed(detail)) }
+        BodyItem { number: self.number_next(), content: Err(SplitError::Malformed(detail)) }
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
-use super::{Broken, Writer};
+use super::{Broken, ReplyWriter};
 use crate::budget::Reservation;
 use crate::http::problem::Problem;
 
@@ -22,7 +22,7 @@ pub(super) enum Joint {
 
 /// A list that is written element by element, in an object that goes on behind it.
 pub struct List<'a> {
-    pub(super) writer: &'a mut Writer,
+    pub(super) writer: &'a mut ReplyWriter,
     pub(super) is_empty: bool,
 }
 

@@ -64,7 +64,7 @@ async fn a_list_and_the_fields_behind_it_are_json_whatever_these_are() {
 async fn a_value_of_a_line_has_no_line_breaks() {
     let metadata: &serde_json::value::RawValue =
         serde_json::from_str("{\r\n\t\"a\": \"b\\nc\"\n}").unwrap();
-    let mut writer = Writer::new(None).lines();
+    let mut writer = ReplyWriter::new(None).lines();
     writer.value(&metadata).unwrap();
     writer.text("\n").unwrap();
     assert_eq!(writer.piece.text, b"{  \t\"a\": \"b\\nc\" }\n");
@@ -151,4 +151,17 @@ async fn an_answer_over_the_share_is_too_costly() {
     let (budget, response) = large(SHARE);
     assert_eq!(response.err().unwrap().into_response().status(), 422);
     assert_eq!(budget.reserved(Purpose::Answers), 0);
+}
+
+#[tokio::test]
+async fn a_task_that_panics_breaks_its_answer_off() {
+    let (pieces, sent) = mpsc::channel(2);
+    tokio::spawn(async move {
+        let _ = pieces.send(SentPiece::Piece(Bytes::from("{}\n"))).await;
+        panic!("on purpose");
+    });
+    let pieces: Vec<_> = received(sent).into_data_stream().collect().await;
+    assert_eq!(pieces.len(), 2);
+    assert_eq!(pieces[0].as_ref().unwrap(), "{}\n");
+    assert!(pieces[1].is_err(), "an answer that ends here would look whole");
 }

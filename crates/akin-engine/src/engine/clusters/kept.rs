@@ -95,7 +95,7 @@ impl KeptClusters {
     ) -> Result<BoxStream<'static, Batch<ClusterPart>>, EngineError> {
         let Self { engine, clusters } = self;
         let threshold = engine.settings.clusters.threshold.ok_or(EngineError::Closed)?;
-        let kind = DiscoveryKind::Clusters(Linkage::Single);
+        let kind = DiscoveryKind::Clusters { linkage: Linkage::Single };
         let running = engine.discoveries.begin(kind, threshold, Mode::Verified)?;
         let (sender, receiver) = mpsc::channel(FOUND_AHEAD);
         let progress = Arc::clone(running.progress());

@@ -126,7 +126,7 @@ impl Engine {
     ) -> Result<BoxStream<'static, Batch<ClusterPart>>, EngineError> {
         let threshold = discovery.threshold.or(self.settings.clusters.threshold);
         let discovery = Discovery { threshold, ..discovery };
-        let kind = DiscoveryKind::Clusters(query.linkage);
+        let kind = DiscoveryKind::Clusters { linkage: query.linkage };
         let work = self.begin(kind, discovery).await?;
         if let Some(id) = &query.id {
             let stored = self.backend.sketched(std::slice::from_ref(id)).await?;

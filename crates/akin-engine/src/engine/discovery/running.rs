@@ -4,31 +4,41 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use jiff::Timestamp;
+use serde::Serialize;
 use tokio::sync::Notify;
+use utoipa::ToSchema;
 
 use super::Mode;
 use crate::engine::EngineError;
 use akin_core::join::{JoinProgress, Linkage, Stage};
 use akin_core::scheme::Threshold;
+use akin_model::time::Time;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// What a discovery finds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(tag = "kind", rename_all = "snake_case")]
 pub enum DiscoveryKind {
+    #[schema(title = "DiscoveryOfPairs")]
     Pairs,
-    Clusters(Linkage),
+    #[schema(title = "DiscoveryOfClusters")]
+    Clusters { linkage: Linkage },
 }
 
-/// The progress of a discovery.
-#[derive(Clone, Copy, Debug)]
+/// A running discovery.
+#[derive(Clone, Copy, Debug, Serialize, ToSchema)]
+#[schema(as = Discovery)]
 pub struct DiscoveryStats {
+    #[serde(flatten)]
+    #[schema(inline)]
     pub kind: DiscoveryKind,
+    #[schema(value_type = f64)]
     pub threshold: Threshold,
     pub mode: Mode,
-    /// Milliseconds since the epoch.
-    pub started_at_ms: i64,
+    pub started_at: Time,
     pub stage: Stage,
-    /// Steps of the stage that are done.
+    /// Steps of this stage that are done.
     pub done: u64,
-    /// Steps of the stage; 0 while unknown.
+    /// Steps of this stage; 0 while unknown.
     pub total: u64,
     /// Pairs or clusters sent so far.
     pub found: u64,
@@ -107,11 +117,10 @@ impl Discoveries {
         }
         let number = state.next;
         state.next += 1;
-        let started_at_ms = Timestamp::now().as_millisecond();
         let closed = Arc::new(Notify::new());
         let (stage, done, total, found) = (progress.stage(), 0, 0, 0);
-        let stats =
-            DiscoveryStats { kind, threshold, mode, started_at_ms, stage, done, total, found };
+        let started_at = Time(Timestamp::now().as_millisecond());
+        let stats = DiscoveryStats { kind, threshold, mode, started_at, stage, done, total, found };
         let (of_state, closing) = (Arc::clone(&progress), Arc::clone(&closed));
         let running = RunningDiscovery { stats, progress: of_state, closed: closing };
         state.running.insert(number, running);
