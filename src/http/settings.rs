@@ -87,7 +87,7 @@ pub struct ServerSettings {
     pub body_idle_timeout_ms: u64,
     /// The rate at which an export must be read; 0: no limit.
     pub export_bytes_per_s_min: u64,
-    /// Bytes of one document as JSON or plain text, decompressed.
+    /// Bytes of one document as JSON, plain text or HTML, decompressed.
     pub document_bytes_max: usize,
     /// Bytes of any other body that is not streamed, decompressed.
     pub body_bytes_max: usize,

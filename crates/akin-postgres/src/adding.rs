@@ -7,7 +7,7 @@
 //! the locks. So a document that is like no other takes one call, and a crowd, of which every
 //! document is like the others, is not read again and again.
 
-use std::collections::{BTreeSet, HashSet, VecDeque};
+use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -81,7 +81,7 @@ impl BusyKeys {
 
     /// Takes documents of one collection, in their order, each with an id of its own.
     pub fn select(&self, queue: &mut VecDeque<AdditionRequest>) -> Vec<AdditionRequest> {
-        let (mut busy, mut blocked, mut ids) = (self.locks(), HashSet::new(), HashSet::new());
+        let (mut busy, mut blocked, mut ids) = (self.locks(), HashSet::new(), HashMap::new());
         let (mut taken, mut left) = (Vec::<AdditionRequest>::new(), Vec::new());
         let mut bytes = 0;
         while taken.len() < TOGETHER_MAX
@@ -95,15 +95,18 @@ impl BusyKeys {
             let asked = &request.asked;
             let is_other =
                 |first: &AdditionRequest| first.asked.collection.number != asked.collection.number;
+            let id = asked.lock_of_id();
+            let replaced = ids.get(&id).map(|n: &usize| &taken[*n].asked);
+            // A later document is not compared with a version that is replaced before it.
+            blocked.extend(replaced.into_iter().flat_map(Queued::locks));
             let waits = taken.first().is_some_and(is_other)
-                || ids.contains(&asked.lock_of_id())
                 || asked.locks().any(|lock| busy.contains(&lock) || blocked.contains(&lock));
             if waits {
                 // Documents that share something with it stay behind it.
                 blocked.extend(asked.locks());
                 left.push(request);
             } else {
-                ids.insert(asked.lock_of_id());
+                ids.insert(id, taken.len());
                 bytes += asked.addition.document.document.content.weight();
                 taken.push(request);
             }

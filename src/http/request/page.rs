@@ -21,8 +21,8 @@ use akin_model::content::Extract;
 #[derive(Clone, Copy, Default, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub struct PageParameters {
-    /// Which text of HTML is taken. `text`, the default: the visible text, without navigation.
-    /// `main`: the main content, as in a browser's reader view; of a page without an article its
+    /// Which text of HTML is taken: by default `text`, the visible text, without navigation; or
+    /// `main`, the main content, as in a browser's reader view; of a page without an article its
     /// text. In JSON it may stand beside `html` instead.
     pub extract: Option<Extract>,
 }
