@@ -50,14 +50,17 @@ async fn of_near_duplicates_that_two_servers_add_with_skip_one_stays() {
     assert_eq!(race(&database, families).await, (families as usize, "0".to_owned()));
 }
 
-/// Shows that the test above sees a missing lock.
+/// Shows that the test above sees a missing lock. Transactions stay open for a while after they have
+/// written, so that transactions of the other server fall between.
 #[tokio::test(flavor = "multi_thread")]
 async fn without_the_locks_several_near_duplicates_stay() {
     let Some(database) = Database::new() else { return };
     drop(engine(&database).await);
     database.sql(
         "CREATE OR REPLACE FUNCTION akin.enter(coll int, locks bigint[]) RETURNS void
-         LANGUAGE sql AS ''",
+         LANGUAGE sql AS '';
+         CREATE OR REPLACE FUNCTION akin.count_rows(coll int, difference bigint) RETURNS void
+         LANGUAGE sql AS 'SELECT pg_sleep(0.02)'",
     );
     let (families, pairs) = race(&database, 40).await;
     assert_eq!(families, 40);
