@@ -1,19 +1,27 @@
 //! Collections that two servers create, use and remove.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use akin::engine::{
     CollectionName, CollectionSettings, Collections, CollectionsSettings, Creation, EngineError,
-    LimitSettings, Opening,
+    LimitSettings, Opening, ReindexState,
 };
+use akin_postgres::{ConnectionSettings, PostgresStore};
 use serde_json::json;
 
 use crate::postgres_server::Database;
-use crate::{add, of_family, store};
+use crate::{add, connections, of_family, store};
 
 /// All collections as another server sees them, which follows the changes of others.
 async fn collections(database: &Database) -> Arc<Collections> {
-    let store = store(&database.url()).await;
+    collections_within(database, connections().deadline).await
+}
+
+/// The collections of a server that waits so long for an answer of the database.
+async fn collections_within(database: &Database, deadline: Duration) -> Arc<Collections> {
+    let settings = ConnectionSettings { deadline, ..connections() };
+    let store = Arc::new(PostgresStore::open(&database.url(), &settings).await.unwrap());
     let settings = CollectionsSettings {
         collections_max: 10,
         limits_max: LimitSettings::default(),
@@ -100,6 +108,73 @@ async fn a_reindex_keeps_what_another_server_writes_meanwhile() {
     let told = add(&old, "last", &of_family(1, 77)).await;
     assert!(!told.duplicates.is_empty());
     assert!(new.get(&crate::id("last")).await.is_ok());
+}
+
+fn of_pairs_of_words() -> CollectionSettings {
+    serde_json::from_value(json!({"shingles": {"size": 2}})).unwrap()
+}
+
+/// A name that is taken too late for its taker is still taken: a collection that has a name is not
+/// removed as the remains of a failure.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_collection_stays_whose_name_was_given_too_late_for_its_server() {
+    let Some(database) = Database::new() else { return };
+    let one = collections_within(&database, Duration::from_secs(1)).await;
+    let (old, _) = one.create(name("books"), CollectionSettings::default()).await.unwrap();
+    for n in 0..3 {
+        add(&old, &format!("d{n}"), &of_family(1, n)).await;
+    }
+    database.sql(
+        "CREATE FUNCTION akin.delay() RETURNS trigger LANGUAGE plpgsql AS
+             'BEGIN PERFORM pg_sleep(2); RETURN NULL; END';
+         CREATE CONSTRAINT TRIGGER delay AFTER UPDATE OF name ON akin.collections
+             DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN (NEW.name IS NOT NULL)
+             EXECUTE FUNCTION akin.delay()",
+    );
+    one.reindex(&name("books"), of_pairs_of_words()).await.unwrap();
+    await_until(|| one.reindex_status(&name("books")).unwrap().state == ReindexState::Failed).await;
+    let refused = one.create(name("films"), CollectionSettings::default()).await.err().unwrap();
+    assert!(matches!(refused, EngineError::OutOfService { .. }), "{refused}");
+    // All that was sent has happened.
+    let active = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()
+        AND application_name = 'akin' AND state <> 'idle'";
+    await_until(|| database.sql(active) == "0").await;
+    while database.sql("SELECT akin.clear(100)") == "t" {}
+    let other = collections(&database).await;
+    let new = other.get(&name("books")).unwrap();
+    assert_eq!(new.settings(), &of_pairs_of_words());
+    assert_eq!(new.list(None, 9).await.unwrap().len(), 3);
+    add(&other.get(&name("films")).unwrap(), "f", &of_family(2, 1)).await;
+}
+
+/// Only the transaction that keeps the writers waiting gives the name away.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_reindex_that_no_longer_keeps_writers_waiting_fails() {
+    let Some(database) = Database::new() else { return };
+    let one = collections(&database).await;
+    let (old, _) = one.create(name("books"), CollectionSettings::default()).await.unwrap();
+    add(&old, "early", &of_family(1, 1)).await;
+    database.sql(
+        "ALTER FUNCTION akin.take_over RENAME TO take_over_at_once;
+         CREATE FUNCTION akin.take_over(old int, new int) RETURNS boolean LANGUAGE plpgsql AS
+             'BEGIN PERFORM pg_sleep(3); RETURN akin.take_over_at_once(old, new); END'",
+    );
+    one.reindex(&name("books"), of_pairs_of_words()).await.unwrap();
+    let takes_over = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()
+        AND application_name = 'akin' AND state = 'active' AND query LIKE '%akin.take_over%'";
+    await_until(|| database.sql(takes_over) == "1").await;
+    let ended = database.sql(
+        "SELECT pg_terminate_backend(pid) FROM pg_locks JOIN pg_database d ON d.oid = database
+         WHERE datname = current_database() AND locktype = 'advisory' AND classid = 1634429294
+         AND objid = 2 AND mode = 'ExclusiveLock' AND granted",
+    );
+    assert_eq!(ended, "t");
+    add(&old, "late", &of_family(1, 2)).await;
+    let status = || one.reindex_status(&name("books")).unwrap();
+    await_until(|| status().state != ReindexState::Running).await;
+    assert_eq!(status().state, ReindexState::Failed);
+    let kept = one.get(&name("books")).unwrap().list(None, 9).await.unwrap();
+    assert_eq!(kept.iter().map(|id| id.as_str()).collect::<Vec<_>>(), ["early", "late"]);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -242,10 +242,7 @@ impl StoredCollection for PostgresStored {
 
     fn take_name(&self) -> Result<(), BackendError> {
         let taken = match self.replaces {
-            Some(old) => {
-                let numbers: Parameters<'_> = &[(&old, Type::INT4), (&self.number, Type::INT4)];
-                self.call("SELECT akin.take_over($1, $2)", numbers)?
-            }
+            Some(old) => self.runtime.block_on(self.shared.pauses.take_over(old, self.number))?,
             None => {
                 let sql = "UPDATE akin.collections SET name = $2, built_at = 'infinity'
                     WHERE collection = $1 AND built_at > '-infinity' RETURNING true";
@@ -280,10 +277,11 @@ impl Drop for PostgresStored {
         let (shared, number) = (Arc::clone(&self.shared), self.number);
         shared.followed.set_building(number, false);
         self.runtime.spawn(async move {
-            let number: Parameters<'_> = &[(&number, Type::INT4)];
-            if let Err(error) =
-                shared.reads.query("SELECT akin.remove_collection($1)", number).await
-            {
+            // A call that was answered too late may have given it the name after all, or may still
+            // do so: the update waits for that call, or the call finds the collection removed.
+            let sql = "UPDATE akin.collections SET built_at = '-infinity'
+                WHERE collection = $1 AND name IS NULL";
+            if let Err(error) = shared.reads.query(sql, &[(&number, Type::INT4)]).await {
                 tracing::debug!(%error, "the remains of a collection stay for an hour");
             }
         });

@@ -9,8 +9,8 @@
 //! - `coalescing`: requests that wait at the same time share a call.
 //! - `shared`, `maintenance`: the connections of a process and the work on them.
 //! - `collections`: the collections of a database.
-//! - `backend`: a collection as the engine sees it; `lookup`, `rows`, `scan`, `view`, `removal` and
-//!   `changes` have its operations, and `reading` the calls that lookups share.
+//! - `backend`: a collection as the engine sees it; `lookup`, `rows`, `scan`, `view`, `removal`,
+//!   `pausing` and `changes` have its operations, and `reading` the calls that lookups share.
 //! - `adding`, `batch`, `arguments`: documents that are added together.
 
 mod adding;
@@ -26,6 +26,7 @@ mod error;
 mod lookup;
 mod maintenance;
 mod migration;
+mod pausing;
 mod pool;
 mod reading;
 mod removal;

@@ -1,20 +1,15 @@
-//! Removes documents by their versions, under the locks of their ids and their sets; and pauses
-//! writes.
+//! Removes documents by their versions, under the locks of their ids and their sets.
 
-use std::time::Duration;
-
-use akin_engine::backend::{BackendError, Matches, PausedWrites, Removed};
+use akin_engine::backend::{BackendError, Matches, Removed};
 use akin_engine::stored::DocumentDetails;
 use akin_model::document::DocumentId;
-use tokio::time::{sleep, timeout};
 use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 
 use crate::arguments::OldSets;
 use crate::backend::PostgresCollection;
 use crate::batch::lock_of_id;
-use crate::error::{failed, late};
-use crate::pool::{Parameters, Taken};
+use crate::pool::Parameters;
 use crate::rows::metadata_of;
 
 /// Documents that are removed in a transaction.
@@ -22,12 +17,6 @@ const REMOVED_AT_ONCE: usize = 256;
 
 /// Attempts before a removal is refused because others write the document again and again.
 const ATTEMPTS_MAX: usize = 16;
-
-/// How often it is looked whether older transactions have ended.
-const LOOK_EVERY: Duration = Duration::from_millis(5);
-
-/// The class of the advisory locks of collections, as in the functions of the schema.
-pub(crate) const COLLECTION_LOCKS: i32 = 1_634_429_294;
 
 /// The data of a document that its removal needs.
 const COLUMNS: &str = "d.id, d.ordinal, d.entry, e.sketch";
@@ -37,11 +26,6 @@ struct VersionToRemove {
     ordinal: i64,
     entry: i64,
     sketch: Vec<u8>,
-}
-
-/// A transaction that keeps all writers of a collection waiting.
-struct Pause {
-    taken: Option<Taken>,
 }
 
 impl VersionToRemove {
@@ -141,39 +125,5 @@ impl PostgresCollection {
         };
         let row = connections.query_opt(sql, parameters).await?;
         Ok(row.map_or(0, |row| row.get::<_, i32>(0)) as u64)
-    }
-
-    /// Waits for the writes that have begun, of all servers, and keeps others waiting. Whether the
-    /// collection was superseded is in its row.
-    pub(crate) async fn pause(&self) -> Result<Box<dyn PausedWrites>, BackendError> {
-        let taken = self.shared.scans.take().await?;
-        let number = self.number;
-        let begin = format!("BEGIN; SELECT pg_advisory_xact_lock({COLLECTION_LOCKS}, {number})");
-        let begun = timeout(self.shared.scans.deadline, taken.client().batch_execute(&begin));
-        begun.await.map_err(|_| late())?.map_err(failed)?;
-        let seen = timeout(self.shared.scans.deadline, self.await_feed());
-        seen.await.map_err(|_| late())??;
-        Ok(Box::new(Pause { taken: Some(taken) }))
-    }
-
-    /// Waits until readers of the changes can see all of them: no older transaction runs.
-    async fn await_feed(&self) -> Result<(), BackendError> {
-        let sql = "SELECT NOT EXISTS (SELECT FROM akin.changes WHERE collection = $1
-            AND xid >= pg_snapshot_xmin(pg_current_snapshot())::text::int8)";
-        let parameters: Parameters<'_> = &[(&self.number, Type::INT4)];
-        loop {
-            let row = self.shared.reads.query_opt(sql, parameters).await?;
-            if row.is_some_and(|row| row.get(0)) {
-                return Ok(());
-            }
-            sleep(LOOK_EVERY).await;
-        }
-    }
-}
-
-impl PausedWrites for Pause {
-    fn supersede(mut self: Box<Self>) {
-        // The end of the connection ends the transaction.
-        drop(self.taken.take());
     }
 }

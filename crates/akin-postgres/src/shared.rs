@@ -18,6 +18,7 @@ use crate::database::{Database, DatabaseConnection};
 use crate::error::late;
 use crate::maintenance::{FollowedChanges, follow, maintain};
 use crate::migration::migrate;
+use crate::pausing::Pauses;
 use crate::pool::ConnectionPool;
 use crate::reading::{Findings, Probes, Readings};
 
@@ -54,6 +55,7 @@ pub(crate) struct SharedDatabase {
     /// Of removals, which wait as long as a reindex keeps the writers of a collection waiting.
     pub removals: ConnectionPool,
     pub scans: ConnectionPool,
+    pub pauses: Pauses,
     pub findings: Arc<Findings>,
     pub probes: Arc<Probes>,
     pub readings: Arc<Readings>,
@@ -93,6 +95,7 @@ impl SharedDatabase {
             reads: pool(READERS),
             removals: pool(REMOVERS),
             scans: pool(settings.scans_max.max(1)),
+            pauses: Pauses::new(deadline),
             findings: WaitingRequests::new(),
             probes: WaitingRequests::new(),
             readings: WaitingRequests::new(),
