@@ -200,7 +200,7 @@ fn with_host(mut request: Request<Body>) -> Request<Body> {
 }
 
 /// The bytes of an answer, of which each piece is dropped once it is copied, as when it is sent.
-async fn received(body: Body) -> Bytes {
+pub async fn received(body: Body) -> Bytes {
     let mut pieces = body.into_data_stream();
     let mut bytes = BytesMut::new();
     while let Some(piece) = pieces.next().await {

@@ -10,7 +10,7 @@ use futures_util::stream;
 use serde_json::{Value, json};
 use tower::ServiceExt;
 
-use crate::app::{App, post, text};
+use crate::app::{App, post, received, text};
 
 const NDJSON: &str = "application/x-ndjson";
 
@@ -182,7 +182,7 @@ async fn an_import_waits_until_results_are_read() {
     let read = sent.load(Ordering::Relaxed);
     assert!(read <= in_flight + 1, "{read} documents were read");
 
-    let body = axum::body::to_bytes(response.into_body(), usize::MAX).await.unwrap();
+    let body = received(response.into_body()).await;
     let lines = crate::app::lines(&body);
     assert_eq!(lines.len(), IN_FLIGHT_MAX + 500);
     assert!(lines.iter().all(|line| line["status"] == "created"));
