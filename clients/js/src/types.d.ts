@@ -3,8 +3,8 @@
 /** The options of `add_documents`. */
 export interface AddDocumentsQuery {
   /**
-   * Which text of HTML is taken. `text`, the default: the visible text, without navigation.
-   * `main`: the main content, as in a browser's reader view; of a page without an article its
+   * Which text of HTML is taken: by default `text`, the visible text, without navigation; or
+   * `main`, the main content, as in a browser's reader view; of a page without an article its
    * text. In JSON it may stand beside `html` instead.
    */
   extract?: Extract | null;
@@ -1469,8 +1469,8 @@ export interface ProgressReply {
 /** The options of `put_document`. */
 export interface PutDocumentQuery {
   /**
-   * Which text of HTML is taken. `text`, the default: the visible text, without navigation.
-   * `main`: the main content, as in a browser's reader view; of a page without an article its
+   * Which text of HTML is taken: by default `text`, the visible text, without navigation; or
+   * `main`, the main content, as in a browser's reader view; of a page without an article its
    * text. In JSON it may stand beside `html` instead.
    */
   extract?: Extract | null;
@@ -1778,8 +1778,8 @@ export type ShingleUnit = "word" | "character" | "stopword" | "token" | "field";
 /** The options of `similar_to_posted`. */
 export interface SimilarToPostedQuery {
   /**
-   * Which text of HTML is taken. `text`, the default: the visible text, without navigation.
-   * `main`: the main content, as in a browser's reader view; of a page without an article its
+   * Which text of HTML is taken: by default `text`, the visible text, without navigation; or
+   * `main`, the main content, as in a browser's reader view; of a page without an article its
    * text. In JSON it may stand beside `html` instead.
    */
   extract?: Extract | null;

@@ -17,8 +17,8 @@ class AddDocumentsQuery(TypedDict):
     """The options of `add_documents`."""
 
     extract: NotRequired[Optional[Extract]]
-    """Which text of HTML is taken. `text`, the default: the visible text, without navigation.
-    `main`: the main content, as in a browser's reader view; of a page without an article its
+    """Which text of HTML is taken: by default `text`, the visible text, without navigation; or
+    `main`, the main content, as in a browser's reader view; of a page without an article its
     text. In JSON it may stand beside `html` instead.
     """
     check: NotRequired[Optional[bool]]
@@ -1510,8 +1510,8 @@ class PutDocumentQuery(TypedDict):
     """The options of `put_document`."""
 
     extract: NotRequired[Optional[Extract]]
-    """Which text of HTML is taken. `text`, the default: the visible text, without navigation.
-    `main`: the main content, as in a browser's reader view; of a page without an article its
+    """Which text of HTML is taken: by default `text`, the visible text, without navigation; or
+    `main`, the main content, as in a browser's reader view; of a page without an article its
     text. In JSON it may stand beside `html` instead.
     """
     check: NotRequired[Optional[bool]]
@@ -1803,8 +1803,8 @@ class SimilarToPostedQuery(TypedDict):
     """The options of `similar_to_posted`."""
 
     extract: NotRequired[Optional[Extract]]
-    """Which text of HTML is taken. `text`, the default: the visible text, without navigation.
-    `main`: the main content, as in a browser's reader view; of a page without an article its
+    """Which text of HTML is taken: by default `text`, the visible text, without navigation; or
+    `main`, the main content, as in a browser's reader view; of a page without an article its
     text. In JSON it may stand beside `html` instead.
     """
     k: NotRequired[Optional[int]]
