@@ -276,8 +276,8 @@ def of_akin(documents: int) -> list[list[str]]:
 
 
 def of_large(documents: int) -> list[list[str]]:
-    """With buffers for a sixth of the data, which has some 1,500 bytes a document."""
-    with Akin(f"{documents * 1_500 // 6 >> 20}MB") as akin:
+    """With buffers for a sixth of the data, which has some 2,300 bytes a document."""
+    with Akin(f"{documents * 2_300 // 6 >> 20}MB") as akin:
         settings = {"scheme": {"threshold_min": 0.8}}
         keys = "9 keys, buffers of a sixth"
         return of_collection(akin, "large", documents, keys, settings)
