@@ -7,9 +7,13 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use akin::document::Content;
-use akin::engine::{AddStatus, Added, CollectionSettings, Engine, EngineError, Opening};
+use akin::engine::{
+    AddStatus, Added, CollectionSettings, Discovery, Engine, EngineError, Mode, Opening, Order,
+};
 use akin_postgres::{ConnectionSettings, PostgresStore};
+use futures_util::StreamExt;
 use tokio::task::JoinSet;
+use tokio::time::timeout;
 
 use crate::postgres_server::PostgresServer;
 use crate::{add_or_skip, connections, id, of_family};
@@ -182,6 +186,23 @@ async fn a_paused_database_refuses_in_time_and_goes_on_afterwards() {
         }
     }
     assert_eq!(database.sql("postgres", "SELECT count(*) FROM akin.documents"), "2");
+}
+
+/// Connections that were open before the pause accept queries that nobody answers.
+#[tokio::test(flavor = "multi_thread")]
+async fn reads_of_a_whole_collection_do_not_wait_for_a_paused_database() {
+    let Some(database) = PostgresServer::start(&["fsync=off"]) else { return };
+    let server = open(&database.url("postgres"), Duration::from_millis(500)).await;
+    crate::add(&server, "a", &of_family(1, 1)).await;
+    assert_eq!(server.export(Order::Id).await.count().await, 1);
+    database.pause(true);
+    let exported = async { server.export(Order::Id).await.next().await.unwrap() };
+    let exported = timeout(DEADLINE, exported).await.unwrap();
+    assert!(matches!(exported, Err(EngineError::OutOfService { .. })), "{exported:?}");
+    let discovery = Discovery { threshold: None, mode: Some(Mode::Exact) };
+    let discovered = async { server.pairs(discovery, ()).await.map(drop) };
+    let discovered = timeout(DEADLINE, discovered).await.unwrap();
+    assert!(matches!(discovered, Err(EngineError::OutOfService { .. })), "{discovered:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

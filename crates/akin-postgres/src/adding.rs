@@ -13,14 +13,13 @@ use std::time::Duration;
 
 use akin_engine::backend::{Addition, BackendError, Check, Stored};
 use futures_util::future::try_join;
-use tokio::time::timeout;
 use tokio_postgres::Row;
 
 use crate::backend::PostgresCollection;
 use crate::batch::{InsertBatch, lock_of_id};
 use crate::coalescing::{Request, TOGETHER_MAX, WaitingRequests};
 use crate::database::DatabaseConnection;
-use crate::error::{failed, late};
+use crate::pool::in_time;
 
 /// Attempts before documents are refused that other writers change again and again.
 const ATTEMPTS_MAX: usize = 8;
@@ -176,12 +175,4 @@ async fn write_locked(
     let commit = client.batch_execute("COMMIT");
     in_time(deadline, try_join(arguments.write(client), commit)).await?;
     Ok(true)
-}
-
-/// The result of a call, if it comes in time.
-async fn in_time<T>(
-    deadline: Duration,
-    call: impl Future<Output = Result<T, tokio_postgres::Error>>,
-) -> Result<T, BackendError> {
-    timeout(deadline, call).await.map_err(|_| late())?.map_err(failed)
 }

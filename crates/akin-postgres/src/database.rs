@@ -17,8 +17,11 @@ use crate::error::failed;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// A host that is silent for this long is asked whether it is there.
+/// A host that is silent for this long is asked whether it is there, again and again.
 const KEEPALIVE_IDLE: Duration = Duration::from_secs(10);
+
+/// Questions without an answer after which the connection is given up.
+const KEEPALIVES_UNANSWERED: u32 = 3;
 
 /// Where the documents are. Its `Debug` has no password.
 pub(crate) struct Database {
@@ -67,6 +70,8 @@ impl Database {
             config.connect_timeout(CONNECT_TIMEOUT);
         }
         config.keepalives_idle(config.get_keepalives_idle().min(KEEPALIVE_IDLE));
+        config.keepalives_interval(config.get_keepalives_interval().unwrap_or(KEEPALIVE_IDLE));
+        config.keepalives_retries(config.get_keepalives_retries().unwrap_or(KEEPALIVES_UNANSWERED));
         let tls = uses_tls.then(|| tls(parameters.root_certificate.as_deref())).transpose()?;
         Ok(Self { config, tls })
     }

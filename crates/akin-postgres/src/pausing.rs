@@ -10,8 +10,8 @@ use tokio::time::{sleep, timeout};
 use tokio_postgres::types::Type;
 
 use crate::backend::PostgresCollection;
-use crate::error::{failed, late};
-use crate::pool::{Parameters, Taken};
+use crate::error::late;
+use crate::pool::{Parameters, Taken, in_time};
 
 /// How often it is looked whether older transactions have ended.
 const LOOK_EVERY: Duration = Duration::from_millis(5);
@@ -69,7 +69,7 @@ impl Pauses {
             taken.client().batch_execute("COMMIT").await?;
             Ok(row.get(0))
         };
-        timeout(self.deadline, work).await.map_err(|_| late())?.map_err(failed)
+        in_time(self.deadline, work).await
     }
 }
 
@@ -85,8 +85,7 @@ impl PostgresCollection {
              SET LOCAL idle_in_transaction_session_timeout = 0;
              SELECT pg_advisory_xact_lock({COLLECTION_LOCKS}, {number})"
         );
-        let begun = timeout(self.shared.scans.deadline, taken.client().batch_execute(&begin));
-        begun.await.map_err(|_| late())?.map_err(failed)?;
+        in_time(self.shared.scans.deadline, taken.client().batch_execute(&begin)).await?;
         let seen = timeout(self.shared.scans.deadline, self.await_feed());
         seen.await.map_err(|_| late())??;
         let pausing = Arc::new(Mutex::new(Some(taken)));

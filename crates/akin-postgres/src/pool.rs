@@ -17,10 +17,14 @@ use crate::error::{busy, failed, is_answer, late};
 /// The parameters of a query. Statements are not prepared, so that poolers of transactions serve.
 pub(crate) type Parameters<'a> = &'a [(&'a (dyn ToSql + Sync), Type)];
 
+/// Why the database cannot be reached now.
+pub(crate) type Outage = Arc<Mutex<Option<String>>>;
+
 pub(crate) struct ConnectionPool {
     database: Arc<Database>,
     free: Mutex<Vec<DatabaseConnection>>,
     permits: Arc<Semaphore>,
+    outage: Outage,
     pub deadline: Duration,
 }
 
@@ -32,9 +36,15 @@ pub(crate) struct Taken {
 }
 
 impl ConnectionPool {
-    pub fn new(database: Arc<Database>, connections: usize, deadline: Duration) -> Self {
+    pub fn new(
+        database: Arc<Database>,
+        connections: usize,
+        deadline: Duration,
+        outage: &Outage,
+    ) -> Self {
+        let outage = Arc::clone(outage);
         let permits = Arc::new(Semaphore::new(connections));
-        Self { database, free: Mutex::default(), permits, deadline }
+        Self { database, free: Mutex::default(), permits, outage, deadline }
     }
 
     /// # Errors
@@ -94,7 +104,7 @@ impl ConnectionPool {
         mut visit: impl FnMut(Row) -> Result<bool, BackendError>,
     ) -> Result<(), BackendError> {
         let taken = self.take().await?;
-        let mut rows = pin!(stream(taken.client(), sql, parameters).await?);
+        let mut rows = pin!(self.stream(taken.client(), sql, parameters).await?);
         while let Some(row) = self.next(rows.as_mut()).await? {
             if !visit(row)? {
                 return Ok(());
@@ -104,22 +114,49 @@ impl ConnectionPool {
         Ok(())
     }
 
+    /// The rows of a query, to be read one by one.
+    pub async fn stream(
+        &self,
+        client: &Client,
+        sql: &str,
+        parameters: Parameters<'_>,
+    ) -> Result<RowStream, BackendError> {
+        let parameters = parameters.iter().map(|(value, of)| (*value, of.clone()));
+        self.long(client.query_typed_raw(sql, parameters)).await
+    }
+
+    /// The answer to a query that may read a whole collection before it answers. It takes as long
+    /// as it takes, but nobody waits for it while the database answers no other query either.
+    pub async fn long<T>(
+        &self,
+        call: impl Future<Output = Result<T, tokio_postgres::Error>>,
+    ) -> Result<T, BackendError> {
+        let mut call = pin!(call);
+        loop {
+            if let Ok(answer) = timeout(self.deadline, call.as_mut()).await {
+                return answer.map_err(failed);
+            }
+            if self.outage.lock().unwrap_or_else(PoisonError::into_inner).is_some() {
+                return Err(late());
+            }
+        }
+    }
+
     /// The next row of a stream.
     pub async fn next(
         &self,
         mut rows: std::pin::Pin<&mut RowStream>,
     ) -> Result<Option<Row>, BackendError> {
-        timeout(self.deadline, rows.try_next()).await.map_err(|_| late())?.map_err(failed)
+        in_time(self.deadline, rows.try_next()).await
     }
 }
 
-pub(crate) async fn stream(
-    client: &Client,
-    sql: &str,
-    parameters: Parameters<'_>,
-) -> Result<RowStream, BackendError> {
-    let parameters = parameters.iter().map(|(value, of)| (*value, of.clone()));
-    client.query_typed_raw(sql, parameters).await.map_err(failed)
+/// The result of a call, if it comes in time.
+pub(crate) async fn in_time<T>(
+    deadline: Duration,
+    call: impl Future<Output = Result<T, tokio_postgres::Error>>,
+) -> Result<T, BackendError> {
+    timeout(deadline, call).await.map_err(|_| late())?.map_err(failed)
 }
 
 impl Taken {

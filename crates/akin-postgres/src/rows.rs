@@ -26,6 +26,9 @@ const INLINE_BYTES_MAX: usize = 256 << 10;
 pub(crate) const COLUMNS: &str = "d.ordinal, d.id, d.entry, e.shingles, e.sketch, d.stored_at,
     d.expires_at, d.form, d.hash, d.metadata, d.content, e.elements";
 
+/// The place of the content in them.
+pub(crate) const CONTENT: usize = 10;
+
 /// The row of a set.
 #[derive(Clone)]
 pub(crate) struct Material {
@@ -102,7 +105,7 @@ impl PostgresCollection {
     pub(crate) fn record(&self, row: &Row, detail: Detail) -> Result<Record, BackendError> {
         let id: DocumentId = document_id(row.get(1))?;
         let shingles = row.get::<_, i32>(3) as u32;
-        let (form, frame): (i16, Option<&[u8]>) = (row.get(7), row.get(10));
+        let (form, frame): (i16, Option<&[u8]>) = (row.get(7), row.get(CONTENT));
         let content = content_of(id.as_str(), form, frame)?;
         let set = match row.get::<_, Option<&[u8]>>(11) {
             _ if detail == Detail::Content => None,

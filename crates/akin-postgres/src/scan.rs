@@ -21,7 +21,7 @@ use tokio_postgres::types::Type;
 
 use crate::backend::PostgresCollection;
 use crate::lookup::{NearSet, SelectedSet};
-use crate::pool::{Parameters, stream};
+use crate::pool::Parameters;
 use crate::rows::COLUMNS;
 use crate::view::PostgresView;
 
@@ -44,14 +44,15 @@ impl PostgresCollection {
             let (rows, now_ms) = (sender.clone(), this.now_ms());
             let parameters: Parameters<'_> = &[(&this.number, Type::INT4), (&now_ms, Type::INT8)];
             let read = async {
-                let taken = this.shared.scans.take().await?;
-                let mut stream = pin!(stream(taken.client(), &sql, parameters).await?);
-                while let Some(row) = this.shared.scans.next(stream.as_mut()).await? {
+                let scans = &this.shared.scans;
+                let taken = scans.take().await?;
+                let mut stream = pin!(scans.stream(taken.client(), &sql, parameters).await?);
+                while let Some(row) = scans.next(stream.as_mut()).await? {
                     if rows.send(this.record(&row, detail)).await.is_err() {
                         return Ok(());
                     }
                 }
-                this.shared.scans.give_back(taken);
+                scans.give_back(taken);
                 Ok(())
             };
             if let Err(error) = read.await {

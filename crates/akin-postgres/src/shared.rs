@@ -19,7 +19,7 @@ use crate::error::late;
 use crate::maintenance::{FollowedChanges, follow, maintain};
 use crate::migration::migrate;
 use crate::pausing::Pauses;
-use crate::pool::ConnectionPool;
+use crate::pool::{ConnectionPool, Outage};
 use crate::reading::{Findings, Probes, Readings};
 
 /// Connections that write documents. More would take fewer documents together.
@@ -67,8 +67,7 @@ pub(crate) struct SharedDatabase {
     pub compression_level: i32,
     /// Never set: a database that fails refuses requests until it is back.
     pub healthy: watch::Sender<Option<String>>,
-    /// Why the database cannot be reached now.
-    pub outage: Mutex<Option<String>>,
+    pub outage: Outage,
     /// End with the last handle.
     tasks: Mutex<JoinSet<()>>,
 }
@@ -90,7 +89,10 @@ impl SharedDatabase {
             migrate(&one.client).await
         };
         timeout(deadline, opened).await.map_err(|_| late())??;
-        let pool = |connections| ConnectionPool::new(Arc::clone(&database), connections, deadline);
+        let outage = Outage::default();
+        let pool = |connections| {
+            ConnectionPool::new(Arc::clone(&database), connections, deadline, &outage)
+        };
         let shared = Arc::new(Self {
             reads: pool(READERS),
             removals: pool(REMOVERS),
@@ -104,7 +106,7 @@ impl SharedDatabase {
             followed: FollowedChanges::default(),
             compression_level: settings.compression_level,
             healthy: watch::Sender::new(None),
-            outage: Mutex::default(),
+            outage: Arc::clone(&outage),
             tasks: Mutex::default(),
         });
         shared.start(&database, deadline);

@@ -13,10 +13,9 @@ use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 
 use crate::backend::PostgresCollection;
-use crate::error::failed;
 use crate::lookup::{document_id, ordinal};
-use crate::pool::{Parameters, Taken, stream};
-use crate::rows::{COLUMNS, damaged};
+use crate::pool::{Parameters, Taken, in_time};
+use crate::rows::{COLUMNS, CONTENT, damaged};
 
 /// Elements of the sets that are kept: 64 MiB.
 const ELEMENTS_KEPT_MAX: usize = 8 << 20;
@@ -26,6 +25,9 @@ const WINDOW_MAX: i64 = 64;
 
 /// No further set of a window is kept once its sets have so many shingles: 2 MiB.
 const WINDOW_SHINGLES: i32 = 256 << 10;
+
+/// Nor once the contents of its documents have so many bytes, which few shingles do not bound.
+const WINDOW_BYTES: usize = 2 << 20;
 
 pub(crate) struct PostgresView {
     collection: PostgresCollection,
@@ -44,13 +46,14 @@ pub(crate) struct PostgresView {
 impl PostgresView {
     pub async fn open(collection: &PostgresCollection) -> Result<Self, BackendError> {
         let (collection, now_ms) = (collection.clone(), collection.now_ms());
-        let taken = collection.shared.scans.take().await?;
+        let scans = &collection.shared.scans;
+        let taken = scans.take().await?;
         let begin = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
-        taken.client().batch_execute(begin).await.map_err(failed)?;
+        in_time(scans.deadline, taken.client().batch_execute(begin)).await?;
         let sql = "SELECT count(*) FROM akin.documents
             WHERE collection = $1 AND (expires_at IS NULL OR expires_at > $2)";
         let parameters: Parameters<'_> = &[(&collection.number, Type::INT4), (&now_ms, Type::INT8)];
-        let count = taken.client().query_typed_one(sql, parameters).await.map_err(failed)?;
+        let count = scans.long(taken.client().query_typed_one(sql, parameters)).await?;
         let (documents, runtime) = (count.get::<_, i64>(0) as u64, Handle::current());
         let (sets, ahead) = (HashMap::new(), HashMap::new());
         Ok(Self {
@@ -80,7 +83,8 @@ impl PostgresView {
         Ok(set)
     }
 
-    /// As many rows as the window has, but no more once they have many shingles.
+    /// As many rows as the window has, but no more once they have many shingles or
+    /// bytes.
     fn rows(&self, from: Ordinal, window: i64) -> Result<Vec<Row>, BackendError> {
         let sql = format!(
             "SELECT {COLUMNS} FROM akin.documents d JOIN akin.entries e ON e.entry = d.entry
@@ -93,12 +97,14 @@ impl PostgresView {
             (&window, Type::INT8),
         ];
         self.runtime.block_on(async {
-            let mut rows = pin!(stream(self.taken.client(), &sql, parameters).await?);
-            let (mut read, mut shingles) = (Vec::new(), 0);
-            while let Some(row) = self.collection.shared.scans.next(rows.as_mut()).await? {
+            let scans = &self.collection.shared.scans;
+            let mut rows = pin!(scans.stream(self.taken.client(), &sql, parameters).await?);
+            let (mut read, mut shingles, mut bytes) = (Vec::new(), 0, 0);
+            while let Some(row) = scans.next(rows.as_mut()).await? {
                 // The rest is read past, as the transaction goes on.
-                if shingles < WINDOW_SHINGLES {
+                if shingles < WINDOW_SHINGLES && bytes < WINDOW_BYTES {
                     shingles += row.get::<_, i32>(3);
+                    bytes += row.get::<_, Option<&[u8]>>(CONTENT).map_or(0, <[u8]>::len);
                     read.push(row);
                 }
             }
@@ -131,10 +137,11 @@ impl SketchView for PostgresView {
         let parameters: Parameters<'_> =
             &[(&self.collection.number, Type::INT4), (&self.now_ms, Type::INT8)];
         self.runtime.block_on(async {
-            let mut rows = pin!(stream(self.taken.client(), sql, parameters).await?);
+            let scans = &self.collection.shared.scans;
+            let mut rows = pin!(scans.stream(self.taken.client(), sql, parameters).await?);
             let mut goes_on = true;
             // The rest is read past, as the transaction goes on.
-            while let Some(row) = self.collection.shared.scans.next(rows.as_mut()).await? {
+            while let Some(row) = scans.next(rows.as_mut()).await? {
                 if !goes_on {
                     continue;
                 }
