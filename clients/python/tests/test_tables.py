@@ -70,6 +70,7 @@ def test_dedup_keeps_rows_as_they_are(make: Callable[..., Any]) -> None:
     assert urls(akin_search.dedup(table, keep="score")) == ["b", "c", "d"]
     assert urls(akin_search.dedup(table, keep="newest", drop_empty=True)) == ["a", "b"]
     assert urls(akin_search.dedup(table, threshold=0.99)) == ["a", "b", "c", "d"]
+    assert urls(akin_search.dedup(table, keep="none")) == ["b", "d"]
     across = {"source_column": "url", "across": True, "sources": ["c"]}
     assert urls(akin_search.dedup(table, **across)) == ["b", "c", "d"]
 
@@ -105,6 +106,34 @@ def test_rows_are_annotated_with_their_clusters(make: Callable[..., Any]) -> Non
 
 
 @each_library
+def test_annotated_rows_have_ids_of_any_type(make: Callable[..., Any]) -> None:
+    for ids in (
+        [b"\x00a", b"\xffb", b"c"],
+        [datetime(2024, 1, day, 12, 30, 0, day) for day in (1, 2, 3)],
+        [30, 4, 5],
+    ):
+        table = make({"key": ids, "text": [BUS, ZOO, BUS]})
+        annotated = rows(akin_search.dedup(table, id="key", annotate=True))
+        assert [row["key"] for row in annotated] == ids
+        assert [row["representative"] for row in annotated] == [ids[0], ids[1], ids[0]]
+        lowest = rows(akin_search.dedup(table, id="key", annotate=True, keep="id"))
+        assert {row["representative"] for row in lowest} == {min(ids[0], ids[2]), ids[1]}
+
+
+@each_library
+def test_invalid_rows_are_annotated_with_nulls(make: Callable[..., Any]) -> None:
+    table = make({"url": ["a", None, "c", "d"], "text": [BUS, ZOO, ZOO, BUS]})
+    with pytest.raises(akin_search.CommandFailed, match="is null"):
+        akin_search.dedup(table, id="url", annotate=True)
+    skipped = akin_search.dedup(table, id="url", annotate=True, on_invalid="skip")
+    assert urls(skipped) == ["a", "c", "d"]
+    kept = rows(akin_search.dedup(table, id="url", annotate=True, on_invalid="keep"))
+    assert [row["representative"] for row in kept] == ["a", None, "c", "a"]
+    assert [row["cluster_size"] for row in kept] == [2, None, 1, 2]
+    assert [row["text"] for row in kept] == [BUS, ZOO, ZOO, BUS]
+
+
+@each_library
 def test_texts_of_several_columns_and_of_messages(make: Callable[..., Any]) -> None:
     chats = [[{"role": "user", "content": text}] for text in (BUS, ZOO, BUS, BUS)]
     table = make({"url": ["a", "b", "c", "d"], "title": ["x", "x", "x", "y"], "chat": chats})
@@ -122,6 +151,7 @@ def test_spans_are_cut_out_of_the_texts(make: Callable[..., Any]) -> None:
     cut = rows(akin_search.dedup(table, spans=10))
     assert [row["text"] for row in cut] == [f"One. {BUS}", "Two. .", ZOO, None]
     assert list(cut[0]) == list(rows(table)[0]) and cut[1]["tags"] == []
+    assert rows(akin_search.dedup(table, text=["text"], spans=10)) == cut
 
 
 @each_library
@@ -132,6 +162,8 @@ def test_decontaminate(make: Callable[..., Any], tmp_path: Path) -> None:
     assert urls(akin_search.decontaminate(table, questions, **given)) == ["d"]
     cut = rows(akin_search.decontaminate(table, questions, action="cut", **given))
     assert [row["text"] for row in cut] == [".", ".", ".", None]
+    listed = akin_search.decontaminate(table, questions, action="cut", text=["text"], **given)
+    assert rows(listed) == cut
     file = tmp_path / "questions.jsonl"
     file.write_text(json.dumps({"id": "q", "question": BUS}))
     found = rows(akin_search.decontaminate(table, [file], annotate=True, **given))

@@ -97,8 +97,12 @@ class Table(Generic[T]):
         self.names = list(self._library.names(source))
         self.rows = len(cast(Any, source))
 
-    def write(self, path: Path, columns: Iterable[str]) -> Path:
-        """Writes these columns, and a number for each row, as Parquet."""
+    def write(self, path: Path, columns: Iterable[str], id: Optional[str] = None) -> Path:
+        """Writes these columns, and a number for each row, as Parquet.
+
+        Ids are written as texts: akin answers with them, and writes other values, such as times
+        and bytes, differently from Python.
+        """
         columns = list(dict.fromkeys(columns))
         for name in columns:
             if name not in self.names:
@@ -109,6 +113,9 @@ class Table(Generic[T]):
             for part in self._library.parts(self._source, columns):
                 numbers = arrow.array(range(rows, rows + part.num_rows), arrow.int64())
                 part = part.append_column(ROW, numbers)
+                if id is not None:
+                    names = arrow.array(map(_name, part[id].to_pylist()), arrow.string())
+                    part = part.set_column(part.schema.get_field_index(id), id, names)
                 if writer is None:
                     opened = arrow.parquet.ParquetWriter(path, part.schema, compression="zstd")
                     writer = stack.enter_context(opened)
@@ -125,6 +132,12 @@ class Table(Generic[T]):
             return cast(T, table)
         return cast(T, self._library.with_column(table, new_text, kept[new_text]))
 
+    def values(self, rows: List[int], name: str) -> List[Any]:
+        """The values of a column in these rows."""
+        parts = self._library.parts(self._source, [name])
+        values = [value for part in parts for value in part[name].to_pylist()]
+        return [values[row] for row in rows]
+
     def annotated(self, columns: Mapping[str, List[Any]]) -> T:
         """The rows that the column `ROW` names, with the other columns."""
         table = self._library.take(self._source, columns[ROW])
@@ -134,6 +147,12 @@ class Table(Generic[T]):
             if name != ROW:
                 table = self._library.with_column(table, name, values)
         return cast(T, table)
+
+
+def _name(id: Any) -> Optional[str]:
+    if isinstance(id, bytes):
+        return id.hex()
+    return None if id is None else str(id)
 
 
 def columns_of(path: Path, names: Optional[List[str]] = None) -> Dict[str, List[Any]]:

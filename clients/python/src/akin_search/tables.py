@@ -22,7 +22,7 @@ AnyPath = Union[str, "os.PathLike[str]"]
 
 Columns = Dict[str, List[Any]]
 
-KEEP_RULES = frozenset({"first", "id", "longest", "newest"})
+KEEP_RULES = frozenset({"first", "id", "longest", "newest", "none"})
 KEEP_NEWEST = ("date", "timestamp", "updated_at", "created_at", "published", "time")
 
 
@@ -42,8 +42,9 @@ def dedup(
     and so is the result; or it is the path of a file or directory, and the result is `output`.
     `text` and `id` name columns; the texts of a list of columns are joined, and a column of chat
     messages is a text, too. Without `id`, rows are named by their numbers from 0. With `annotate`
-    all rows are kept, with the further columns `cluster`, `cluster_size`, `representative` and
-    `similarity` of `akin dedup --annotate`.
+    near-duplicates are kept, and the rows have the further columns `cluster`, `cluster_size`,
+    `representative` and `similarity` of `akin dedup --annotate`; with `on_invalid="keep"` all rows
+    are kept, and those without a cluster have nulls in these columns.
 
     `options` are those of `akin dedup`: `threshold=0.9`, `keep="longest"`, `mode="exact"`,
     `drop_empty=True`, `spans=50`. `command` is the program, by default the `akin` that was
@@ -60,12 +61,14 @@ def dedup(
     columns += [options["source_column"]] if "source_column" in options else []
     akin.options["id_column"] = id or ROW
     with tempfile.TemporaryDirectory(prefix="akin-") as directory:
-        given = table.write(Path(directory, "given.parquet"), columns)
+        given = table.write(Path(directory, "given.parquet"), columns, id)
         if annotate:
             written = akin.write(given, Path(directory, "clusters.parquet"), annotate=True)
-            return table.annotated(_clusters(columns_of(written), given, id))
+            found = _clusters(columns_of(written), given, id, table)
+            keeps_all = options.get("on_invalid") == "keep"
+            return table.annotated(_all(found, table) if keeps_all else found)
         written = akin.write(given, Path(directory, "kept.parquet"))
-        return table.kept(written, cast(str, text) if "spans" in options else None)
+        return table.kept(written, _names(text)[0] if "spans" in options else None)
 
 
 def decontaminate(
@@ -107,7 +110,7 @@ def decontaminate(
             akin.run(given, action="report", report=report)
             return table.annotated(_contamination(_lines(report), table.rows))
         written = akin.write(given, Path(directory, "kept.parquet"))
-        return table.kept(written, cast(str, text) if options.get("action") == "cut" else None)
+        return table.kept(written, _names(text)[0] if options.get("action") == "cut" else None)
 
 
 class _Akin:
@@ -160,17 +163,27 @@ def _names(text: Union[str, List[str]]) -> List[str]:
     return [text] if isinstance(text, str) else text
 
 
-def _clusters(table: Columns, given: Path, id: Optional[str]) -> Columns:
+def _clusters(table: Columns, given: Path, id: Optional[str], source: Table[Any]) -> Columns:
     """Of the table of `akin dedup --annotate`."""
-    ids = table.pop("id")
+    ids, representatives = table.pop("id"), table.pop("representative")
     if id is None:
-        rows = [int(row) for row in ids]
-        table["representative"] = [int(row) for row in table["representative"]]
-        return {ROW: rows, **table}
+        return {ROW: [*map(int, ids)], **table, "representative": [*map(int, representatives)]}
     named = columns_of(given, [id, ROW])
     # Of documents with the same id the first is kept.
-    row_of = {str(name): row for name, row in reversed([*zip(named[id], named[ROW])])}
-    return {ROW: [row_of[id] for id in ids], **table}
+    row_of = dict(reversed([*zip(named[id], named[ROW])]))
+    values = source.values([row_of[name] for name in representatives], id)
+    return {ROW: [row_of[name] for name in ids], **table, "representative": values}
+
+
+def _all(found: Columns, source: Table[Any]) -> Columns:
+    """With nulls for the rows of the source that have not been found."""
+    at = {row: place for place, row in enumerate(found[ROW])}
+    places = [at.get(row) for row in range(source.rows)]
+    nulled = {
+        name: [None if place is None else values[place] for place in places]
+        for name, values in found.items()
+    }
+    return {**nulled, ROW: [*range(source.rows)]}
 
 
 def _contamination(lines: List[Any], rows: int) -> Columns:
