@@ -146,9 +146,17 @@ async fn a_version_that_an_earlier_write_replaces_is_no_reason_to_skip() {
     assert_eq!(statuses, [AddStatus::Created, AddStatus::Replaced, AddStatus::Created]);
     let again = engine.add(text("again", &old[0]), SKIP).await.unwrap();
     assert_eq!(again.status, AddStatus::Skipped, "the mirror stays");
+}
+
+#[tokio::test]
+async fn a_document_that_an_earlier_write_removes_is_no_reason_to_skip() {
+    let dir = tempdir().unwrap();
+    let engine = open(dir.path());
+    let near = near_copies(11, 2);
+    add(&engine, text("mirror", &near[0])).await;
     let removal = id("mirror");
     let (removed, added) =
-        join(engine.remove(&removal), engine.add(text("again", &old[0]), SKIP)).await;
+        join(engine.remove(&removal), engine.add(text("again", &near[1]), SKIP)).await;
     removed.unwrap();
     assert_eq!(added.unwrap().status, AddStatus::Created);
 }
