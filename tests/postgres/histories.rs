@@ -107,7 +107,10 @@ impl Client {
                 possible.push(None);
             }
             // A write that failed may not have happened yet.
-            Err(_) => assert!(possible.contains(&None), "{name} is lost: {possible:?}"),
+            Err(EngineError::DocumentNotFound { .. }) => {
+                assert!(possible.contains(&None), "{name} is lost: {possible:?}");
+            }
+            Err(error) => panic!("{name}: {error}"),
         }
     }
 
@@ -135,7 +138,8 @@ impl Client {
                 other => panic!("{name} is no text: {other:?}"),
             }),
             Err(error) if is_outage(&error) => return,
-            Err(_) => None,
+            Err(EngineError::DocumentNotFound { .. }) => None,
+            Err(error) => panic!("{name}: {error}"),
         };
         assert!(possible.contains(&stored), "{name}: {stored:?}, not one of {possible:?}");
     }

@@ -89,9 +89,9 @@ fn text(client: usize, number: usize) -> String {
     of_family(number as u64, client as u64)
 }
 
-/// Posts documents and looks each of them up.
+/// Posts documents and looks each of them up; every other client by one connection.
 fn client(number: usize, proxy: &str, counts: &Counts) {
-    let caller = Caller::new(proxy);
+    let caller = Caller::keeping(proxy, number % 2);
     let count = |answer: Result<u16, String>| {
         if !matches!(answer, Ok(200 | 201)) {
             eprintln!("client {number}: {answer:?}");

@@ -21,13 +21,18 @@ pub struct Caller {
 
 impl Caller {
     pub fn new(url: &str) -> Self {
+        // The server may close a connection after its answer, and a call that is sent on it would
+        // fail although the server is there.
+        Self::keeping(url, 0)
+    }
+
+    /// Keeps so many connections alive after their answers.
+    pub fn keeping(url: &str, connections: usize) -> Self {
         let config = Agent::config_builder()
             .http_status_as_error(false)
             .timeout_global(Some(Duration::from_secs(60)))
-            // The server may close a connection after its answer, and a call that is sent on it
-            // would fail although the server is there.
-            .max_idle_connections(0)
-            .max_idle_connections_per_host(0)
+            .max_idle_connections(connections)
+            .max_idle_connections_per_host(connections)
             .build();
         Self { agent: config.into(), url: url.to_owned(), key: None }
     }

@@ -27,12 +27,22 @@ pub(crate) struct Request<A, B> {
     answer: oneshot::Sender<Result<B, BackendError>>,
 }
 
+/// Rows that requests read together. A call reads as many of each key as the widest of its
+/// requests.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Weight {
+    pub keys: usize,
+    pub of_key: usize,
+    /// Rows that no key leads to.
+    pub others: usize,
+}
+
 /// A request that reads, and is answered by a call together with others.
 pub(crate) trait ReadRequest: Send + Sync + Sized + 'static {
     type Answer: Send + 'static;
 
     /// Rows that it may read, about.
-    fn weight(&self) -> usize;
+    fn weight(&self) -> Weight;
 
     /// The answers, in the order of the requests.
     fn read(
@@ -107,17 +117,37 @@ impl<A, B> Request<A, B> {
     }
 }
 
-/// The requests that wait longest, until their weights reach a limit.
+impl Weight {
+    fn with(self, other: Self) -> Self {
+        Self {
+            keys: self.keys + other.keys,
+            of_key: self.of_key.max(other.of_key),
+            others: self.others + other.others,
+        }
+    }
+
+    fn rows(self) -> usize {
+        self.keys.saturating_mul(self.of_key).saturating_add(self.others)
+    }
+}
+
+/// The requests that wait longest, as many as one call may answer.
 pub(crate) fn first<A: ReadRequest>(
     queue: &mut VecDeque<Request<A, A::Answer>>,
 ) -> Vec<Request<A, A::Answer>> {
-    let (mut taken, mut weights) = (Vec::new(), 0);
+    let (mut taken, mut weight) = (Vec::new(), Weight::default());
     while taken.len() < TOGETHER_MAX
-        && weights < READ_MAX
         && let Some(request) = queue.pop_front()
     {
-        weights += request.asked.weight();
-        taken.extend(Some(request).filter(Request::is_wanted));
+        if !request.is_wanted() {
+            continue;
+        }
+        weight = weight.with(request.asked.weight());
+        if !taken.is_empty() && weight.rows() > READ_MAX {
+            queue.push_front(request);
+            break;
+        }
+        taken.push(request);
     }
     taken
 }
@@ -125,4 +155,46 @@ pub(crate) fn first<A: ReadRequest>(
 /// The answer, or the error if the server is stopping.
 pub(crate) async fn answered<B>(answer: Answer<B>) -> Result<B, BackendError> {
     answer.await.unwrap_or(Err(BackendError::Closed))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Keys, and rows of each.
+    struct Asked(usize, usize);
+
+    impl ReadRequest for Asked {
+        type Answer = ();
+
+        fn weight(&self) -> Weight {
+            Weight { keys: self.0, of_key: self.1, others: 0 }
+        }
+
+        async fn read(
+            _: &DatabaseConnection,
+            _: &[Request<Self, ()>],
+        ) -> Result<Vec<()>, BackendError> {
+            unreachable!("nothing is read")
+        }
+    }
+
+    /// The numbers of requests in the calls that answer them.
+    fn calls(asked: impl IntoIterator<Item = Asked>) -> Vec<usize> {
+        let waiting = WaitingRequests::new();
+        let _answers = waiting.push_all(asked);
+        let calls = std::iter::repeat_with(|| first(&mut waiting.queue()).len());
+        calls.take_while(|requests| *requests > 0).collect()
+    }
+
+    #[test]
+    fn a_call_reads_a_limited_number_of_rows() {
+        let narrow = || (0..40).map(|_| Asked(32, 10));
+        assert_eq!(calls(narrow()), [40]);
+        // The wide request would make the call read as many rows of the keys of the others.
+        assert_eq!(calls(narrow().chain([Asked(32, 2_000)])), [40, 1]);
+        assert_eq!(calls([Asked(32, 2_000)].into_iter().chain(narrow())), [1, 40]);
+        assert_eq!(calls([Asked(32, 1_000), Asked(32, 10), Asked(32, 10)]), [2, 1]);
+        assert_eq!(calls([Asked(READ_MAX, 2), Asked(1, 1)]), [1, 1], "more than a call reads");
+    }
 }

@@ -9,7 +9,7 @@ use futures_util::future::try_join;
 use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 
-use crate::coalescing::{ReadRequest, Request, WaitingRequests};
+use crate::coalescing::{ReadRequest, Request, WaitingRequests, Weight};
 use crate::database::DatabaseConnection;
 use crate::error::failed;
 use crate::lookup::{FoundSets, NearSet, ProbeKeys, document_id, ordinal};
@@ -51,8 +51,8 @@ pub(crate) struct WantedDocuments {
 impl ReadRequest for ProbeKeys {
     type Answer = Arc<FoundSets>;
 
-    fn weight(&self) -> usize {
-        self.keys.len() * self.of_key
+    fn weight(&self) -> Weight {
+        Weight { keys: self.keys.len(), of_key: self.of_key, others: 0 }
     }
 
     async fn read(
@@ -81,9 +81,12 @@ impl ReadRequest for WantedEntries {
     type Answer = Arc<Read>;
 
     /// Contents count as many rows.
-    fn weight(&self) -> usize {
-        self.entries.len() * self.members_max.min(MEMBERS_USUAL)
-            + self.materials.len() * MATERIAL_WEIGHT
+    fn weight(&self) -> Weight {
+        Weight {
+            keys: self.entries.len(),
+            of_key: self.members_max.min(MEMBERS_USUAL),
+            others: self.materials.len() * MATERIAL_WEIGHT,
+        }
     }
 
     async fn read(
@@ -143,8 +146,8 @@ async fn query_unless_empty(
 impl ReadRequest for WantedDocuments {
     type Answer = Vec<Option<Row>>;
 
-    fn weight(&self) -> usize {
-        self.ids.len()
+    fn weight(&self) -> Weight {
+        Weight { others: self.ids.len(), ..Weight::default() }
     }
 
     async fn read(

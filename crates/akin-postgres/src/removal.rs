@@ -71,30 +71,40 @@ impl PostgresCollection {
 
     /// Reads all documents in one view, and removes those that match.
     pub(crate) async fn remove_matching(&self, matches: Matches) -> Result<Removed, BackendError> {
-        let sql = format!(
-            "SELECT {COLUMNS}, d.stored_at, d.hash, d.metadata
-             FROM akin.documents d JOIN akin.entries e ON e.entry = d.entry
-             WHERE d.collection = $1 AND (d.expires_at IS NULL OR d.expires_at > $2)"
-        );
+        let sql = "SELECT d.id, d.ordinal, d.stored_at, d.hash, d.metadata FROM akin.documents d
+            WHERE d.collection = $1 AND (d.expires_at IS NULL OR d.expires_at > $2)";
         let parameters: Parameters<'_> =
             &[(&self.number, Type::INT4), (&self.now_ms(), Type::INT8)];
         let mut matching = Vec::new();
         let found = &mut matching;
         let visit = move |row: Row| {
             let details = DocumentDetails {
-                stored_at_ms: row.get(4),
-                content_hash: row.get::<_, i64>(5).cast_unsigned(),
-                metadata: metadata_of(row.get(0), row.get(6))?,
+                stored_at_ms: row.get(2),
+                content_hash: row.get::<_, i64>(3).cast_unsigned(),
+                metadata: metadata_of(row.get(0), row.get(4))?,
             };
-            found.extend(matches(&details).then(|| VersionToRemove::of(&row)));
+            found.extend(matches(&details).then(|| row.get::<_, i64>(1)));
             Ok(true)
         };
-        self.shared.scans.visit(&sql, parameters, visit).await?;
+        self.shared.scans.visit(sql, parameters, visit).await?;
         let mut removed = Removed { matched: matching.len() as u64, removed: 0 };
-        for some in matching.chunks(REMOVED_AT_ONCE) {
-            removed.removed += self.remove_versions(some).await?;
+        for ordinals in matching.chunks(REMOVED_AT_ONCE) {
+            let versions = self.versions(ordinals).await?;
+            removed.removed += self.remove_versions(&versions).await?;
         }
         Ok(removed)
+    }
+
+    /// The versions with these ordinals that are still stored.
+    async fn versions(&self, ordinals: &[i64]) -> Result<Vec<VersionToRemove>, BackendError> {
+        let sql = format!(
+            "SELECT {COLUMNS} FROM akin.documents d JOIN akin.entries e ON e.entry = d.entry
+             WHERE d.collection = $1 AND d.ordinal = ANY ($2)"
+        );
+        let parameters: Parameters<'_> =
+            &[(&self.number, Type::INT4), (&ordinals, Type::INT8_ARRAY)];
+        let stored = self.shared.reads.query(&sql, parameters).await?;
+        Ok(stored.iter().map(VersionToRemove::of).collect())
     }
 
     /// Removes the documents that still have these versions, and returns their number.
