@@ -96,9 +96,9 @@ mod tests {
             for level in Level::available() {
                 let mut minima = vec![5; 40];
                 fillers.fill(&mut minima, &slots, &shingles, remix, level);
-                for slot in 0..40 {
+                for (slot, minimum) in minima.into_iter().enumerate() {
                     let expected = if slots.contains(&slot) { least(slot) } else { Some(5) };
-                    prop_assert_eq!(Some(minima[slot]), expected);
+                    prop_assert_eq!(Some(minimum), expected);
                 }
             }
         }

@@ -91,12 +91,16 @@ impl TextRules {
         level: Level,
         mut ranges: Option<&mut UnitRanges>,
     ) -> Vec<u64> {
-        ranges.iter_mut().for_each(|ranges| ranges.clear());
+        if let Some(ranges) = &mut ranges {
+            ranges.clear();
+        }
         let (lowercase, of_words) = (self.lowercase, ranges.as_deref_mut());
         if let Some(hashes) = hash_words(level, &LETTERS, text, lowercase, mix, of_words) {
             return hashes;
         }
-        ranges.iter_mut().for_each(|ranges| ranges.clear());
+        if let Some(ranges) = &mut ranges {
+            ranges.clear();
+        }
         let mut hashes = Vec::new();
         self.for_each_word(text, |spelling, range| {
             hashes.push(mix.hash(spelling.as_bytes()));
