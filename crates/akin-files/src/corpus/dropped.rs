@@ -44,7 +44,11 @@ impl Gathering<'_> {
             let mut wanted = of_records.clone().flatten();
             let read = |bytes_read: &AtomicU64, emit: &mut Emit<'_>| {
                 read_inputs(selection, bytes_read, &mut |event| match event {
-                    Event::Item(_) if of_records.next().flatten().is_some() => emit(event),
+                    // Items between are left out, so that each item may be from another block.
+                    Event::Item(item) => match of_records.next().flatten() {
+                        Some(_) => emit(Event::Item(item.detached())),
+                        None => Ok(()),
+                    },
                     _ => Ok(()),
                 })
             };
@@ -57,8 +61,60 @@ impl Gathering<'_> {
                     Some(false) | None => Err(changed()),
                 }
             })?;
+            if wanted.next().is_some() {
+                return Err(changed());
+            }
             first = corpus.first_new();
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use clap::Parser;
+
+    use super::*;
+    use crate::corpus::{CorpusOptions, Keep, SourceOptions};
+    use akin_model::settings::CollectionSettings;
+
+    #[derive(Parser)]
+    struct Parsed {
+        #[command(flatten)]
+        options: CorpusOptions,
+    }
+
+    #[test]
+    fn an_input_that_became_shorter_is_a_change() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("docs.jsonl");
+        let words =
+            |n: usize| (0..60).map(|word| format!("f{}w{word} ", n / 2)).collect::<String>();
+        let line = |n| format!("{{\"id\":\"{n}\",\"text\":\"{}end{}\"}}\n", words(n), n % 2);
+        let lines: Vec<String> = (0..600).map(line).collect();
+        let parsed = Parsed::parse_from(["akin", "--quiet", "--memory-max-mib", "1"]);
+        let gathering = Gathering {
+            settings: &CollectionSettings::default(),
+            options: &parsed.options,
+            keep: &Keep::First,
+            output: None,
+            state: None,
+            listing: None,
+            sources: &SourceOptions::default(),
+            ignored: &[],
+            shingle_words: None,
+            drops_sets: true,
+        };
+        let selection = Selection { paths: vec![path.clone()], ..Selection::default() };
+        let judged = (Mode::Verified, Threshold::new(0.8).unwrap());
+        for (left, is_changed) in [(600, false), (300, true), (0, true)] {
+            fs::write(&path, lines.concat()).unwrap();
+            let mut gathered = gathering.gather(None, &selection).unwrap();
+            fs::write(&path, lines[..left].concat()).unwrap();
+            let added = gathering.add_dropped(&mut gathered, None, &selection, judged);
+            assert_eq!(added.is_err(), is_changed, "{left}: {added:?}");
+        }
     }
 }

@@ -127,10 +127,15 @@ pub struct Arguments {
 /// An option is invalid, or a file cannot be read or written.
 pub fn run(arguments: Arguments, configured: Configured) -> Result<ExitCode, Failure> {
     let spans = arguments.spans;
-    let plan = DedupPlan::new(arguments, configured)?;
+    let mut plan = DedupPlan::new(arguments, configured)?;
+    let room = plan.options.room(plan.place.path().as_deref());
+    // Old documents are read several times, too: for templates, for their sets, for their words.
+    for selection in plan.old.iter_mut().chain([&mut plan.selection]) {
+        selection.copy_pipes(|| room.file())?;
+    }
     match spans {
         None => leave_out_near_duplicates(&plan),
-        Some(words) => spans::run(plan, words.into()),
+        Some(words) => spans::run(&plan, words.into()),
     }
 }
 
@@ -228,7 +233,7 @@ fn leave_out_near_duplicates(plan: &DedupPlan) -> Result<ExitCode, Failure> {
     let (threshold, quiet) = (settings.scheme.threshold, options.analysis.quiet);
     let output = place.path();
     let room = options.room(output.as_deref());
-    keep_copies(&mut selection, &room)?;
+    keep_unpacked(&mut selection, &room)?;
     let mut state =
         plan.state.as_ref().map(|path| open_state(path, settings, mode, keep)).transpose()?;
     let shingle_words = settings.shingles.size as usize;
@@ -351,9 +356,8 @@ impl DedupPlan {
     }
 }
 
-/// Copies what cannot be read twice, or not cheaply.
-fn keep_copies(selection: &mut Selection, room: &Room) -> Result<(), Failure> {
-    selection.copy_pipes(|| room.file())?;
+/// Copies what cannot be read twice cheaply.
+fn keep_unpacked(selection: &mut Selection, room: &Room) -> Result<(), Failure> {
     let free = room.disk_free().map_err(|error| disk_failed(&error))?;
     let packed_max = PACKED_BYTES_MAX.min(free / UNPACKED_TIMES);
     if selection.bytes(|| true).is_some_and(|bytes| bytes <= packed_max) {

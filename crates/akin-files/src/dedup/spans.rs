@@ -23,17 +23,14 @@ use akin_core::passages::repeats::{RepeatedGrams, Repeats};
 ///
 /// # Errors
 /// A file cannot be read or written, a record is invalid, or the memory does not suffice.
-pub fn run(mut plan: DedupPlan, span_words: usize) -> Result<ExitCode, Failure> {
+pub fn run(plan: &DedupPlan, span_words: usize) -> Result<ExitCode, Failure> {
     let room = plan.options.room(plan.place.path().as_deref());
-    for selection in plan.old.iter_mut().chain([&mut plan.selection]) {
-        selection.copy_pipes(|| room.file())?;
-    }
     let screening = plan.options.analysis.screening();
     let passes = SpanPasses {
         cutter: TextCutter::new(plan.settings.shingles.clone(), screening.min_words),
         memory_max: room.memory,
         span_words,
-        plan: &plan,
+        plan,
     };
     let grams = RepeatedGrams::new(span_words);
     let grams = grams.map_err(|error| Failure::new(error.to_string()))?;

@@ -107,6 +107,15 @@ impl Item {
         Some(replaced(&self.line(), name, text)?.get().as_bytes().to_vec())
     }
 
+    /// The item with memory of its own, for readers that keep few of the lines of a block.
+    #[must_use]
+    pub fn detached(mut self) -> Self {
+        if let Source::Line(line) = &mut self.source {
+            *line = Line::from(line.as_bytes().to_vec());
+        }
+        self
+    }
+
     /// The size in memory, nearly.
     pub fn bytes(&self) -> usize {
         match &self.source {
