@@ -76,9 +76,6 @@ fn text(json: &str) -> Option<(Cow<'_, str>, &str)> {
             text.push_str(&json[run..end]);
             return Some((Cow::Owned(text), behind));
         }
-        if run == 0 {
-            text.reserve(json.len());
-        }
         text.push_str(&json[run..end]);
         let (character, len) = escaped(&bytes[end + 1..])?;
         text.push(character);
@@ -188,6 +185,25 @@ mod tests {
             agrees(line.as_bytes());
         }
         agrees(b"{\"text\":\"caf\xe9\"}");
+    }
+
+    #[test]
+    fn escaped_members_take_no_more_than_the_line() {
+        let names: String = (0..1_000).map(|n| format!(r#""\n{n}":0,"#)).collect();
+        let texts = r#""text":"\n","#.repeat(1_000);
+        let line = format!(r#"{{{names}{texts}"text":"\t{}"}}"#, "long ".repeat(100));
+        let members = members_with_text(line.as_bytes(), "text").unwrap();
+        let owned = |text: &Cow<'_, str>| match text {
+            Cow::Owned(text) => text.capacity(),
+            Cow::Borrowed(_) => 0,
+        };
+        let capacity = |(name, value): &Member<'_>| match value {
+            Value::Text(text) => owned(name) + owned(text),
+            Value::Json(_) => owned(name),
+        };
+        let capacities: usize = members.iter().map(capacity).sum();
+        assert_eq!(members.len(), 2_001);
+        assert!(capacities < 3 * line.len(), "{capacities} bytes of {}", line.len());
     }
 
     proptest! {
