@@ -10,6 +10,7 @@ use serde_json::value::RawValue;
 use serde_path_to_error::Segment;
 
 use super::members::{Member, Value, below, fault, find, find_exact, members, object, without};
+use super::record_text::listed;
 use crate::failure::Failure;
 use akin_model::content::FieldsBody;
 use akin_model::document::{Content, DocumentId};
@@ -356,9 +357,6 @@ fn metadata(own: Option<&Value<'_>>, further: &[Member<'_>]) -> Option<Box<RawVa
     Some(object(&all))
 }
 
-/// The number of columns that an error message lists.
-const NAMES_MAX: usize = 12;
-
 fn missing(wanted: &str, option: &str, members: &[Member<'_>]) -> String {
     let mut reason = no_column(wanted, option, members.iter().map(|(name, _)| &**name));
     let has_objects = |value: &Value<'_>| match value {
@@ -379,11 +377,10 @@ pub fn no_column<'a>(
     option: &str,
     names: impl Iterator<Item = &'a str> + Clone,
 ) -> String {
-    let shown = names.clone().take(NAMES_MAX).collect::<Vec<_>>().join(", ");
-    let more = if names.count() > NAMES_MAX { ", …" } else { "" };
+    let shown = listed(names);
     format!(
-        "there is no column '{wanted}' but {shown}{more}; name the column by {option} (one within \
-         others as a.b)"
+        "there is no column '{wanted}' but {shown}; name the column by {option} (one within others \
+         as a.b)"
     )
 }
 

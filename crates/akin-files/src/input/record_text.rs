@@ -1,11 +1,10 @@
 //! The text of a record: that of a column, of several columns, or of a list of chat messages.
 
-use std::borrow::Cow;
-
 use serde::Deserialize;
+use serde_json::value::RawValue;
 
 use super::columns::TextColumns;
-use super::members::{Member, Value, fault, find};
+use super::members::{Member, Value, fault, find, find_exact, members};
 
 impl TextColumns {
     /// The text of a record, or null; `None` if it has none of the columns.
@@ -33,63 +32,96 @@ impl TextColumns {
         let Value::Json(json) = &value else { return Ok(value) };
         match json.get().as_bytes().first().copied() {
             Some(b'"' | b'n') => Ok(value),
-            Some(b'[') => match messages_text(json.get(), &self.roles) {
-                Some(text) => Ok(Value::Text(text.into())),
-                None => Err(format!("'{name}' is not a text")),
+            Some(b'[') => match messages_text(json, &self.roles) {
+                Ok(text) => Ok(Value::Text(text.into())),
+                Err(reason) => Err(format!("'{name}' is not a text{reason}")),
             },
             _ => Err(format!("'{name}' is not a text")),
         }
     }
 }
 
-/// An element of a list of messages, or a part of a message.
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum Message<'m> {
-    Text(#[serde(borrow)] Cow<'m, str>),
-    /// As the API of OpenAI has it, or `from` and `value` as ShareGPT has it.
-    Said {
-        #[serde(borrow, default, alias = "from")]
-        role: Option<Cow<'m, str>>,
-        #[serde(borrow, default, alias = "value", alias = "text")]
-        content: Option<MessageContent<'m>>,
-    },
-}
+/// The members of a message that may be its text: those of the API of OpenAI, of ShareGPT, and of
+/// others.
+const TEXTS: [&str; 3] = ["content", "value", "text"];
 
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum MessageContent<'m> {
-    Text(#[serde(borrow)] Cow<'m, str>),
-    /// Parts that are pictures have no text.
-    Parts(#[serde(borrow)] Vec<Message<'m>>),
-}
+/// A message with one of these members needs no text.
+const CALLS: [&str; 2] = ["tool_calls", "function_call"];
 
 /// The texts of the messages with these roles, or of all messages, with an empty line between two.
-/// `None` if the JSON is no list of texts or messages.
-fn messages_text(json: &str, roles: &[String]) -> Option<String> {
-    let messages: Vec<Message<'_>> = serde_json::from_str(json).ok()?;
-    let mut text = String::new();
-    push_messages(&mut text, &messages, roles);
-    Some(text)
-}
-
-fn push_messages(text: &mut String, messages: &[Message<'_>], roles: &[String]) {
-    for message in messages {
-        match message {
-            Message::Text(part) if roles.is_empty() => push_part(text, part),
-            Message::Text(_) => {}
-            Message::Said { role, content } => {
-                let is = |wanted: &String| role.as_ref().is_some_and(|role| role == wanted);
-                if roles.is_empty() || roles.iter().any(is) {
-                    match content {
-                        Some(MessageContent::Text(part)) => push_part(text, part),
-                        Some(MessageContent::Parts(parts)) => push_messages(text, parts, &[]),
-                        None => {}
-                    }
-                }
-            }
+///
+/// # Errors
+/// The JSON is no list of texts or messages: the reason, or nothing if it is plain.
+fn messages_text(json: &RawValue, roles: &[String]) -> Result<String, String> {
+    let mut all = String::new();
+    for message in read::<Vec<&RawValue>>(json)? {
+        let (role, text) = role_and_text(message)?;
+        let is = |wanted: &String| role.as_ref() == Some(wanted);
+        if roles.is_empty() || roles.iter().any(is) {
+            push_part(&mut all, &text);
         }
     }
+    Ok(all)
+}
+
+/// The role and the text of a message. A message that is only a text has no role.
+fn role_and_text(message: &RawValue) -> Result<(Option<String>, String), String> {
+    if message.get().starts_with('"') {
+        return Ok((None, read(message)?));
+    }
+    let members = members(message.get().as_bytes()).map_err(|_| String::new())?;
+    let first = |names: &[&str]| {
+        let mut values = names.iter().filter_map(|name| find_exact(&members, name));
+        values.find(|value| !value.is_null())
+    };
+    let role = first(&["role", "from"]).map(|role| read(&role.json())).transpose()?;
+    let has = |known: &&str| find_exact(&members, known).is_some();
+    match first(&TEXTS) {
+        Some(content) => Ok((role, content_text(&content.json())?)),
+        None if TEXTS.iter().chain(&CALLS).any(has) => Ok((role, String::new())),
+        None => Err(format!(
+            ": an object there has no content, value or text, but {}",
+            listed(members.iter().map(|(name, _)| &**name))
+        )),
+    }
+}
+
+/// The text of the content of a message: of a text, or of a list of parts. Parts have no parts, so
+/// that the memory does not grow with the depth of lists.
+fn content_text(content: &RawValue) -> Result<String, String> {
+    if !content.get().starts_with('[') {
+        return read(content);
+    }
+    let mut all = String::new();
+    for part in read::<Vec<&RawValue>>(content)? {
+        push_part(&mut all, &part_text(part)?);
+    }
+    Ok(all)
+}
+
+/// Parts that are pictures have no text.
+fn part_text(part: &RawValue) -> Result<String, String> {
+    if part.get().starts_with('"') {
+        return read(part);
+    }
+    let members = members(part.get().as_bytes()).map_err(|_| String::new())?;
+    let text = find_exact(&members, "text").filter(|text| !text.is_null());
+    text.map_or(Ok(String::new()), |text| read(&text.json()))
+}
+
+/// A value of the JSON. The value is wrong without a reason of its own if it has another type.
+fn read<'j, T: Deserialize<'j>>(json: &'j RawValue) -> Result<T, String> {
+    serde_json::from_str(json.get()).map_err(|_| String::new())
+}
+
+/// The number of names that an error message lists.
+const NAMES_MAX: usize = 12;
+
+/// Names as an error message lists them.
+pub fn listed<'a>(names: impl Iterator<Item = &'a str> + Clone) -> String {
+    let shown = names.clone().take(NAMES_MAX).collect::<Vec<_>>().join(", ");
+    let more = if names.count() > NAMES_MAX { ", …" } else { "" };
+    shown + more
 }
 
 /// Adds a part to a text, after an empty line.

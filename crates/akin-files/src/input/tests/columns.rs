@@ -148,7 +148,24 @@ fn messages_are_a_text() {
     assert_eq!(text(&["gpt"], others).unwrap(), "G");
     assert_eq!(text(&[], r#"["a","b"]"#).unwrap(), "a\n\nb");
     assert_eq!(text(&[], "[]").unwrap(), "");
-    for wrong in ["[1]", "{}", "5", r#"[{"content":7}]"#] {
+    let many = r#"[{"role":"user","content":"C","text":null},{"from":"a","content":null,"text":"T"},
+        {"role":"assistant","tool_calls":[{}]},{"content":["P",{"text":null},{"content":"no"}]}]"#;
+    assert_eq!(text(&[], many).unwrap(), "C\n\nT\n\nP");
+    for wrong in [
+        "[1]",
+        "{}",
+        "5",
+        "[null]",
+        r#"[["a"]]"#,
+        r#"[{"content":7}]"#,
+        r#"[{"content":{"text":"a"}}]"#,
+        r#"[{"content":[["a"]]}]"#,
+        r#"[{"content":[{"text":["a"]}]}]"#,
+    ] {
         assert_eq!(text(&[], wrong).unwrap_err(), "'chat' is not a text", "{wrong}");
     }
+    let other = r#"[{"content":"a"},{"start":1,"end":2}]"#;
+    let reason = "'chat' is not a text: an object there has no content, value or text, but start, \
+                  end";
+    assert_eq!(text(&[], other).unwrap_err(), reason);
 }
