@@ -6,9 +6,9 @@ use parquet::file::reader::{FileReader, SerializedFileReader};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::akin;
 use crate::crawls::fine_web;
 use crate::inputs::put;
+use crate::{akin, akin_with_stdin};
 
 /// Words of a family; of two of its texts all but the last few words are equal.
 fn words(family: usize, last: usize) -> String {
@@ -39,6 +39,28 @@ fn ids(lines: &str) -> Vec<String> {
 
 fn path(dir: &TempDir, name: &str) -> String {
     dir.path().join(name).to_str().unwrap().to_owned()
+}
+
+#[test]
+fn old_documents_of_a_pipe_are_read_as_often_as_needed() {
+    let dir = tempfile::tempdir().unwrap();
+    let [new, old] = [0, 1].map(|last| -> String {
+        let line = |n: usize| line(&n.to_string(), &words(n, last), &json!({}));
+        (0..600).map(line).collect()
+    });
+    let file = put(dir.path(), "new", new);
+    for (further, code) in [
+        (&["--threshold", "0.9"][..], 0),
+        (&["--threshold", "0.9", "--memory-max-mib", "1"], 0),
+        (&["--threshold", "0.9", "--mode", "exact"], 0),
+        (&["--rule", "contained"], 0),
+        (&["--threshold", "0.9", "--ignore-templates", "1"], 0),
+        (&["--threshold", "0.9", "--ignore-templates", "0"], 2),
+    ] {
+        let arguments = [&["dedup", &file, "--against", "-"], further].concat();
+        let ended = akin_with_stdin(&arguments, old.as_bytes());
+        assert_eq!((ended.code, &*ended.stdout), (Some(code), ""), "{further:?}");
+    }
 }
 
 #[test]

@@ -328,6 +328,9 @@ fn options_of_inputs_apply() {
     let short = corpus.put("short", short);
     assert_eq!(ids(&[&short, "--min-words", "51"]), ["b"]);
     assert_eq!(ids(&[&short]), ["a", "b"]);
+    // A letter of a script without spaces is less than a word.
+    let letter = corpus.put("letter", [line("a", "我"), line("b", "hello")].concat());
+    assert_eq!(ids(&[&letter, "--min-words", "1"]), ["b"]);
     // Old documents.
     let new = corpus.put("new", line("n", &format!("new {}", words(105..155))));
     assert_eq!(ids(&[&new, "--against", &file]), ["n"]);

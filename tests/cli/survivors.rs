@@ -299,6 +299,12 @@ fn shingles_that_many_documents_of_a_source_share_are_ignored() {
     assert_eq!(run(&["--ignore-templates", "2"]), (BTreeSet::from([1, 2, 3]), Some(6)));
     // Copies are no template.
     assert_eq!(run(&["--ignore-templates", "3"]), (BTreeSet::from([1]), Some(0)));
+    // Of texts that are templates only, copies are left out as well.
+    let (one, two) = ("only home news sport", "home news sport weather");
+    let bare = [("1", "a", menu), ("2", "a", one), ("3", "a", two), ("4", "b", two)];
+    let bare = documents(dir.path(), "bare.jsonl", &bare);
+    let ended = akin(&["dedup", &bare, "--ignore-templates", "1", "--source-column", "site"]);
+    assert_eq!(ids(&ended.stdout), BTreeSet::from([1, 2, 3]), "{}", ended.stderr);
     let old = documents(dir.path(), "old.jsonl", &[("0", "a", "no mail; HOME news sport weather")]);
     let further = ["--ignore-templates", "3", "--against", &old];
     assert_eq!(run(&further), (BTreeSet::from([1, 2, 3]), Some(2)));

@@ -33,6 +33,8 @@ pub(super) struct Cutter {
     stop_words: Option<Arc<HashesSet>>,
     /// Shingles that do not count.
     ignored: Option<Arc<HashesSet>>,
+    /// Further shingles that do not count in a text that has others.
+    templates: Option<Arc<HashesSet>>,
     pub level: Level,
     normalized_bytes_max: usize,
 }
@@ -52,6 +54,7 @@ impl Cutter {
             seed,
             stop_words,
             ignored: None,
+            templates: None,
             level,
             normalized_bytes_max,
         };
@@ -61,10 +64,9 @@ impl Cutter {
         cutter
     }
 
-    /// Ignores further shingles.
-    pub(super) fn ignore(&mut self, shingles: &[u64]) {
-        let known = self.ignored.iter().flat_map(|known| known.iter().copied());
-        self.ignored = Some(Arc::new(known.chain(shingles.iter().copied()).collect()));
+    /// Ignores these shingles, too, in texts that have others.
+    pub(super) fn ignore_templates(&mut self, shingles: &[u64]) {
+        self.templates = Some(Arc::new(shingles.iter().copied().collect()));
     }
 
     /// The shingles of a text.
@@ -84,9 +86,15 @@ impl Cutter {
     }
 
     fn without_ignored(&self, cut: Cut) -> Cut {
-        match &self.ignored {
+        let cut = match &self.ignored {
             Some(ignored) => cut.only(|shingle| !ignored.contains(&shingle)),
             None => cut,
+        };
+        match &self.templates {
+            Some(templates) if !cut.shingles.iter().all(|shingle| templates.contains(shingle)) => {
+                cut.only(|shingle| !templates.contains(&shingle))
+            }
+            _ => cut,
         }
     }
 

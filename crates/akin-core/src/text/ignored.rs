@@ -122,6 +122,8 @@ mod tests {
         let mut expected = shingler.text(page).unwrap().set.as_slice().to_vec();
         expected.retain(|shingle| !further.as_slice().contains(shingle));
         assert_eq!((rest.as_slice(), rest.count()), (expected.as_slice(), 7));
+        let of_further = shingler.ignoring(further.as_slice()).text("The museum of").unwrap().set;
+        assert_eq!(of_further, further, "a text without other shingles keeps them");
     }
 
     #[test]

@@ -125,10 +125,11 @@ impl Shingler {
         Self { cutter, fields, seed, multiset, elements_max }
     }
 
-    /// Ignores these shingles, too: they are in no set.
+    /// Ignores these shingles, too: they are in no set of a text that has others. The set of a text
+    /// that has no others is whole, so that it can be compared with its copies.
     #[must_use]
     pub fn ignoring(mut self, shingles: &[u64]) -> Self {
-        self.cutter.ignore(shingles);
+        self.cutter.ignore_templates(shingles);
         self
     }
 

@@ -22,8 +22,10 @@ pub struct SourceOptions {
     #[arg(long)]
     pub across: bool,
     /// Ignore the shingles that more than this many documents of one source share, such as the menu
-    /// of a site; documents with equal sets count once. The files are read twice more
-    #[arg(long, value_name = "N", conflicts_with_all = ["state", "rule"])]
+    /// of a site; documents with equal sets count once. A document that has no other shingle is
+    /// compared whole. The files are read twice more
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..),
+          conflicts_with_all = ["state", "rule"])]
     pub ignore_templates: Option<u32>,
     /// Write nothing, and end with exit code 3, if more than this share of a source would be left
     /// out

@@ -79,7 +79,7 @@ impl TextCutter {
         let (id, text) = text_of(item).map_err(NoText::Invalid)?;
         let words = self.shingler.words(&text);
         let words = words.map_err(|error| NoText::Invalid(error.to_string()))?;
-        let is_short = || (1..self.min_words).contains(&words.readers_words(&text, 0..words.len()));
+        let is_short = || words.readers_words(&text, 0..words.len()) < self.min_words;
         match self.min_words > 0 && !words.is_empty() && is_short() {
             true => Err(NoText::Short),
             false => Ok(WordedText { id, text, words }),
