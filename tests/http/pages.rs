@@ -217,6 +217,37 @@ mod extracted {
     }
 
     #[tokio::test]
+    async fn a_lookup_counts_the_work_of_its_page_as_its_own() {
+        let page = format!("<p>{}", "word ".repeat(10_000));
+        // The page costs 781 units, and its text 97.
+        for (request_cost_max, is_enough) in [(800, false), (1_000, true)] {
+            let settings = ServerSettings { request_cost_max, ..ServerSettings::default() };
+            let app = App::with_server(settings).await;
+            let body = app.post("/similar", "text/html", page.clone()).await;
+            let json = app.post_json("/similar", json!({"html": page})).await;
+            for reply in [body, json] {
+                match is_enough {
+                    true => assert_eq!(reply.status, 200, "{:?}", reply.body),
+                    false => drop(reply.problem(422, "request_too_costly")),
+                }
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn the_search_for_the_main_text_is_charged_by_its_steps() {
+        let settings = ServerSettings { request_cost_max: 10_000, ..ServerSettings::default() };
+        let app = App::with_server(settings).await;
+        let page = "<div>".repeat(90) + &"<p>a, b".repeat(10_000);
+        for path in ["/documents?id=a", "/similar?limit=1"] {
+            let main = app.post(&format!("{path}&extract=main"), "text/html", page.clone()).await;
+            main.problem(422, "request_too_costly");
+            let text = app.post(path, "text/html", page.clone()).await;
+            assert!(text.status.is_success(), "{:?}", text.body);
+        }
+    }
+
+    #[tokio::test]
     async fn a_client_that_disconnects_leaves_nothing_behind() {
         let app = App::new().await;
         let begun = stream::iter([Ok::<_, Infallible>(Bytes::from("<p>One two"))]);

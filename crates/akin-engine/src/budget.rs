@@ -117,6 +117,8 @@ pub mod cost {
     pub const TEXT_BYTES: usize = 512;
     /// Bytes of a page whose text is extracted for a unit.
     pub const HTML_BYTES: usize = 64;
+    /// Steps of the search for the main text of a page for a unit.
+    pub const HTML_STEPS: usize = 50;
     /// Words of a probe for passages that are looked up and indexed for a unit.
     pub const WORDS_SEARCHED: usize = 50;
     /// Sketches compared for a unit.

@@ -19,7 +19,7 @@ use crate::http::bulk::split::Form;
 use crate::http::problem::Problem;
 use crate::http::problem::code::Code;
 use crate::http::request::body::merged;
-use crate::http::request::extract::{AnswerMemory, Ready, SMALL_BYTES_MAX, SmallAnswerMemory};
+use crate::http::request::extract::{Ready, SMALL_BYTES_MAX, SmallAnswerMemory};
 use crate::http::request::lookup::{self, ConditionParameters, LookupOptions, LookupParameters};
 use crate::http::request::page::PageParameters;
 use crate::http::request::parameters::StoredId;
@@ -97,8 +97,7 @@ pub async fn posted(
     Extension(id): Extension<RequestId>,
     State(state): State<AppState>,
     Ready(engine): Ready,
-    AnswerMemory(memory): AnswerMemory,
-    PostedProbes { call, probes }: PostedProbes,
+    PostedProbes { call, probes, memory }: PostedProbes,
 ) -> Result<Response, Problem> {
     let call = Call::new(call, &state)?;
     match probes {

@@ -14,7 +14,7 @@ use crate::http::problem::code::Code;
 use crate::http::problem::{Problem, internal};
 use crate::http::request::reading::{BodyReader, Media};
 use akin_files::feature::HTML;
-use akin_files::input::{charset_of, decode_page, page};
+use akin_files::input::{PageCost, charset_of, decode_page, page};
 use akin_model::content::Extract;
 
 /// How the texts of pages are found.
@@ -52,6 +52,11 @@ impl PageReader {
         memory: Option<Arc<Reservation>>,
     ) -> Self {
         Self { parameters, invalid, memory, share: OnceCell::new() }
+    }
+
+    /// Counts the pages towards `share`, as the other work of the request.
+    pub fn of_share(self, share: Reservation) -> Self {
+        Self { share: OnceCell::from(share), ..self }
     }
 
     /// The text of a body of `text/plain`; or of `text/html`, extracted in the background. A byte
@@ -118,12 +123,16 @@ impl PageReader {
         share.map_or(Ok(()), |share| share.charge(html.len() / cost::HTML_BYTES))?;
         let held = share.map(|share| share.another(0)).transpose()?;
         let mut refused = None;
-        let mut reserve = |bytes| match held.as_ref().map_or(Ok(()), |held| held.grow(bytes)) {
-            Ok(()) => Ok(()),
-            Err(exhausted) => Err(refused.insert(exhausted).to_string()),
+        let mut take = |part| {
+            let taken = match (part, &held, share) {
+                (PageCost::Memory(bytes), Some(held), _) => held.grow(bytes),
+                (PageCost::Steps(steps), _, Some(share)) => share.charge(steps / cost::HTML_STEPS),
+                _ => Ok(()),
+            };
+            taken.map_err(|exhausted| refused.insert(exhausted).to_string())
         };
         let extract = extract.or(self.parameters.extract).unwrap_or_default();
-        page(html, extract, &mut reserve).map(|page| page.text).map_err(|reason| {
+        page(html, extract, &mut take).map(|page| page.text).map_err(|reason| {
             refused.map_or_else(|| Problem::new(self.invalid, reason), Problem::from)
         })
     }

@@ -6,12 +6,14 @@ use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
+use crate::budget::Reservation;
 use crate::document::{Content, DocumentId, Token};
 use crate::engine::Probe;
 use crate::http::problem::Problem;
 use crate::http::problem::code::Code;
 use crate::http::request::bodies::GivenId;
 use crate::http::request::body::{self, Body, BodyMembers};
+use crate::http::request::extract::AnswerMemory;
 use crate::http::request::json;
 use crate::http::request::lookup::{ConditionParameters, LookupOptions, LookupParameters};
 use crate::http::request::options::CompareParameters;
@@ -70,6 +72,9 @@ pub struct OwnProbe {
 pub struct PostedProbes {
     pub call: LookupOptions,
     pub probes: Probes,
+    /// The memory of the answer, within the shares of the request and of its client, to which the
+    /// work of pages counts, too.
+    pub memory: Reservation,
 }
 
 pub enum Probes {
@@ -156,12 +161,15 @@ impl FromRequest<AppState> for PostedProbes {
         let taken = [Media::Json, Media::Ndjson, Media::Text, Media::Html];
         let media = Media::of(&parts.headers, &taken)?;
         let reader = BodyReader::new(body, &parts.extensions, state);
-        let pages = reader.pages(parameters, CODE);
+        let AnswerMemory(memory) = AnswerMemory::from_request_parts(&mut parts, state)
+            .await
+            .unwrap_or_else(|never| match never {});
+        let pages = reader.pages(parameters, CODE).of_share(memory.another(0)?);
         if matches!(media, Media::Text | Media::Html) {
             let text = pages.text_of_body(reader, media, &parts.headers).await?;
             let probe = Probe::Content(Content::Text(text));
             let probe = OwnProbe { probe, fallback: None, options: None };
-            return Ok(Self { call, probes: Probes::One(probe) });
+            return Ok(Self { call, probes: Probes::One(probe), memory });
         }
         let body = reader.whole_json(state.settings.body_bytes_max, Code::BodyTooLarge).await?;
         let probes = json::off_runtime_if_long(body, move |body| match media {
@@ -171,7 +179,7 @@ impl FromRequest<AppState> for PostedProbes {
             }
             _ => probe(&body, &pages).map(Probes::One),
         });
-        Ok(Self { call, probes: probes.await? })
+        Ok(Self { call, probes: probes.await?, memory })
     }
 }
 

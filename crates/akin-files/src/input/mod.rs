@@ -60,6 +60,7 @@ pub use read::{read_documents, read_inputs};
 pub use record::{Item, Origin, Record, Source};
 pub use screening::{OnInvalid, Screening, WordCounter};
 pub use selection::{Selection, refuse_stdin_twice, refuse_url};
+pub use sink::PageCost;
 
 use clap::ValueEnum;
 

@@ -4,11 +4,18 @@ use dom_query::Document;
 use dom_smoothie::{Config, Readability, ReadabilityError, TextMode};
 
 use super::members::text_value;
-use super::sink::{Page, PageMemory};
+use super::sink::{Page, PageBudget, PageCost};
 use super::tree::parse;
 use akin_model::content::Extract;
 
 const ELEMENTS_MAX: usize = 200_000;
+
+/// The [steps](steps) of the search for the main text. A page of 25,000 elements, each with a text
+/// and in a hundred others, has about as many.
+const STEPS_MAX: usize = 5_000_000;
+
+/// Bytes of a text that are read in about the time that it takes to go from an element to another.
+const STEP_BYTES: usize = 64;
 
 /// Elements that are never read: they are invisible, or the same on every page.
 const NOT_READ: &str = "script, style, noscript, template, svg, iframe, select, button, nav, \
@@ -19,13 +26,13 @@ const NOT_READ: &str = "script, style, noscript, template, svg, iframe, select, 
 /// The page's text and title.
 ///
 /// # Errors
-/// The page breaks a bound, or its memory is refused.
-pub fn page(html: &str, extract: Extract, memory: &mut PageMemory<'_>) -> Result<Page, String> {
-    let document = parse(html, memory)?;
+/// The page breaks a bound, or its memory or its work is refused.
+pub fn page(html: &str, extract: Extract, budget: &mut PageBudget<'_>) -> Result<Page, String> {
+    let document = parse(html, budget)?;
     let title = document.select("title").text();
     let (text, has_article) = match extract {
         Extract::Text => (seen(&document), true),
-        Extract::Main => match main(document)? {
+        Extract::Main => match main(document, budget)? {
             Some(text) => (text, true),
             // The search for the article changed the document, whose memory is free again.
             None => (seen(&parse(html, &mut |_| Ok(()))?), false),
@@ -41,8 +48,26 @@ fn seen(document: &Document) -> String {
     document.body().map_or_else(String::new, |body| body.formatted_text().to_string())
 }
 
+/// The search for the main text reads the text of each element with all elements in it, so each
+/// element and each text is visited once for every element that it is in.
+fn steps(document: &Document) -> usize {
+    let mut left = vec![(document.root(), 0)];
+    let mut steps = 0;
+    while let Some((node, depth)) = left.pop() {
+        let bytes = if node.is_text() { node.text().len() } else { 0 };
+        steps += depth * (1 + bytes / STEP_BYTES);
+        left.extend(node.children_it(false).map(|child| (child, depth + 1)));
+    }
+    steps
+}
+
 /// `None` if the page has no article.
-fn main(document: Document) -> Result<Option<String>, String> {
+fn main(document: Document, budget: &mut PageBudget<'_>) -> Result<Option<String>, String> {
+    let steps = steps(&document);
+    if steps > STEPS_MAX {
+        return Err("the page is too deep for its main text: extract=text takes all of it".into());
+    }
+    budget(PageCost::Steps(steps))?;
     let config = Config {
         max_elements_to_parse: ELEMENTS_MAX,
         text_mode: TextMode::Formatted,
@@ -83,6 +108,32 @@ mod tests {
         assert!(main(1_000).is_ok());
         let refused = main(ELEMENTS_MAX).err().unwrap();
         assert!(refused.contains("200000"), "{refused}");
+    }
+
+    /// The search for the main text would take time by the product of both.
+    #[test]
+    fn pages_of_many_or_long_elements_deep_in_others_have_no_main_text() {
+        let page_of = |depth, rest: &str| format!("{}{rest}", "<div>".repeat(depth));
+        let elements = |count| "<p>a, b".repeat(count);
+        for (depth, rest) in [(900, elements(25_000)), (900, "word ".repeat(200_000))] {
+            let page = page_of(depth, &rest);
+            let refused = super::page(&page, Extract::Main, &mut |_| Ok(())).err().unwrap();
+            assert!(refused.contains("too deep"), "{refused}");
+            assert!(!text(&page, Extract::Text).is_empty());
+        }
+        for (depth, rest) in [(100, elements(20_000)), (900, elements(10)), (1, elements(25_000))] {
+            assert!(page(&page_of(depth, &rest), Extract::Main).is_ok());
+        }
+        let mut steps = 0;
+        let mut refuse = |cost| match cost {
+            PageCost::Memory(_) => Ok(()),
+            PageCost::Steps(of_page) => {
+                steps = of_page;
+                Err("no".to_owned())
+            }
+        };
+        assert_eq!(super::page("<p>a", Extract::Main, &mut refuse).err().unwrap(), "no");
+        assert_eq!(steps, 1 + 2 + 2 + 3 + 4, "html, head, body, p and its text");
     }
 
     #[test]

@@ -26,8 +26,17 @@ pub struct Page {
     pub has_article: bool,
 }
 
-/// Is called with the bytes that reading a page is about to take, and may refuse them.
-pub type PageMemory<'m> = dyn FnMut(usize) -> Result<(), String> + 'm;
+/// What reading a page is about to take.
+#[derive(Clone, Copy)]
+pub enum PageCost {
+    /// Bytes of memory.
+    Memory(usize),
+    /// Steps of the search for the main text.
+    Steps(usize),
+}
+
+/// Is called before something is taken, and may refuse it.
+pub type PageBudget<'m> = dyn FnMut(PageCost) -> Result<(), String> + 'm;
 
 impl Sink<'_, '_> {
     /// Takes a line of JSON.

@@ -12,7 +12,7 @@ use html5ever::tendril::{StrTendril, TendrilSink};
 use html5ever::tree_builder::{ElementFlags, NodeOrText, QuirksMode, TreeBuilderOpts, TreeSink};
 use html5ever::{Attribute, ParseOpts, QualName, parse_document};
 
-use super::sink::PageMemory;
+use super::sink::{PageBudget, PageCost};
 
 /// Larger pages are refused: they are not prose.
 pub const PAGE_BYTES_MAX: usize = 8 << 20;
@@ -40,11 +40,11 @@ const PASSES_MAX: usize = 16;
 ///
 /// # Errors
 /// The page breaks one of the bounds, or its memory is refused.
-pub fn parse(html: &str, memory: &mut PageMemory<'_>) -> Result<Document, String> {
+pub fn parse(html: &str, budget: &mut PageBudget<'_>) -> Result<Document, String> {
     if html.len() > PAGE_BYTES_MAX {
         return Err(format!("the page is larger than {PAGE_BYTES_MAX} bytes"));
     }
-    memory(html.len() * BYTES_PER_BYTE)?;
+    budget(PageCost::Memory(html.len() * BYTES_PER_BYTE))?;
     check_tags(html.as_bytes())?;
     let tree_builder = TreeBuilderOpts { scripting_enabled: false, ..TreeBuilderOpts::default() };
     let options = ParseOpts { tree_builder, ..ParseOpts::default() };
@@ -57,7 +57,7 @@ pub fn parse(html: &str, memory: &mut PageMemory<'_>) -> Result<Document, String
         }
         parser.process(StrTendril::from_slice(&html[start..end]));
         let nodes = parser.tokenizer.sink.sink.check(end)?;
-        memory((nodes - reserved) * BYTES_PER_NODE)?;
+        budget(PageCost::Memory((nodes - reserved) * BYTES_PER_NODE))?;
         (start, reserved) = (end, nodes);
     }
     let elements = parser.finish();
