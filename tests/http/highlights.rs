@@ -111,6 +111,16 @@ async fn highlights_need_a_stored_text() {
     let refused = app.get("/similar?id=a&include=highlights").await;
     let problem = refused.problem(422, "text_not_kept");
     assert!(problem["detail"].as_str().unwrap().contains("store.text"), "{problem}");
+    let probes = json!([
+        {"text": "no document has these words", "include": "highlights"},
+        {"text": text(0)},
+        {"text": text(0), "include": "highlights"},
+    ]);
+    let answers = app.post_json("/similar", &probes).await.elements();
+    for refused in [0, 2] {
+        assert_eq!(answers[refused]["error"]["code"], "text_not_kept", "{answers:?}");
+    }
+    assert_eq!(answers[1]["matches"][0]["id"], "a", "{answers:?}");
     let unknown = app.get("/similar?id=a&include=highlight").await;
     let problem = unknown.problem(400, "invalid_parameter");
     assert!(problem["detail"].as_str().unwrap().contains("highlights"), "{problem}");

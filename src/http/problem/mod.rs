@@ -252,7 +252,9 @@ impl From<EngineError> for Problem {
             EngineError::DocumentNotFound { .. } => Code::DocumentNotFound,
             EngineError::TooMuchToCollapse { .. } => Code::TooManyShingles,
             EngineError::MetadataTooLarge { .. } => Code::MetadataTooLarge,
-            EngineError::TextNotKept { .. } | EngineError::TextsNotKept { .. } => Code::TextNotKept,
+            EngineError::TextNotKept { .. }
+            | EngineError::TextsNotKept { .. }
+            | EngineError::NoTextsToHighlight => Code::TextNotKept,
             EngineError::NotForRecords | EngineError::NotForSignatures => Code::WrongContent,
             EngineError::PointsWanted
             | EngineError::NoPointsWanted

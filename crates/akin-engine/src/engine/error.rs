@@ -45,6 +45,8 @@ pub enum EngineError {
     MetadataTooLarge { found: usize, max: usize },
     #[error("the text of '{id}' is not kept: the collection has store.text = false")]
     TextNotKept { id: DocumentId },
+    #[error("highlights need the texts of the matches: the collection has store.text = false")]
+    NoTextsToHighlight,
     #[error("the collection takes records: they are compared in points, not by a threshold")]
     PointsWanted,
     #[error(

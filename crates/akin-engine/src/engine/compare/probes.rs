@@ -50,15 +50,12 @@ impl Engine {
     /// text, or the request has done as much work as it may.
     ///
     /// # Errors
-    /// `TextNotKept`, `OverBudget`.
+    /// `OverBudget`.
     pub(crate) async fn highlights(
         &self,
         found: &Match,
         probe: &ShingleSet,
     ) -> Result<Option<Vec<[usize; 2]>>, EngineError> {
-        if !self.settings.store.text {
-            return Err(EngineError::TextNotKept { id: found.id.clone() });
-        }
         let Some(content @ Content::Text(_)) = &found.content else { return Ok(None) };
         if charge(of_content(content)).is_err() {
             return Ok(None);

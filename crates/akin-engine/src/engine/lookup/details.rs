@@ -44,7 +44,7 @@ impl Engine {
     /// which highlights are found.
     ///
     /// # Errors
-    /// `OverBudget`, `OutOfService`, `Store`; for highlights `TextNotKept`.
+    /// `OverBudget`, `OutOfService`, `Store`.
     pub async fn read_details(
         &self,
         matches: &mut [Match],

@@ -64,10 +64,15 @@ impl Engine {
     }
 
     /// The set of a probe, by which [`Engine::read_details`] finds the parts that matches share.
+    /// Whether there can be such parts is known before the search, so it does not depend on the
+    /// matches, and breaks off no answer.
     ///
     /// # Errors
-    /// The errors of [`Engine::similar`].
+    /// `NoTextsToHighlight`, and the errors of [`Engine::similar`].
     pub async fn set_of(&self, probe: &Probe) -> Result<ShingleSet, EngineError> {
+        if !self.settings.store.text {
+            return Err(EngineError::NoTextsToHighlight);
+        }
         let analysis = match probe {
             Probe::Stored(id) => {
                 self.stored(id).await?.ok_or_else(|| EngineError::not_found(id))?
