@@ -36,6 +36,19 @@ fn probe(address: &str, certificate: &str) -> std::io::Result<String> {
 }
 
 fn request(address: &str, certificate: &str, path: &str) -> std::io::Result<String> {
+    let mut stream = secured(address, certificate)?;
+    let request = format!("GET {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n");
+    stream.write_all(request.as_bytes())?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer)?;
+    Ok(answer)
+}
+
+/// A connection, whose handshake is still to come.
+fn secured(
+    address: &str,
+    certificate: &str,
+) -> std::io::Result<StreamOwned<ClientConnection, TcpStream>> {
     let mut roots = RootCertStore::empty();
     roots.add(CertificateDer::from_pem_slice(certificate.as_bytes()).unwrap()).unwrap();
     let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
@@ -45,12 +58,7 @@ fn request(address: &str, certificate: &str, path: &str) -> std::io::Result<Stri
         .with_no_client_auth();
     let name = ServerName::try_from("localhost").unwrap();
     let client = ClientConnection::new(Arc::new(config), name).unwrap();
-    let mut stream = StreamOwned::new(client, TcpStream::connect(address)?);
-    let request = format!("GET {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n");
-    stream.write_all(request.as_bytes())?;
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer)?;
-    Ok(answer)
+    Ok(StreamOwned::new(client, TcpStream::connect(address)?))
 }
 
 fn is_served(address: &str, certificate: &str) -> bool {
@@ -309,6 +317,33 @@ fn a_handshake_must_end_in_the_time_of_a_head() {
     client.set_read_timeout(Some(std::time::Duration::from_secs(60))).unwrap();
     client.write_all(&[22, 3, 1, 2, 0, 1, 0, 1, 252, 3, 3]).unwrap();
     assert_eq!(client.read_to_end(&mut Vec::new()).unwrap(), 0, "closed without an answer");
+    assert!(serving.stop().success());
+}
+
+/// A connection of the reserve is for probes, of which there are few places.
+#[test]
+fn a_handshake_in_the_reserve_must_end_in_a_second() {
+    let dir = tempfile::tempdir().unwrap();
+    write(dir.path(), FIRST);
+    let config = settings(dir.path(), "127.0.0.1:0", "cert.pem");
+    let lines = fs::read_to_string(&config).unwrap() + "connections_max = 1\n";
+    fs::write(&config, lines).unwrap();
+    let serving = Serving::start_with(&dir.path().join("data"), &["--config", &config]);
+    serving.wait_for_log("\"ready\"");
+    let address = serving.url.split_once("//").unwrap().1;
+    let mut busy = secured(address, FIRST[0]).unwrap();
+    let head = "POST /documents HTTP/1.1\r\nhost: localhost\r\ncontent-type: text/plain\r\n\
+                content-length: 1\r\nexpect: 100-continue\r\n\r\n";
+    busy.write_all(head.as_bytes()).unwrap();
+    let mut waits = [0; "HTTP/1.1 100".len()];
+    busy.read_exact(&mut waits).unwrap();
+    assert_eq!(waits, *b"HTTP/1.1 100", "the server waits for the body");
+    let mut client = TcpStream::connect(address).unwrap();
+    // A third of the 30 s of header_timeout_ms.
+    client.set_read_timeout(Some(std::time::Duration::from_secs(10))).unwrap();
+    client.write_all(&[22, 3, 1, 2, 0, 1, 0, 1, 252, 3, 3]).unwrap();
+    assert_eq!(client.read_to_end(&mut Vec::new()).unwrap(), 0, "closed without an answer");
+    drop(busy);
     assert!(serving.stop().success());
 }
 

@@ -36,7 +36,8 @@ const PAUSE: Duration = Duration::from_millis(500);
 /// while there is no room.
 const CLOSING: Duration = Duration::from_millis(50);
 
-/// The limit of time for the head of a request on a connection of the reserve.
+/// The limit of time for a TLS handshake, and for the head of a request, on a connection of the
+/// reserve.
 const RESERVE_HEADER_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// A connection as bytes: plain, or TLS.
@@ -159,7 +160,10 @@ impl Connections {
         let connection = Connection {
             stream,
             tls: self.tls.as_ref().map(|tls| tls.acceptor()),
-            header_timeout: self.header_timeout,
+            header_timeout: match is_reserve {
+                true => self.header_timeout.min(RESERVE_HEADER_TIMEOUT),
+                false => self.header_timeout,
+            },
             http: if is_reserve { self.http_of_reserve.clone() } else { self.http.clone() },
             router: self.router.clone(),
             peer: Peer { address: from.ip(), room },
