@@ -170,6 +170,12 @@ mod extracted {
         }
         let pair = json!({"a": {"html": page}, "b": {"id": "page"}});
         app.post_json("/resemblance", &pair).await.problem(422, "invalid_request");
+        for (member, value) in [("html", page.as_str()), ("extract", "main")] {
+            let pair = json!({"a": {"text": "a"}, "b": {"id": "page", member: value}});
+            let problem =
+                app.post_json("/resemblance", &pair).await.problem(422, "invalid_request");
+            assert_eq!(problem["errors"][0]["pointer"], format!("/b/{member}"), "{problem}");
+        }
     }
 
     #[tokio::test]

@@ -127,7 +127,8 @@ impl ProbeBody {
     fn with_fallback(self, text: Option<String>) -> Result<(Probe, Option<Content>), Problem> {
         let Self { id, html, extract, tokens, fields, signature, .. } = self;
         if html.is_some() || extract.is_some() {
-            return Err(Problem::of_field(CODE, "/html", "is only for lookups"));
+            let given = if html.is_some() { "/html" } else { "/extract" };
+            return Err(Problem::of_field(CODE, given, "is only for lookups"));
         }
         let has_content =
             text.is_some() || tokens.is_some() || fields.is_some() || signature.is_some();
