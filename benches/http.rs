@@ -112,7 +112,7 @@ fn versions(documents: usize) {
     ] {
         let before = akin.processor_time();
         assert_eq!(client::bulk(akin.address, "", &lines.join("\n")), documents);
-        let spent = akin.processor_time() - before;
+        let spent = akin.processor_time().saturating_sub(before);
         println!(
             "{title:<34} {:>7.0} us of processor time",
             spent.as_secs_f64() * 1e6 / documents as f64

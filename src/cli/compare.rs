@@ -122,7 +122,8 @@ fn measures_help() -> String {
 
 /// A line for each measure: its name, and its values with their meanings.
 fn write_measures(out: &mut impl Write, comparison: &Comparison) -> io::Result<()> {
-    for (measure, values) in comparison.measures.iter().flat_map(|measures| measures.iter()) {
+    for (measure, values) in comparison.measures.iter().flat_map(crate::engine::MeasureValues::iter)
+    {
         write!(out, "{:<10} ", measure.name)?;
         for (at, (of, value)) in measure.values.iter().zip(values).enumerate() {
             let digits = if of.is_count { 0 } else { 4 };

@@ -136,7 +136,7 @@ mod extracted {
             json!({"id": "deep", "html": "<div>".repeat(2_000)}),
         ];
         let escaped = r#"{"id": "escaped", "\u0068tml": "<p>One two three"}"#;
-        let lines: String = documents.iter().map(|line| format!("{line}\n")).collect();
+        let lines = documents.iter().map(Value::to_string).collect::<Vec<_>>().join("\n") + "\n";
         let posted = app.post("/documents", "application/x-ndjson", lines + escaped).await.lines();
         for (at, pointer) in [(3, "/html"), (4, "/extract"), (5, "/html")] {
             let problem = &posted[at]["problem"];
@@ -149,7 +149,7 @@ mod extracted {
         assert_eq!(stored(&app, "text").await, "<p>not a page");
         assert_eq!(stored(&app, "escaped").await, "One two three");
 
-        let array = Value::from_iter(documents[..3].iter().cloned());
+        let array = Value::from(&documents[..3]);
         let again = app.post_json("/documents?extract=text", &array).await.elements();
         assert_eq!(again[0]["status"], "unchanged");
         assert_eq!(again[1]["problem"]["errors"][0]["pointer"], "/extract", "the query differs");

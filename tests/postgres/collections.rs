@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use akin::document::DocumentId;
 use akin::engine::{
     CollectionName, CollectionSettings, Collections, CollectionsSettings, Creation, EngineError,
     LimitSettings, Opening, ReindexState,
@@ -174,7 +175,7 @@ async fn a_reindex_that_no_longer_keeps_writers_waiting_fails() {
     await_until(|| status().state != ReindexState::Running).await;
     assert_eq!(status().state, ReindexState::Failed);
     let kept = one.get(&name("books")).unwrap().list(None, 9).await.unwrap();
-    assert_eq!(kept.iter().map(|id| id.as_str()).collect::<Vec<_>>(), ["early", "late"]);
+    assert_eq!(kept.iter().map(DocumentId::as_str).collect::<Vec<_>>(), ["early", "late"]);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -73,7 +73,8 @@ impl ReadRequest for ProbeKeys {
         for row in &rows {
             found.add(NearSet::of(row, 0));
         }
-        Ok(vec![Arc::new(found); probes.len()])
+        let found = Arc::new(found);
+        Ok(vec![found; probes.len()])
     }
 }
 
@@ -127,7 +128,8 @@ impl ReadRequest for WantedEntries {
             read.members.entry(row.get(0)).or_default().push(member);
         }
         read.materials.extend(materials.iter().map(|row| (row.get(0), Material::of(row, 1))));
-        Ok(vec![Arc::new(read); wanted.len()])
+        let read = Arc::new(read);
+        Ok(vec![read; wanted.len()])
     }
 }
 

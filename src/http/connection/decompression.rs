@@ -51,15 +51,15 @@ pub fn decompressed(
     state: &AppState,
     share: &Arc<ClientShare>,
     mut request: Request,
-) -> Result<Request, Response> {
+) -> Result<Request, Box<Response>> {
     let Ok(encoding) = encoding(request.headers()) else {
         let known = [(header::ACCEPT_ENCODING, "gzip, zstd")];
-        return Err((StatusCode::UNSUPPORTED_MEDIA_TYPE, known).into_response());
+        return Err(Box::new((StatusCode::UNSUPPORTED_MEDIA_TYPE, known).into_response()));
     };
     let Some(encoding) = encoding else { return Ok(request) };
     let memory = state.budget.reservation(Purpose::Bodies).of_client(Arc::clone(share));
     let reserved = memory.grow(encoding.decoder_bytes());
-    reserved.map_err(|exhausted| Problem::from(exhausted).into_response())?;
+    reserved.map_err(|exhausted| Box::new(Problem::from(exhausted).into_response()))?;
     request.headers_mut().remove(header::CONTENT_ENCODING);
     request.headers_mut().remove(header::CONTENT_LENGTH);
     Ok(request.map(|body| plain(body, encoding, memory)))

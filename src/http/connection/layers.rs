@@ -62,7 +62,8 @@ async fn limited(
     }
     let client_id = client.id();
     let admission = Admission::of(state, client).map_err(IntoResponse::into_response)?;
-    let mut request = decompression::decompressed(state, &admission.share, request)?;
+    let plain = decompression::decompressed(state, &admission.share, request);
+    let mut request = plain.map_err(|refusal| *refusal)?;
     // The memory that extractors reserve is held until there is an answer.
     let memory = state.budget.reservation(Purpose::Bodies).of_client(Arc::clone(&admission.share));
     let memory = Arc::new(memory.with_cost_of_each(state.settings.request_cost_max));

@@ -135,7 +135,7 @@ fn document_with_id(
         (of_path, own) => of_path.or(own).unwrap_or_else(new_id),
     };
     let options = options.map_err(|wrong| wrong.in_body(CODE))?;
-    let text = pages.text(body.text, body.html, body.extract)?;
+    let text = pages.text(body.text, body.html.as_deref(), body.extract)?;
     let Some(content) = content(text, body.tokens, body.fields, body.signature) else {
         let detail = "a document has exactly one of text, html, tokens, fields and signature";
         return Err(Problem::of_field(CODE, "", detail));

@@ -92,11 +92,11 @@ impl PageReader {
     pub fn text(
         &self,
         text: Option<String>,
-        html: Option<String>,
+        html: Option<&str>,
         extract: Option<Extract>,
     ) -> Result<Option<String>, Problem> {
         let of_query = self.parameters.extract;
-        let fault = match (&text, &html, extract) {
+        let fault = match (&text, html, extract) {
             (Some(_), Some(_), _) => ("/html", "must not stand beside 'text'"),
             (_, None, Some(_)) => ("/extract", "must stand beside 'html' only"),
             (_, _, Some(own)) if of_query.is_some_and(|of_query| of_query != own) => {

@@ -186,7 +186,8 @@ impl FromRequest<AppState> for PostedProbes {
 
 pub fn probe(json: &[u8], pages: &PageReader) -> Result<OwnProbe, Problem> {
     let (mut body, options) = body::read::<ProbeBody, _>(json, CODE)?;
-    let text = pages.text(body.text.take(), body.html.take(), body.extract.take())?;
+    let (html, extract) = (body.html.take(), body.extract.take());
+    let text = pages.text(body.text.take(), html.as_deref(), extract)?;
     let (probe, fallback) = body.with_fallback(text)?;
     Ok(OwnProbe { probe, fallback, options })
 }

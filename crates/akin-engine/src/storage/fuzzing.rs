@@ -186,7 +186,7 @@ impl<'a> RowInput<'a> {
         let (fingerprint, sketch) = (self.fingerprint, self.sketch);
         let expires_at_ms = (self.shingles % 2 == 1).then_some(3);
         let id = self.id;
-        let first = SketchRow { ordinal, id, shingles, fingerprint, flags, expires_at_ms, sketch };
+        let first = SketchRow { ordinal, id, shingles, fingerprint, expires_at_ms, sketch, flags };
         let second = DetailsPart {
             stored_at_ms: 1,
             content_hash: 2,

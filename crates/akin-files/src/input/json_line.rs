@@ -64,8 +64,8 @@ fn text(json: &str) -> Option<(Cow<'_, str>, &str)> {
     let (mut text, mut run) = (String::new(), 0);
     loop {
         let end = run + memchr::memchr2(b'"', b'\\', &bytes[run..])?;
-        // Without an early end, the loop has vector instructions.
-        if bytes[run..end].iter().fold(false, |found, byte| found | (*byte < b' ')) {
+        // A minimum has no early end, so the loop has vector instructions.
+        if bytes[run..end].iter().min().is_some_and(|least| *least < b' ') {
             return None;
         }
         if bytes[end] == b'"' {

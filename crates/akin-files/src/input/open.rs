@@ -94,8 +94,10 @@ pub struct Compression {
     /// Behind the extension of the format.
     pub extension: &'static str,
     begins: fn(&[u8]) -> bool,
-    unpack: for<'a> fn(Box<dyn BufRead + 'a>) -> io::Result<Box<dyn Read + 'a>>,
+    unpack: Unpack,
 }
+
+type Unpack = for<'a> fn(Box<dyn BufRead + 'a>) -> io::Result<Box<dyn Read + 'a>>;
 
 const COMPRESSIONS: [Compression; 2] = [
     Compression { extension: ".gz", begins: is_gzip, unpack: gunzip },
@@ -117,6 +119,7 @@ fn is_gzip(start: &[u8]) -> bool {
     start.starts_with(&[0x1f, 0x8b])
 }
 
+#[expect(clippy::unnecessary_wraps, reason = "another compression can fail to begin")]
 fn gunzip<'a>(packed: Box<dyn BufRead + 'a>) -> io::Result<Box<dyn Read + 'a>> {
     Ok(Box::new(MultiGzDecoder::new(packed)))
 }

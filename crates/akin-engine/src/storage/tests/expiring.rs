@@ -19,7 +19,11 @@ async fn expiry_is_stored_and_removed_with_its_document() {
     write(&store, remove(1)).await;
     let expiries = |store: &Store| {
         let mut all = Vec::new();
-        store.scan(0..9, |row| Ok(all.push((row.ordinal.get(), row.expires_at_ms)))).unwrap();
+        let scanned = store.scan(0..9, |row| {
+            all.push((row.ordinal.get(), row.expires_at_ms));
+            Ok(())
+        });
+        scanned.unwrap();
         all
     };
     let expected = [(2, Some(NOW_MS + 10)), (3, Some(NOW_MS + 30))];
