@@ -186,9 +186,56 @@ fn phrases_of_a_file_are_no_contamination() {
     assert_eq!(ids_kept(&format!("\n{phrase}\n\n")), ["phrase", "whole"]);
     assert_eq!(ids_kept("eggs a day\nToo few words.\n"), ["phrase", "short"]);
     assert_eq!(ids_kept("few\n"), Vec::<String>::new());
+    ignored_phrases_count_nowhere(&corpus);
     let empty = corpus.put("empty.txt", "\n ?\n");
     refused(&corpus, &[&file, "--ignore", &empty], "has no phrase");
     refused(&corpus, &[&file, "--ignore", &empty, "-o", &empty, "--force"], "is an input, too");
+}
+
+/// Neither does the report name evaluation documents that share a phrase only, nor is a phrase
+/// frequent.
+fn ignored_phrases_count_nowhere(corpus: &ComparedCorpus) {
+    let licence = "You may copy and share this text under the terms of the licence below it";
+    let line = |id: &str, text: &str| format!("{}\n", json!({"id": id, "text": text}));
+    let other = line("other", &format!("{licence} today"));
+    let evals = corpus.put("evals.jsonl", &(line("q1", QUESTION) + &other));
+    let text = format!("{licence}. {QUESTION}");
+    let file = corpus.put("licensed.jsonl", &(line("a", &text) + &line("b", licence)));
+    let ignore = corpus.put("ignore.txt", licence);
+    for frequent in [&[][..], &["--frequent", "1"]] {
+        let options = ["decontaminate", &file, "--against", &evals, "--ignore", &ignore];
+        let report = ["--action", "report", "--report", "-"];
+        let ended = akin(&[&options[..], &report, frequent].concat());
+        let found = lines(&ended.stdout);
+        let named: Vec<_> = found[0]["evaluation"].as_array().unwrap().iter().collect();
+        assert_eq!((named.len(), &named[0]["id"]), (1, &json!("q1")), "{}", ended.stdout);
+        assert_eq!((found.len(), &found[1]["evaluation_id"]), (2, &json!("q1")), "{found:?}");
+        let none = "documents have: 0";
+        assert!(frequent.is_empty() || ended.stderr.contains(none), "{}", ended.stderr);
+    }
+}
+
+/// Parts of messages cannot be cut, so a contaminated chat ends the command.
+#[test]
+fn a_contaminated_chat_is_not_written_uncut() {
+    let corpus = self::corpus();
+    let chat = |text: &str| {
+        format!("{}\n", json!({"id": "a", "text": [{"role": "user", "content": text}]}))
+    };
+    let file = corpus.put("chat.jsonl", &(chat("Clean words.") + &chat(QUESTION)));
+    let out = corpus.at("out.jsonl");
+    for on_invalid in ["keep", "skip", "fail"] {
+        let cut = [file.as_str(), "--action", "cut", "--on-invalid", on_invalid, "-o", &out];
+        refused(&corpus, &cut, "chat.jsonl:2: nothing can be cut out of the text");
+    }
+    assert!(!fs::exists(&out).unwrap());
+    assert_eq!(corpus.done(&[&file]).stdout, chat("Clean words."));
+    let clean = corpus.put("clean.jsonl", &chat("Clean words."));
+    assert_eq!(corpus.done(&[&clean, "--action", "cut"]).stdout, chat("Clean words."));
+    let spans = akin(&["dedup", &clean, "--spans", "10", "--on-invalid", "keep"]);
+    assert_eq!((spans.code, spans.stdout.as_str()), (Some(1), ""));
+    let why = "clean.jsonl:1: nothing can be cut out of the text";
+    assert!(spans.stderr.contains(why), "{}", spans.stderr);
 }
 
 #[test]

@@ -103,6 +103,13 @@ fn texts_of_several_columns_and_of_chats_are_one_text() {
         {"role": "assistant", "content": "Here."}]}"#;
     let chosen = ["--text-column", "messages", "--roles", "assistant"];
     assert_eq!(json!(imported(chat, &chosen)), json!([{"id": "c", "text": "Here."}]));
+    let usual = String::from_utf8_lossy(chat).replace("messages", "text").replace("\n       ", "");
+    let expected = json!([{"id": "c", "text": "Where is it?\n\nHere."}]);
+    assert_eq!(json!(imported(usual.as_bytes(), &[])), expected);
+    let of_role = imported(usual.as_bytes(), &chosen[2..]);
+    assert_eq!(json!(of_role), json!([{"id": "c", "text": "Here."}]));
+    let deduplicated = akin_with_stdin(&["dedup", "-"], usual.as_bytes());
+    assert_eq!(deduplicated.stdout.trim_end(), usual, "{}", deduplicated.stderr);
 
     let dir = tempfile::tempdir().unwrap();
     let line = |id: &str, title: &str, chat: &str| {

@@ -8,6 +8,7 @@
 mod corpus;
 
 use std::hint::black_box;
+use std::slice;
 use std::time::Instant;
 
 use akin_core::passages::contamination::{DocumentCounts, EvaluationSetBuilder};
@@ -97,11 +98,15 @@ impl<'d> Bench<'d> {
             contaminated += usize::from(evaluation.scan(words.hashes()).covered > 0);
         });
         let counts = DocumentCounts::new(&evaluation);
-        self.pass("count", |words| counts.add(words.hashes()));
+        self.pass("count", |words| counts.add(words.hashes(), slice::from_ref(&(0..words.len()))));
         let frequent = counts.frequent(10);
         let mut rest = 0;
         self.pass("scan without frequent grams", |words| {
-            let found = evaluation.scan_ignoring(words.hashes(), &frequent);
+            let found = evaluation.scan_parts(
+                words.hashes(),
+                slice::from_ref(&(0..words.len())),
+                Some(&frequent),
+            );
             rest += usize::from(found.covered > 0);
             ignored += found.ignored;
         });

@@ -22,7 +22,7 @@ use super::failure::Failure;
 use super::input::Item;
 use super::meter::{Meter, Quantity};
 use super::output::print_json;
-use akin_core::passages::contamination::{DocumentCounts, FrequentGrams};
+use akin_core::passages::contamination::{DocumentCounts, EvaluationSet, FrequentGrams};
 
 /// # Errors
 /// An option is invalid, or a file cannot be read or written.
@@ -30,15 +30,16 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     let mut plan = arguments.plan()?;
     let evaluation = Evaluation::read(&plan)?;
     let (writer, report) = plan.outputs()?;
-    let counts = DocumentCounts::new(&evaluation.set);
     let cutter = TextCutter::new(plan.shingles.clone(), plan.screening.min_words);
     let ignored = plan.ignore.as_deref().map(|path| IgnoredPhrases::read(path, &cutter));
     let ignored = ignored.transpose()?.unwrap_or_default();
-    let frequent = plan.frequent.map(|max| frequent(&plan, &cutter, &counts, max)).transpose()?;
+    let first = || FirstPass { plan: &plan, cutter: &cutter, ignored: &ignored };
+    let frequent = plan.frequent.map(|max| first().frequent(&evaluation.set, max)).transpose()?;
+    let counts = DocumentCounts::new(&evaluation.set);
     let scanner = Scanner {
         cutter: &cutter,
         set: &evaluation.set,
-        counts: frequent.is_none().then_some(&counts),
+        counts: &counts,
         words: plan.words,
         frequent: frequent.as_ref(),
         ignored: &ignored,
@@ -73,23 +74,29 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The first of two passes over the training texts: finds the grams that more than `max` of the
-/// texts have.
-fn frequent(
-    plan: &DecontaminationPlan,
-    cutter: &TextCutter,
-    counts: &DocumentCounts<'_>,
-    max: u32,
-) -> Result<FrequentGrams, Failure> {
-    let meter = meter(plan, "counting");
-    let count = |item: &Item| {
-        // The second pass reports unreadable records.
-        if let Ok(text) = cutter.cut(item) {
-            counts.add(text.words.hashes());
-        }
-    };
-    work_in_order(read(&plan.training), plan.threads, &meter, count, |_, _| Ok::<(), Failure>(()))?;
-    Ok(counts.frequent(max))
+/// The first of two passes over the training texts.
+struct FirstPass<'p> {
+    plan: &'p DecontaminationPlan,
+    cutter: &'p TextCutter,
+    ignored: &'p IgnoredPhrases,
+}
+
+impl FirstPass<'_> {
+    /// The grams that more than `max` of the texts have outside of ignored phrases.
+    fn frequent(&self, set: &EvaluationSet, max: u32) -> Result<FrequentGrams, Failure> {
+        let Self { plan, cutter, ignored } = self;
+        let (meter, counts) = (meter(plan, "counting"), DocumentCounts::new(set));
+        let count = |item: &Item| {
+            // The second pass reports unreadable records.
+            if let Ok(text) = cutter.cut(item) {
+                let words = text.words.hashes();
+                counts.add(words, &ignored.outside(words));
+            }
+        };
+        let read = read(&plan.training);
+        work_in_order(read, plan.threads, &meter, count, |_, _| Ok::<(), Failure>(()))?;
+        Ok(counts.frequent(max))
+    }
 }
 
 fn meter(plan: &DecontaminationPlan, doing: &'static str) -> Meter {

@@ -34,8 +34,21 @@ impl IgnoredPhrases {
         }
     }
 
+    /// The words of a text that are in no phrase, in ranges that ascend and do not touch.
+    pub fn outside(&self, words: &[u64]) -> Vec<Range<usize>> {
+        let mut start = 0;
+        let mut parts = Vec::new();
+        for phrase in self.in_text(words) {
+            parts.push(start..phrase.start);
+            start = phrase.end;
+        }
+        parts.push(start..words.len());
+        parts.retain(|part| !part.is_empty());
+        parts
+    }
+
     /// The words of phrases in a text, in ranges that ascend and do not touch.
-    pub fn in_text(&self, words: &[u64]) -> Vec<Range<usize>> {
+    fn in_text(&self, words: &[u64]) -> Vec<Range<usize>> {
         let mut found: Vec<Range<usize>> = Vec::new();
         if self.by_first.is_empty() {
             return found;
@@ -53,33 +66,19 @@ impl IgnoredPhrases {
     }
 }
 
-/// The parts of a span that are in none of these ranges, which ascend.
-pub fn outside(span: &Range<usize>, ranges: &[Range<usize>]) -> Vec<Range<usize>> {
-    let first = ranges.partition_point(|range| range.end <= span.start);
-    let mut parts = Vec::new();
-    let mut start = span.start;
-    for range in ranges[first..].iter().take_while(|range| range.start < span.end) {
-        parts.push(start..range.start);
-        start = range.end;
-    }
-    parts.push(start..span.end);
-    parts.retain(|part| part.start < part.end);
-    parts
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn phrases_are_cut_out_of_spans() {
+    fn the_words_outside_of_phrases_count() {
         let by_first = HashMap::from([(1, vec![vec![1, 2], vec![1, 2, 3]]), (3, vec![vec![3, 4]])]);
         let phrases = IgnoredPhrases { by_first };
-        let found = phrases.in_text(&[1, 2, 3, 4, 9, 1, 9, 1, 2]);
-        assert_eq!(found, [0..4, 7..9]);
-        for (span, part) in [(0..9, 4..7), (2..8, 4..7), (5..6, 5..6)] {
-            assert!(outside(&span, &found).iter().eq([&part]), "{span:?}");
-        }
-        assert!(outside(&(1..3), &found).is_empty());
+        let words = [1, 2, 3, 4, 9, 1, 9, 1, 2];
+        assert_eq!(phrases.in_text(&words), [0..4, 7..9]);
+        assert!(phrases.outside(&words).iter().eq([&(4..7)]));
+        assert!(phrases.outside(&words[..3]).is_empty() && phrases.outside(&[]).is_empty());
+        assert_eq!(phrases.outside(&[9, 1, 2, 9]), [0..1, 3..4]);
+        assert!(IgnoredPhrases::default().outside(&[1, 2]).iter().eq([&(0..2)]));
     }
 }

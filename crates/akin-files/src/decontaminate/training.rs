@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::phrases::{IgnoredPhrases, outside};
+use super::phrases::IgnoredPhrases;
 use crate::corpus::{NoText, TextCutter, WordedText};
 use crate::dedup::without;
 use crate::input::Item;
@@ -37,8 +37,8 @@ impl Rule {
 pub struct Scanner<'s> {
     pub cutter: &'s TextCutter,
     pub set: &'s EvaluationSet,
-    /// Counts the grams of the documents; `None` if they were counted before.
-    pub counts: Option<&'s DocumentCounts<'s>>,
+    /// Counts the grams of the spans that are found.
+    pub counts: &'s DocumentCounts<'s>,
     /// The fewest words of a span, as a reader counts them.
     pub words: usize,
     /// Grams that are ignored.
@@ -62,7 +62,7 @@ pub struct Contaminated {
     pub chars: Vec<Range<usize>>,
     /// The bytes of each span.
     pub bytes: Vec<Range<usize>>,
-    /// The line without the spans, if they are cut out.
+    /// The line without the spans, if they are cut out; `None` if the text cannot be replaced, too.
     pub line: Option<Vec<u8>>,
 }
 
@@ -72,37 +72,31 @@ impl Scanner<'_> {
     pub fn scan(&self, item: &Item) -> Result<ScannedDocument, NoText> {
         let text = self.cutter.cut(item)?;
         let words = text.words.hashes();
-        let is_no_phrase = |_: &Contamination| {
-            !outside(&(0..words.len()), &self.ignored.in_text(words)).is_empty()
-        };
-        let whole = self.set.scan_whole(words).filter(is_no_phrase);
-        let found = whole.unwrap_or_else(|| self.found(&text));
-        if let Some(counts) = self.counts {
-            found.spans.iter().for_each(|span| counts.add(&words[span.clone()]));
-        }
+        let parts = self.ignored.outside(words);
+        let whole = self.set.scan_whole(words).filter(|_| !parts.is_empty());
+        let found = whole.unwrap_or_else(|| self.found(&text, &parts));
+        self.counts.add(words, &found.spans);
         if !self.rule.holds(&found) {
             return Ok(ScannedDocument::Clean { words: words.len() });
         }
-        let contaminated = self.contaminated(item, text, found).map_err(NoText::Invalid)?;
+        let contaminated = self.contaminated(item, text, found);
         Ok(ScannedDocument::Contaminated(Box::new(contaminated)))
     }
 
-    fn found(&self, text: &WordedText) -> Contamination {
+    /// The spans of enough words within these parts of a text.
+    fn found(&self, text: &WordedText, parts: &[Range<usize>]) -> Contamination {
         let words = text.words.hashes();
-        let mut found = match self.frequent {
-            Some(frequent) => self.set.scan_ignoring(words, frequent),
-            None => self.set.scan(words),
+        let found = self.set.scan_parts(words, parts, self.frequent);
+        let is_long = |span: &&Range<usize>| {
+            text.words.readers_words(&text.text, (*span).clone()) >= self.words
         };
-        if found.covered == 0 {
+        let long: Vec<_> = found.spans.iter().filter(is_long).cloned().collect();
+        if long.len() == found.spans.len() {
             return found;
         }
-        let ignored = self.ignored.in_text(words);
-        let readers_words =
-            |span: &Range<usize>| text.words.readers_words(&text.text, span.clone());
-        let parts = found.spans.iter().flat_map(|span| outside(span, &ignored));
-        let parts = parts.filter(|span| readers_words(span) >= self.words).collect();
-        found.take_spans(parts);
-        found
+        // Evaluation documents of the shorter spans are not reported.
+        let counted = self.set.scan_parts(words, &long, self.frequent);
+        Contamination { ignored: found.ignored, ..counted }
     }
 
     fn contaminated(
@@ -110,13 +104,13 @@ impl Scanner<'_> {
         item: &Item,
         WordedText { id, text, words }: WordedText,
         found: Contamination,
-    ) -> Result<Contaminated, String> {
+    ) -> Contaminated {
         let bytes: Vec<_> = found.spans.iter().map(|span| words.bytes(span.clone())).collect();
         let offsets = CharOffsets::new(&text);
         let chars = bytes.iter().map(|bytes| offsets.range(bytes.clone())).collect();
         let line = || item.with_text(&without(&text, &bytes)?);
-        let line = self.rule.cuts.then(|| line().ok_or("its text cannot be replaced"));
-        Ok(Contaminated { id, found, chars, line: line.transpose()?, bytes })
+        let line = self.rule.cuts.then(line).flatten();
+        Contaminated { id, found, chars, line, bytes }
     }
 }
 

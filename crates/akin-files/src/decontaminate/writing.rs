@@ -85,9 +85,8 @@ impl<'p> Pass<'p> {
                 if self.plan.action != ContaminationAction::Cut || !keeps {
                     return Ok(());
                 }
-                let (Some(writer), Some(line)) = (&mut self.writer, contaminated.line) else {
-                    return Ok(());
-                };
+                let line = contaminated.line.ok_or_else(|| item.cannot_be_cut())?;
+                let Some(writer) = &mut self.writer else { return Ok(()) };
                 self.found.written += 1;
                 writer.copy_cut(item, &line, contaminated.bytes)
             }

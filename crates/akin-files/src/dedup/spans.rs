@@ -65,25 +65,39 @@ impl SpanPasses<'_> {
     ) -> Result<(RepeatedGrams, PassSize, Uncompared), Failure> {
         let DedupPlan { selection, old, options, .. } = self.plan;
         let (meter, screening) = (self.meter("reading"), options.analysis.screening());
-        let cut = |item: &Item| self.cutter.cut(item).map(|text| text.words);
-        let mut read = |selection| {
+        let mut read = |selection, is_old: bool| {
+            let cut = |item: &Item| {
+                let text = self.cutter.cut(item)?;
+                // A text of which nothing can be cut out is refused before anything is written.
+                Ok((text.words, !is_old && item.has_messages()))
+            };
             let (mut size, mut empty, mut uncompared) =
                 (PassSize::default(), 0, Uncompared::default());
             let threads = options.analysis.threads();
-            each_text(selection, threads, &meter, &mut uncompared, cut, |_, words| {
-                size.add(words.len());
-                empty += u64::from(words.is_empty());
-                grams.add(words.hashes());
-                self.check_memory(grams.bytes())
-            })?;
+            each_text(
+                selection,
+                threads,
+                &meter,
+                &mut uncompared,
+                cut,
+                |item, (words, is_uncut)| {
+                    if is_uncut {
+                        return Err(item.cannot_be_cut());
+                    }
+                    size.add(words.len());
+                    empty += u64::from(words.is_empty());
+                    grams.add(words.hashes());
+                    self.check_memory(grams.bytes())
+                },
+            )?;
             uncompared.counts.empty = empty;
             Ok::<_, Failure>((size, uncompared))
         };
         if let Some(old) = old {
-            let (_, uncompared) = read(old)?;
+            let (_, uncompared) = read(old, true)?;
             uncompared.check(screening, &meter)?;
         }
-        let (size, uncompared) = read(selection)?;
+        let (size, uncompared) = read(selection, false)?;
         let UncomparedCounts { empty, failed, .. } = uncompared.counts;
         let dropped = if screening.drop_empty { empty } else { 0 };
         let is_copied = screening.on_invalid == OnInvalid::Keep && failed > 0;
@@ -265,9 +279,7 @@ impl SpanWriting<'_> {
         }
         let bytes: Vec<_> = cuts.into_iter().map(|cut| text.words.bytes(cut)).collect();
         let line = without(&text.text, &bytes).and_then(|left| item.with_text(&left));
-        let line = line.ok_or_else(|| {
-            Failure::new(format!("{}: the text of this document cannot be replaced", item.origin))
-        })?;
+        let line = line.ok_or_else(|| item.cannot_be_cut())?;
         self.writer.copy_cut(item, &line, bytes)
     }
 }

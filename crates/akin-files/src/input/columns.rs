@@ -107,8 +107,11 @@ impl TextColumns {
         let is_number = |(name, value): &Member<'_>| {
             name == "id" && value.json().get().starts_with(|c: char| c.is_ascii_digit() || c == '-')
         };
-        let is_null = find_exact(&members, "text").is_some_and(|text| text.is_null());
-        let has_columns = self.names_columns() || self.metadata.is_some();
+        let text = find_exact(&members, "text");
+        let is_null = text.as_ref().is_some_and(Value::is_null);
+        // The API takes no messages.
+        let has_columns =
+            self.names_columns() || self.metadata.is_some() || text.is_some_and(|it| it.is_list());
         let stands = !has_columns && (!is_null || has_other_content(&members));
         let further = members.iter().any(|(name, _)| !is_named(name));
         let has_content = members.iter().any(|(name, _)| API[1..5].contains(&&**name));

@@ -26,6 +26,10 @@ impl Value<'_> {
         matches!(self, Self::Json(json) if json.get() == "null")
     }
 
+    pub fn is_list(&self) -> bool {
+        matches!(self, Self::Json(json) if json.get().starts_with('['))
+    }
+
     /// The text; `None` if the value is no text.
     ///
     /// # Errors

@@ -8,6 +8,7 @@ use super::columns::TextColumns;
 use super::json_line::members_with_text;
 use super::lines::Line;
 use super::members::{Member, Value, Values, find, members, object, replaced};
+use crate::failure::Failure;
 use akin_model::document::{Content, DocumentId};
 
 /// A record, with the columns that make a document of it.
@@ -114,6 +115,20 @@ impl Item {
             *line = Line::from(line.as_bytes().to_vec());
         }
         self
+    }
+
+    /// Whether the text is a list of messages, which [`Self::with_text`] cannot replace.
+    pub fn has_messages(&self) -> bool {
+        let messages = |name| Some(find(&self.members().ok()?, name)?.is_list());
+        self.columns.text_name().and_then(messages).unwrap_or(false)
+    }
+
+    /// The error of a text that [`Self::with_text`] cannot replace.
+    pub fn cannot_be_cut(&self) -> Failure {
+        Failure::with_hint(
+            format!("{}: nothing can be cut out of the text of this document", self.origin),
+            "parts of a column of texts can be cut out, but not of a list of chat messages",
+        )
     }
 
     /// The size in memory, nearly.

@@ -1,5 +1,6 @@
 //! How many training texts have each gram of the evaluation set.
 
+use std::ops::Range;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::evaluation_set::EvaluationSet;
@@ -33,11 +34,13 @@ impl<'e> DocumentCounts<'e> {
         Self { set, counts }
     }
 
-    /// Counts a training text, given as the hashes of its words. It counts once for each gram,
-    /// however often it repeats the gram.
-    pub fn add(&self, words: &[u64]) {
+    /// Counts the grams in these ranges of a training text, given as the hashes of its words. The
+    /// text counts once for each gram, however often it repeats the gram.
+    pub fn add(&self, words: &[u64], parts: &[Range<usize>]) {
         let mut known = Vec::new();
-        self.set.each_known(words, |_, gram| known.push(gram as u32));
+        for part in parts {
+            self.set.each_known(&words[part.clone()], |_, gram| known.push(gram as u32));
+        }
         known.sort_unstable();
         known.dedup();
         for gram in known {

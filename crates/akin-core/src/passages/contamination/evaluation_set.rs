@@ -151,16 +151,6 @@ pub struct Contamination {
 }
 
 impl Contamination {
-    /// Takes the parts of the spans that count in place of the spans.
-    pub fn take_spans(&mut self, parts: Vec<Range<usize>>) {
-        self.spans = parts;
-        self.count_covered();
-        if self.spans.is_empty() {
-            self.texts.clear();
-            self.has_more_texts = false;
-        }
-    }
-
     fn count_covered(&mut self) {
         self.covered = self.spans.iter().map(Range::len).sum();
         self.longest = self.spans.iter().map(Range::len).max().unwrap_or(0);
@@ -197,30 +187,35 @@ impl EvaluationSet {
 
     /// The parts of a training text, given as the hashes of its words, that are in the set.
     pub fn scan(&self, words: &[u64]) -> Contamination {
-        self.scan_if(words, |_| true)
+        self.scan_parts(words, std::slice::from_ref(&(0..words.len())), None)
     }
 
-    /// Like [`Self::scan`], without the grams that are frequent in the training texts.
-    pub fn scan_ignoring(&self, words: &[u64], frequent: &FrequentGrams) -> Contamination {
-        self.scan_if(words, |gram| !frequent.contains(gram))
-    }
-
-    fn scan_if(&self, words: &[u64], counts: impl Fn(usize) -> bool) -> Contamination {
+    /// Like [`Self::scan`], with those grams only that lie in one of these ranges of words, which
+    /// ascend, and that are not frequent in the training texts.
+    pub fn scan_parts(
+        &self,
+        words: &[u64],
+        parts: &[Range<usize>],
+        frequent: Option<&FrequentGrams>,
+    ) -> Contamination {
         let mut found = Contamination { words: words.len(), ..Contamination::default() };
         let mut last: &[u32] = &[];
-        self.each_known(words, |at, gram| {
-            if !counts(gram) {
-                found.ignored += 1;
-                return;
-            }
-            found.cover(at..at + self.gram_words);
-            // The grams of a passage mostly have the same texts.
-            let texts = self.texts_of(gram);
-            if texts != last {
-                found.add_texts(texts);
-                last = texts;
-            }
-        });
+        for part in parts {
+            self.each_known(&words[part.clone()], |at, gram| {
+                if frequent.is_some_and(|frequent| frequent.contains(gram)) {
+                    found.ignored += 1;
+                    return;
+                }
+                let start = part.start + at;
+                found.cover(start..start + self.gram_words);
+                // The grams of a passage mostly have the same texts.
+                let texts = self.texts_of(gram);
+                if texts != last {
+                    found.add_texts(texts);
+                    last = texts;
+                }
+            });
+        }
         found.count_covered();
         found
     }

@@ -68,15 +68,17 @@ fn frequent_grams_are_ignored_on_request() {
     let question: Vec<u32> = (100..120).collect();
     let set = set(&[[&boilerplate[..], &question].concat(), (200..220).collect()], 13);
     let counts = DocumentCounts::new(&set);
+    let add = |words: &[u64]| counts.add(words, &Vec::from_iter(Some(0..words.len())));
     for text in 0..5_u32 {
         let own: Vec<u32> = (1_000 + text * 50..1_040 + text * 50).collect();
-        counts.add(&words(&[&boilerplate[..], &own, &boilerplate].concat()));
+        add(&words(&[&boilerplate[..], &own, &boilerplate].concat()));
     }
     let leak = words(&[&boilerplate[..], &[5_000], &question].concat());
-    counts.add(&leak);
+    add(&leak);
     let frequent = counts.frequent(5);
     assert_eq!((frequent.count(), counts.frequent(6).count()), (8, 0));
-    let found = set.scan_ignoring(&leak, &frequent);
+    let whole = Vec::from_iter(Some(0..leak.len()));
+    let found = set.scan_parts(&leak, &whole, Some(&frequent));
     assert_eq!(found.spans, Vec::from_iter(Some(21..41)));
     assert_eq!((found.ignored, found.longest, found.texts), (8, 20, vec![0]));
     assert_eq!(set.scan(&leak).spans, [0..20, 21..41]);
@@ -84,6 +86,20 @@ fn frequent_grams_are_ignored_on_request() {
         |ignored| counts.seen(ignored).iter().map(|it| (it.seen, it.grams)).collect::<Vec<_>>();
     assert_eq!(seen(None), [(16, 28), (0, 8)]);
     assert_eq!(seen(Some(&frequent)), [(8, 28), (0, 8)]);
+}
+
+#[test]
+fn only_grams_within_the_scanned_parts_count() {
+    let set = set(&[(0..20).collect(), (100..120).collect(), (10..30).collect()], 13);
+    let text = words(&Vec::from_iter((0..20).chain([5_000]).chain(100..120)));
+    let counts = DocumentCounts::new(&set);
+    let parts = [0..12, 18..40];
+    let found = set.scan_parts(&text, &parts, None);
+    assert_eq!(found.spans, Vec::from_iter(Some(21..40)));
+    assert_eq!((found.texts, found.longest), (vec![1], 19));
+    counts.add(&text, &parts);
+    let seen: Vec<usize> = counts.seen(None).iter().map(|share| share.seen).collect();
+    assert_eq!(seen, [0, 7, 0]);
 }
 
 #[test]
