@@ -118,3 +118,24 @@ impl Blocks {
         Ok((shared, filled, is_last))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::input::{Item, Origin, Source};
+
+    #[test]
+    fn a_detached_line_holds_no_other_lines() {
+        let block = Arc::new(vec![b'7'; BLOCK_BYTES]);
+        let item = Item {
+            source: Source::Line(Line { block: Arc::clone(&block), bytes: 3..10 }),
+            origin: Origin { file: "file".into(), line: Some(1) },
+            columns: Arc::default(),
+            is_named_by_place: false,
+        };
+        let item = item.detached();
+        let Source::Line(line) = &item.source else { panic!("a line stays a line") };
+        assert_eq!((&**line.block, line.as_bytes()), (&[b'7'; 7][..], &[b'7'; 7][..]));
+        assert_eq!(Arc::strong_count(&block), 1);
+    }
+}
