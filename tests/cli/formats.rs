@@ -99,6 +99,14 @@ fn texts_of_several_columns_and_of_chats_are_one_text() {
     let expected = json!([{"id": "a", "text": "Ship\n\nIt sails."},
         {"id": "b", "text": "Only a body."}]);
     assert_eq!(json!(imported(table, &both)), expected);
+    let table = b"id,\"title, in full\",body,n\na,Ship,It sails.,1\n";
+    let options = ["--format", "csv", "--metadata-columns", ""];
+    let quoted = [&options[..], &["--text-column", "\"title, in full\",body"]].concat();
+    let expected = json!([{"id": "a", "text": "Ship\n\nIt sails."}]);
+    assert_eq!(json!(imported(table, &quoted)), expected);
+    let (_, ended) = import(table, &["--text-column", "\"title"]);
+    assert!(ended.stderr.contains("the double quotes are not closed"), "{}", ended.stderr);
+    assert_eq!(ended.code, Some(2));
     let chat = br#"{"id": "c", "messages": [{"role": "user", "content": "Where is it?"},
         {"role": "assistant", "content": "Here."}]}"#;
     let chosen = ["--text-column", "messages", "--roles", "assistant"];

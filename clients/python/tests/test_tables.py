@@ -140,6 +140,9 @@ def test_texts_of_several_columns_and_of_messages(make: Callable[..., Any]) -> N
     kept = akin_search.dedup(table, text=["title", "chat"], threshold=0.99)
     assert type(kept) is type(table) and urls(kept) == ["a", "b", "d"]
     assert urls(akin_search.dedup(table, text="chat", roles="user", threshold=0.99)) == ["a", "b"]
+    commas = make({"a,b": [BUS, ZOO, BUS], 'say "c"': ["x", "x", "x"], "url": ["a", "b", "c"]})
+    assert urls(akin_search.dedup(commas, text=["a,b", 'say "c"'])) == ["a", "b"]
+    assert urls(akin_search.decontaminate(commas, make({"a,b": [BUS]}), text="a,b")) == ["b"]
     questions = make({"q": [BUS]})
     clean = akin_search.decontaminate(table, questions, text=["title", "chat"], against_text="q")
     assert urls(clean) == ["b"]

@@ -50,7 +50,7 @@ def dedup(
     `drop_empty=True`, `spans=50`. `command` is the program, by default the `akin` that was
     installed with this package, or else that of `PATH`. `CommandFailed` has its message.
     """
-    akin = _Akin(command, "dedup", {"text_column": text, **options})
+    akin = _Akin(command, "dedup", {"text_column": _quoted(text), **options})
     if isinstance(source, (str, os.PathLike)):
         return akin.write(source, output, id_column=id, annotate=annotate)
     table = Table(source)
@@ -92,8 +92,9 @@ def decontaminate(
 
     `options` are those of `akin decontaminate`: `words=13`, `threshold=0.2`, `action="cut"`.
     """
-    akin = _Akin(command, "decontaminate", {"text_column": text, **options})
-    akin.options["against_text_column"] = against_text = against_text or text
+    akin = _Akin(command, "decontaminate", {"text_column": _quoted(text), **options})
+    against_text = against_text or text
+    akin.options["against_text_column"] = _quoted(against_text)
     with tempfile.TemporaryDirectory(prefix="akin-") as directory:
         if not isinstance(against, (str, os.PathLike, list)):
             columns = [*_names(against_text), *([against_id] if against_id else [])]
@@ -161,6 +162,11 @@ def _lines(path: Path) -> List[Any]:
 
 def _names(text: Union[str, List[str]]) -> List[str]:
     return [text] if isinstance(text, str) else text
+
+
+def _quoted(text: Union[str, List[str]]) -> List[str]:
+    """Names of columns as options have them, whatever commas the names have."""
+    return ['"' + name.replace('"', '""') + '"' for name in _names(text)]
 
 
 def _clusters(table: Columns, given: Path, id: Optional[str], source: Table[Any]) -> Columns:

@@ -9,7 +9,9 @@ use serde::Serialize;
 use crate::corpus::{FoldOptions, cores};
 use crate::dedup::{KeptWriter, OutputPlace, refuse_mixing};
 use crate::failure::Failure;
-use crate::input::{InputOptions, Screening, Selection, refuse_stdin_twice, refuse_url};
+use crate::input::{
+    ColumnNames, InputOptions, Screening, Selection, refuse_stdin_twice, refuse_url,
+};
 use crate::output::{Destination, Inputs, Output};
 use akin_core::text::ShingleSettings;
 
@@ -38,8 +40,8 @@ pub struct Arguments {
     against: Vec<PathBuf>,
     /// The column with the texts of the evaluation documents [default: that of the training
     /// documents]
-    #[arg(long, value_name = "NAME,NAME", value_delimiter = ',')]
-    against_text_column: Vec<String>,
+    #[arg(long, value_name = "NAME,NAME")]
+    against_text_column: Vec<ColumnNames>,
     /// The column with the ids of the evaluation documents [default: that of the training
     /// documents]
     #[arg(long, value_name = "NAME")]
@@ -139,7 +141,8 @@ impl Arguments {
         let mut training = self.input.texts_of(self.input.files(self.paths.clone())?)?;
         self.against.iter().try_for_each(|path| refuse_url(path))?;
         let mut against = self.input.texts_of(self.against.clone())?;
-        let (text, id) = (self.against_text_column.clone(), self.against_id_column.clone());
+        let (text, id) =
+            (ColumnNames::all(&self.against_text_column), self.against_id_column.clone());
         against.reading.columns_mut().rename(text, id);
         if self.action == ContaminationAction::Cut {
             training.reading.columns.refuse_cutting()?;

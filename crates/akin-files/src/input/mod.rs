@@ -4,6 +4,7 @@
 //! reader of the format puts its records into a `sink`. `columns` make documents of records.
 
 mod answer;
+mod column_names;
 mod columns;
 mod detect;
 mod encoding;
@@ -41,6 +42,7 @@ mod values;
 mod warc;
 mod warc_records;
 
+pub use column_names::ColumnNames;
 pub use columns::TextColumns;
 #[cfg(any(test, fuzzing, feature = "fuzzing"))]
 pub use detect::{Format, of_magic};

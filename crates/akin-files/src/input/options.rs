@@ -8,6 +8,7 @@ use std::sync::Arc;
 use clap::Args;
 use encoding_rs::Encoding;
 
+use super::column_names::ColumnNames;
 use super::columns::TextColumns;
 use super::detect::Format;
 use super::encoding::encoding;
@@ -41,15 +42,15 @@ pub struct InputOptions {
     #[arg(long, value_name = "NAME")]
     id_column: Option<String>,
     /// The column, or member of JSON, with the texts [default: text]; of several columns the texts
-    /// are joined; a list of chat messages is a text, too
-    #[arg(long, value_name = "NAME,NAME", value_delimiter = ',')]
-    text_column: Vec<String>,
+    /// are joined; a list of chat messages is a text, too; a name with a comma is in double quotes
+    #[arg(long, value_name = "NAME,NAME")]
+    text_column: Vec<ColumnNames>,
     /// Of chat messages take only those with these roles, such as user [default: all]
     #[arg(long, value_name = "ROLE,ROLE", value_delimiter = ',')]
     roles: Vec<String>,
     /// The columns, or members of JSON, that become metadata [default: all further columns]
-    #[arg(long, value_name = "NAME,NAME", value_delimiter = ',')]
-    metadata_columns: Option<Vec<String>>,
+    #[arg(long, value_name = "NAME,NAME")]
+    metadata_columns: Option<Vec<ColumnNames>>,
     /// The member of a JSON object that has the documents in an array, such as data; or, with dots,
     /// a nested member
     #[arg(long, value_name = "NAME")]
@@ -137,11 +138,12 @@ impl InputOptions {
 
     /// The selection of these files, which need not exist.
     pub fn selection(&self, paths: Vec<PathBuf>) -> Selection {
-        let named = |name: &String| !name.is_empty();
-        let wanted = |names: &Vec<String>| names.iter().filter(|n| named(n)).cloned().collect();
+        let wanted = |names: &Vec<ColumnNames>| {
+            ColumnNames::all(names).into_iter().filter(|name| !name.is_empty()).collect()
+        };
         let columns = Arc::new(TextColumns {
             id: self.id_column.clone(),
-            text: self.text_column.clone(),
+            text: ColumnNames::all(&self.text_column),
             roles: self.roles.clone(),
             metadata: self.metadata_columns.as_ref().map(wanted),
             further_are_ignored: false,

@@ -16,7 +16,9 @@ use self::found::{FoundLine, SearchedDocument, WantedPassages};
 use self::room::PassagesRoom;
 use super::corpus::{FoldOptions, Uncompared, cores, each_text, memory_max};
 use super::failure::Failure;
-use super::input::{InputOptions, Item, Screening, Selection, refuse_stdin_twice, refuse_url};
+use super::input::{
+    ColumnNames, InputOptions, Item, Screening, Selection, refuse_stdin_twice, refuse_url,
+};
 use super::meter::{Meter, Quantity};
 use super::output::{Destination, Inputs, Output, write_json};
 use akin_core::passages::{PassageLimits, PassageSettings};
@@ -42,8 +44,8 @@ pub struct Arguments {
     #[arg(long = "in", required = true, num_args = 1.., value_name = "CORPUS")]
     corpus: Vec<PathBuf>,
     /// The column with the texts of the corpus [default: that of the documents]
-    #[arg(long, value_name = "NAME,NAME", value_delimiter = ',')]
-    in_text_column: Vec<String>,
+    #[arg(long, value_name = "NAME,NAME")]
+    in_text_column: Vec<ColumnNames>,
     /// The column with the ids of the corpus [default: that of the documents]
     #[arg(long, value_name = "NAME")]
     in_id_column: Option<String>,
@@ -153,7 +155,7 @@ impl PassagesPlan {
         let probes = input.texts_of(input.files(arguments.paths)?)?;
         arguments.corpus.iter().try_for_each(|path| refuse_url(path))?;
         let mut corpus = input.texts_of(arguments.corpus)?;
-        corpus.reading.columns_mut().rename(in_text_column, in_id_column);
+        corpus.reading.columns_mut().rename(ColumnNames::all(&in_text_column), in_id_column);
         let what = "stdin has either documents, or the documents of the corpus, or a list of files";
         refuse_stdin_twice(&probes, &corpus, input.list(), what)?;
         let paths = probes.paths.iter().chain(&corpus.paths).cloned();
