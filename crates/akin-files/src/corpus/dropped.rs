@@ -90,8 +90,9 @@ mod tests {
     fn an_input_that_became_shorter_is_a_change() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("docs.jsonl");
-        let words =
-            |n: usize| (0..60).map(|word| format!("f{}w{word} ", n / 2)).collect::<String>();
+        let words = |n: usize| {
+            (0..60).map(|word| format!("f{}w{word} ", n / 2)).collect::<Vec<_>>().concat()
+        };
         let line = |n| format!("{{\"id\":\"{n}\",\"text\":\"{}end{}\"}}\n", words(n), n % 2);
         let lines: Vec<String> = (0..600).map(line).collect();
         let parsed = Parsed::parse_from(["akin", "--quiet", "--memory-max-mib", "1"]);

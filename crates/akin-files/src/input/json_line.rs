@@ -189,7 +189,7 @@ mod tests {
 
     #[test]
     fn escaped_members_take_no_more_than_the_line() {
-        let names: String = (0..1_000).map(|n| format!(r#""\n{n}":0,"#)).collect();
+        let names = (0..1_000).map(|n| format!(r#""\n{n}":0,"#)).collect::<Vec<_>>().concat();
         let texts = r#""text":"\n","#.repeat(1_000);
         let line = format!(r#"{{{names}{texts}"text":"\t{}"}}"#, "long ".repeat(100));
         let members = members_with_text(line.as_bytes(), "text").unwrap();
