@@ -77,7 +77,7 @@ impl PostgresCollection {
     /// Waits for the writes that have begun, of all servers, and keeps others waiting. Whether the
     /// collection was superseded is in its row.
     pub(crate) async fn pause(&self) -> Result<Box<dyn PausedWrites>, BackendError> {
-        let taken = self.shared.scans.take().await?;
+        let taken = self.shared.pausing.take().await?;
         let number = self.number;
         // The transaction is idle while the last changes are copied, however long that takes.
         let begin = format!(
@@ -85,8 +85,8 @@ impl PostgresCollection {
              SET LOCAL idle_in_transaction_session_timeout = 0;
              SELECT pg_advisory_xact_lock({COLLECTION_LOCKS}, {number})"
         );
-        in_time(self.shared.scans.deadline, taken.client().batch_execute(&begin)).await?;
-        let seen = timeout(self.shared.scans.deadline, self.await_feed());
+        in_time(self.shared.pausing.deadline, taken.client().batch_execute(&begin)).await?;
+        let seen = timeout(self.shared.pausing.deadline, self.await_feed());
         seen.await.map_err(|_| late())??;
         let pausing = Arc::new(Mutex::new(Some(taken)));
         self.shared.pauses.add(number, &pausing);

@@ -34,6 +34,9 @@ const READERS: usize = 4;
 /// Connections that remove documents.
 const REMOVERS: usize = 2;
 
+/// Collections whose writers wait at the same time.
+const PAUSES_MAX: usize = 4;
+
 /// The pause after a connection failed.
 const RECONNECT_AFTER: Duration = Duration::from_millis(200);
 
@@ -55,6 +58,8 @@ pub(crate) struct SharedDatabase {
     /// Of removals, which wait as long as a reindex keeps the writers of a collection waiting.
     pub removals: ConnectionPool,
     pub scans: ConnectionPool,
+    /// Of reindexes, each of which keeps the writers of two collections waiting at its end.
+    pub pausing: ConnectionPool,
     pub pauses: Pauses,
     pub findings: Arc<Findings>,
     pub probes: Arc<Probes>,
@@ -97,6 +102,7 @@ impl SharedDatabase {
             reads: pool(READERS),
             removals: pool(REMOVERS),
             scans: pool(settings.scans_max.max(1)),
+            pausing: pool(PAUSES_MAX),
             pauses: Pauses::new(deadline),
             findings: WaitingRequests::new(),
             probes: WaitingRequests::new(),
