@@ -71,7 +71,7 @@ def test_dedup_keeps_rows_as_they_are(make: Callable[..., Any]) -> None:
     assert urls(akin_search.dedup(table, keep="newest", drop_empty=True)) == ["a", "b"]
     assert urls(akin_search.dedup(table, threshold=0.99)) == ["a", "b", "c", "d"]
     assert urls(akin_search.dedup(table, keep="none")) == ["b", "d"]
-    across = {"source_column": "url", "across": True, "sources": ["c"]}
+    across: dict[str, Any] = {"source_column": "url", "across": True, "sources": ["c"]}
     assert urls(akin_search.dedup(table, **across)) == ["b", "c", "d"]
 
 

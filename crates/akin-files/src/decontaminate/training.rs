@@ -110,7 +110,7 @@ impl Scanner<'_> {
         let chars = bytes.iter().map(|bytes| offsets.range(bytes.clone())).collect();
         let line = || item.with_text(&without(&text, &bytes)?);
         let line = self.rule.cuts.then(line).flatten();
-        Contaminated { id, found, chars, line, bytes }
+        Contaminated { id, found, chars, bytes, line }
     }
 }
 

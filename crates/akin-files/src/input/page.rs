@@ -10,7 +10,7 @@ use akin_model::content::Extract;
 
 const ELEMENTS_MAX: usize = 200_000;
 
-/// The [steps](steps) of the search for the main text. A page of 25,000 elements, each with a text
+/// The [`steps`] of the search for the main text. A page of 25,000 elements, each with a text
 /// and in a hundred others, has about as many.
 const STEPS_MAX: usize = 5_000_000;
 

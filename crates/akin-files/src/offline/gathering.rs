@@ -90,7 +90,7 @@ impl OfflineGathering {
         self.ordering.keeps_order = true;
     }
 
-    /// Keeps no set once all sets have more than [`SETS_BYTES_MAX`], or more than a share of the
+    /// Keeps no set once all sets have more than `SETS_BYTES_MAX`, or more than a share of the
     /// memory. The sets that [`OfflineCorpus::documents_to_read`] names are then to be added again.
     pub fn drop_many_sets(&mut self) {
         self.rows.keep_sets_within(SETS_BYTES_MAX.min(self.room.share() as u64));

@@ -91,7 +91,7 @@ fn frequent_grams_are_ignored_on_request() {
 #[test]
 fn only_grams_within_the_scanned_parts_count() {
     let set = set(&[(0..20).collect(), (100..120).collect(), (10..30).collect()], 13);
-    let text = words(&Vec::from_iter((0..20).chain([5_000]).chain(100..120)));
+    let text = words(&(0..20).chain([5_000]).chain(100..120).collect::<Vec<_>>());
     let counts = DocumentCounts::new(&set);
     let parts = [0..12, 18..40];
     let found = set.scan_parts(&text, &parts, None);
