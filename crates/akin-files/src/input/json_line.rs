@@ -64,8 +64,8 @@ fn text(json: &str) -> Option<(Cow<'_, str>, &str)> {
     let (mut text, mut run) = (String::new(), 0);
     loop {
         let end = run + memchr::memchr2(b'"', b'\\', &bytes[run..])?;
-        // A minimum has no early end, so the loop has vector instructions.
-        if bytes[run..end].iter().min().is_some_and(|least| *least < b' ') {
+        // Without an early end, the loop has vector instructions.
+        if bytes[run..end].iter().fold(0, |found, byte| found | u8::from(*byte < b' ')) != 0 {
             return None;
         }
         if bytes[end] == b'"' {
