@@ -23,18 +23,18 @@ PAGES = 60
 
 
 def programs(page):
-    """The blocks of a page, each with its language."""
-    return re.findall(r"^```(\w+)\n(.*?)^```", (ROOT / page).read_text(), re.M | re.S)
+    """The Python blocks of a page."""
+    return re.findall(r"^```python\n(.*?)^```", (ROOT / page).read_text(), re.M | re.S)
 
 
 def program(page, part):
     """The first Python block of a page with this part."""
-    return next(block for kind, block in programs(page) if kind == "python" and part in block)
+    return next(block for block in programs(page) if part in block)
 
 
 def recipe(page, last):
     """The Python blocks of a page up to the first with this part."""
-    blocks = [block for kind, block in programs(page) if kind == "python"]
+    blocks = programs(page)
     return "".join(blocks[: 1 + next(at for at, block in enumerate(blocks) if last in block)])
 
 

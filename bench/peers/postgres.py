@@ -327,7 +327,7 @@ def of_datasketch() -> list[list[str]]:
 
 
 def write(page: str, table: list[list[str]]) -> None:
-    """Puts a table in the place of that in a page."""
+    """Replaces the table of a page."""
     model = next(line for line in open("/proc/cpuinfo") if line.startswith("model name"))
     told = (
         f"{' '.join(model.split(':')[1].split()[:2])}, {os.cpu_count()} cores shared by all, "
@@ -342,10 +342,10 @@ def write(page: str, table: list[list[str]]) -> None:
         *(f"| {' | '.join(of)} |" for of in table),
     ]
     path = PAGES / page
-    before, _, rest = path.read_text().partition("<!-- postgres: written by bench/postgres.sh -->\n")
-    after = rest.partition("<!-- /postgres -->")[2]
-    marks = ("<!-- postgres: written by bench/postgres.sh -->\n", "\n<!-- /postgres -->")
-    path.write_text(before + marks[0] + "\n".join(lines) + marks[1] + after)
+    begin, end = "<!-- postgres: written by bench/postgres.sh -->\n", "<!-- /postgres -->"
+    before, _, rest = path.read_text().partition(begin)
+    after = rest.partition(end)[2]
+    path.write_text(before + begin + "\n".join(lines) + "\n" + end + after)
 
 
 def main() -> None:

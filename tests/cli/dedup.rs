@@ -288,6 +288,30 @@ fn a_corpus_larger_than_memory_is_deduplicated_through_files() {
 }
 
 #[test]
+fn the_sets_of_records_are_kept_however_little_memory_is_allowed() {
+    let dir = tempfile::tempdir().unwrap();
+    let settings = json!({
+        "shingles": {"unit": "field"},
+        "scheme": {"kind": "fields", "fields": ["name", "street", "phone"], "points": 250},
+    });
+    let settings = put(dir.path(), "settings", settings.to_string());
+    let record = |n: usize| {
+        let name = (n as u64 / 2 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let fields = json!({"name": format!("{name:016x}{}", n % 2),
+            "street": format!("{} main street", n / 2), "phone": format!("555{:07}", n / 2)});
+        format!("{}\n", json!({"id": format!("r{n}"), "fields": fields}))
+    };
+    let file = put(dir.path(), "records", (0..8_000).map(record).collect::<Vec<_>>().concat());
+    let run = |memory: &str| {
+        akin(&["dedup", &file, "--settings", &settings, "--quiet", "--memory-max-mib", memory])
+    };
+    let (little, much) = (run("1"), run("1000"));
+    assert_eq!((little.code, &little.stderr), (Some(0), &much.stderr));
+    assert!(little.stdout == much.stdout);
+    assert_eq!(much.stdout.lines().count(), 4_000, "{}", much.stderr);
+}
+
+#[test]
 fn a_corpus_over_the_memory_limit_is_refused() {
     let dir = tempfile::tempdir().unwrap();
     let lines: String =

@@ -18,7 +18,7 @@ pub struct Record {
     pub id: DocumentId,
     /// Milliseconds since the epoch.
     pub stored_at_ms: i64,
-    /// Milliseconds since the epoch; `None` if it never does.
+    /// Milliseconds since the epoch; `None` if the document never expires.
     pub expires_at_ms: Option<i64>,
     /// `None` in a collection that keeps no contents, and if it was not requested.
     pub content: Option<Content>,
@@ -47,7 +47,7 @@ impl Record {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Times {
     pub stored_at_ms: i64,
-    /// `None` if it never does.
+    /// `None` if the document never expires.
     pub expires_at_ms: Option<i64>,
 }
 

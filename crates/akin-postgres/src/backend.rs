@@ -33,7 +33,8 @@ use crate::shared::SharedDatabase;
 const VALUE_BITS: u32 = 32;
 const KEY_BITS: u32 = 40;
 
-/// Ordinals that are drawn for each document of a sample: enough where one of 16 is a document's.
+/// Ordinals that [`SAMPLE_OF_ORDINALS`] draws for each document of a sample: enough where one of 16
+/// is a document's.
 const DRAWN_FOR_EACH: usize = 64;
 
 /// Draws ordinals between the lowest and the highest, and keeps those of documents: each document
@@ -43,13 +44,12 @@ const SAMPLE_OF_ORDINALS: &str = "SELECT id FROM (
             AND (d.expires_at IS NULL OR d.expires_at > $2)) AS id
         FROM (SELECT DISTINCT low + floor(random() * (high - low + 1))::int8 AS ordinal
             FROM (SELECT min(ordinal) AS low, max(ordinal) AS high FROM akin.documents
-                WHERE collection = $1) bounds, generate_series(1, $4::int8)) o
+                WHERE collection = $1) bounds, generate_series(1, 64 * $3::int8)) o
     ) drawn WHERE id IS NOT NULL ORDER BY random() LIMIT $3";
 
-/// For small collections, and for those whose ordinals are few among those of others.
+/// For small collections, and for collections whose ordinals are few among the ordinals of others.
 const SAMPLE_OF_ALL: &str = "SELECT id FROM akin.documents WHERE collection = $1
-    AND (expires_at IS NULL OR expires_at > $2) AND $4::int8 IS NOT NULL
-    ORDER BY random() LIMIT $3";
+    AND (expires_at IS NULL OR expires_at > $2) ORDER BY random() LIMIT $3";
 
 /// Odd, of random bits: multiplies the number of a collection.
 const MIX: u64 = 0x9e37_79b9_7f4a_7c15;
@@ -144,19 +144,15 @@ impl PostgresCollection {
         row.map(|row| self.record(&row, detail)).transpose()
     }
 
-    /// `drawn`: how many ordinals are drawn, if the query draws ordinals.
     async fn sample_by(
         &self,
         sql: &str,
         documents: usize,
-        drawn: usize,
     ) -> Result<Vec<DocumentId>, BackendError> {
-        let number = |of: usize| i64::try_from(of).unwrap_or(i64::MAX);
         let parameters: crate::pool::Parameters<'_> = &[
             (&self.number, Type::INT4),
             (&self.now_ms(), Type::INT8),
-            (&number(documents), Type::INT8),
-            (&number(drawn), Type::INT8),
+            (&i64::try_from(documents).unwrap_or(i64::MAX), Type::INT8),
         ];
         let mut ids = Vec::new();
         let visit = |row: Row| document_id(row.get(0)).map(|id| ids.push(id)).map(|()| true);
@@ -324,12 +320,12 @@ impl Backend for PostgresCollection {
     async fn sample(&self, documents: usize) -> Result<Vec<DocumentId>, BackendError> {
         let drawn = documents.saturating_mul(DRAWN_FOR_EACH);
         if self.followed.documents.load(Ordering::Relaxed).max(0) as usize > drawn {
-            let sample = self.sample_by(SAMPLE_OF_ORDINALS, documents, drawn).await?;
+            let sample = self.sample_by(SAMPLE_OF_ORDINALS, documents).await?;
             if sample.len() == documents {
                 return Ok(sample);
             }
         }
-        self.sample_by(SAMPLE_OF_ALL, documents, 0).await
+        self.sample_by(SAMPLE_OF_ALL, documents).await
     }
 
     async fn export(&self, detail: Detail, order: Order) -> Records {

@@ -83,7 +83,7 @@ impl<A, B> WaitingRequests<A, B> {
     ) -> Vec<Request<A, B>> {
         loop {
             let added = self.added.notified();
-            // Requests whose bodies have been received join those that wait.
+            // Requests whose bodies have been received join the waiting requests.
             yield_now().await;
             let taken = select(&mut self.queue());
             if !taken.is_empty() {

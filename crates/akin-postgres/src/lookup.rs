@@ -25,7 +25,8 @@ const SETS_AT_ONCE: usize = 40;
 pub(crate) struct ProbeKeys {
     pub keys: Vec<i64>,
     pub equal: i64,
-    /// Sets of each key that are compared, at most; one more is read, if there is one.
+    /// Sets of each key that are compared, at most. A further set is read, to know whether there are
+    /// more.
     pub of_key: usize,
 }
 
@@ -152,7 +153,7 @@ impl PostgresCollection {
     ) -> Result<Vec<Option<Sketched>>, BackendError> {
         let ids = ids.iter().map(|id| id.as_str().to_owned()).collect();
         let wanted = WantedDocuments { collection: self.number, ids, now_ms: self.now_ms() };
-        let rows = answered(self.shared.findings.push(wanted)).await?;
+        let rows = answered(self.shared.documents.push(wanted)).await?;
         let sketched = |row: &Option<Row>| {
             row.as_ref().map(|row| self.sketched_of(row, row.get(5))).transpose()
         };

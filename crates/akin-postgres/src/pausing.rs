@@ -11,7 +11,7 @@ use tokio_postgres::types::Type;
 
 use crate::backend::PostgresCollection;
 use crate::error::late;
-use crate::pool::{Parameters, Taken, in_time};
+use crate::pool::{ConnectionPool, Parameters, Taken, in_time};
 
 /// How often it is looked whether older transactions have ended.
 const LOOK_EVERY: Duration = Duration::from_millis(5);
@@ -29,14 +29,15 @@ struct Pause {
 }
 
 /// The transactions of this process that keep writers waiting, by the numbers of the collections.
+/// Each reindex keeps the writers of two collections waiting at its end.
 pub(crate) struct Pauses {
-    deadline: Duration,
+    connections: ConnectionPool,
     of_collections: Mutex<HashMap<i32, Weak<Pausing>>>,
 }
 
 impl Pauses {
-    pub fn new(deadline: Duration) -> Self {
-        Self { deadline, of_collections: Mutex::default() }
+    pub fn new(connections: ConnectionPool) -> Self {
+        Self { connections, of_collections: Mutex::default() }
     }
 
     fn add(&self, collection: i32, pausing: &Arc<Pausing>) {
@@ -69,7 +70,7 @@ impl Pauses {
             taken.client().batch_execute("COMMIT").await?;
             Ok(row.get(0))
         };
-        in_time(self.deadline, work).await
+        in_time(self.connections.deadline, work).await
     }
 }
 
@@ -77,7 +78,8 @@ impl PostgresCollection {
     /// Waits for the writes that have begun, of all servers, and keeps others waiting. Whether the
     /// collection was superseded is in its row.
     pub(crate) async fn pause(&self) -> Result<Box<dyn PausedWrites>, BackendError> {
-        let taken = self.shared.pausing.take().await?;
+        let pauses = &self.shared.pauses;
+        let (taken, deadline) = (pauses.connections.take().await?, pauses.connections.deadline);
         let number = self.number;
         // The transaction is idle while the last changes are copied, however long that takes.
         let begin = format!(
@@ -85,11 +87,11 @@ impl PostgresCollection {
              SET LOCAL idle_in_transaction_session_timeout = 0;
              SELECT pg_advisory_xact_lock({COLLECTION_LOCKS}, {number})"
         );
-        in_time(self.shared.pausing.deadline, taken.client().batch_execute(&begin)).await?;
-        let seen = timeout(self.shared.pausing.deadline, self.await_feed());
+        in_time(deadline, taken.client().batch_execute(&begin)).await?;
+        let seen = timeout(deadline, self.await_feed());
         seen.await.map_err(|_| late())??;
         let pausing = Arc::new(Mutex::new(Some(taken)));
-        self.shared.pauses.add(number, &pausing);
+        pauses.add(number, &pausing);
         Ok(Box::new(Pause { pausing }))
     }
 

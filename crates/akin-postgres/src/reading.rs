@@ -39,7 +39,7 @@ pub(crate) struct Read {
 
 pub(crate) type Probes = WaitingRequests<ProbeKeys, Arc<FoundSets>>;
 pub(crate) type Readings = WaitingRequests<WantedEntries, Arc<Read>>;
-pub(crate) type Findings = WaitingRequests<WantedDocuments, Vec<Option<Row>>>;
+pub(crate) type DocumentReads = WaitingRequests<WantedDocuments, Vec<Option<Row>>>;
 
 /// Documents with wanted sketches.
 pub(crate) struct WantedDocuments {

@@ -69,7 +69,7 @@ impl PostgresCollection {
         self.remove_versions(&due).await
     }
 
-    /// Reads all documents in one view, and removes those that match.
+    /// Reads all documents in one view, and removes the documents that match.
     pub(crate) async fn remove_matching(&self, matches: Matches) -> Result<Removed, BackendError> {
         let sql = "SELECT d.id, d.ordinal, d.stored_at, d.hash, d.metadata FROM akin.documents d
             WHERE d.collection = $1 AND (d.expires_at IS NULL OR d.expires_at > $2)";

@@ -20,7 +20,7 @@ use crate::maintenance::{FollowedChanges, follow, maintain};
 use crate::migration::migrate;
 use crate::pausing::Pauses;
 use crate::pool::{ConnectionPool, Outage};
-use crate::reading::{Findings, Probes, Readings};
+use crate::reading::{DocumentReads, Probes, Readings};
 
 /// Connections that write documents. More would take fewer documents together.
 const WRITERS: usize = 3;
@@ -58,15 +58,13 @@ pub(crate) struct SharedDatabase {
     /// Of removals, which wait as long as a reindex keeps the writers of a collection waiting.
     pub removals: ConnectionPool,
     pub scans: ConnectionPool,
-    /// Of reindexes, each of which keeps the writers of two collections waiting at its end.
-    pub pausing: ConnectionPool,
     pub pauses: Pauses,
-    pub findings: Arc<Findings>,
+    pub documents: Arc<DocumentReads>,
     pub probes: Arc<Probes>,
     pub readings: Arc<Readings>,
     pub additions: Arc<Additions>,
-    /// Of collections that are being built. A reindex fills one while it keeps the writers of
-    /// another waiting, which may be all others.
+    /// Of collections that are being built. A reindex fills a collection while it keeps the
+    /// writers of another waiting, who may be all other writers.
     pub copies: Arc<Additions>,
     pub followed: FollowedChanges,
     pub compression_level: i32,
@@ -102,9 +100,8 @@ impl SharedDatabase {
             reads: pool(READERS),
             removals: pool(REMOVERS),
             scans: pool(settings.scans_max.max(1)),
-            pausing: pool(PAUSES_MAX),
-            pauses: Pauses::new(deadline),
-            findings: WaitingRequests::new(),
+            pauses: Pauses::new(pool(PAUSES_MAX)),
+            documents: WaitingRequests::new(),
             probes: WaitingRequests::new(),
             readings: WaitingRequests::new(),
             additions: WaitingRequests::new(),
@@ -132,7 +129,7 @@ impl SharedDatabase {
         }
         for _ in 0..LOOKUPS {
             let link = || WorkerConnection::new(database, deadline);
-            self.run(read(link(), Arc::clone(&self.findings)));
+            self.run(read(link(), Arc::clone(&self.documents)));
             self.run(read(link(), Arc::clone(&self.probes)));
             self.run(read(link(), Arc::clone(&self.readings)));
         }

@@ -69,8 +69,8 @@ impl PostgresView {
         })
     }
 
-    /// Reads the set of a document and those of the documents behind it in the order of ids, in
-    /// which discoveries read all sets: twice as many as were used of the last ones.
+    /// Reads the set of a document and the sets of the documents behind it in the order of ids, in
+    /// which discoveries read all sets: twice as many as were used of the last window.
     fn read(&mut self, wanted: Ordinal) -> Result<ShingleSet, BackendError> {
         let window = (2 * (self.used + 1)).min(WINDOW_MAX);
         (self.used, self.ahead) = (0, HashMap::new());
@@ -83,7 +83,7 @@ impl PostgresView {
         Ok(set)
     }
 
-    /// As many rows as the window has, but no more once they have many shingles or
+    /// As many rows as the window has, but no further row once the rows have many shingles or many
     /// bytes.
     fn rows(&self, from: Ordinal, window: i64) -> Result<Vec<Row>, BackendError> {
         let sql = format!(

@@ -69,8 +69,8 @@ pub fn json(value: &impl Serialize, memory: Option<Arc<Reservation>>) -> Result<
     Ok(response(JSON, writer.into_body()))
 }
 
-/// Answers with one value whose memory was reserved before, with that of its text; the reservation
-/// ends once it was sent.
+/// Answers with one value. The memory of the value was reserved before, with the memory of its
+/// text; the reservation ends once the text was sent.
 pub fn reserved_json(value: &impl Serialize, memory: &Arc<Reservation>) -> Response {
     let mut writer = ReplyWriter::new(None);
     writer.hold(memory);

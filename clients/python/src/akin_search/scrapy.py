@@ -110,7 +110,7 @@ class NearDuplicates:
         await self._client.close()
 
     def _document(self, fields: ItemAdapter) -> Optional[Dict[str, Any]]:
-        """`None` if the item has no id or no text, as an item of another kind has none."""
+        """`None` if the item has no id or no content, as an item of another kind has none."""
         name, field = ("html", self._html) if self._html else ("text", self._text)
         id, content = fields.get(self._id), fields.get(field)
         if not id or not content:

@@ -8,19 +8,19 @@ use crate::scheme::SizeReach;
 
 impl SizeReach {
     /// Admits nothing.
-    pub const NONE: Self = Self { size: u32::MAX, most: 0 };
+    pub(super) const NONE: Self = Self { size: u32::MAX, most: 0 };
 
     /// The reach of a set in a bucket of a key: [`Self::CROWD`] admits [`Self::ALONE`] only,
     /// because two sets of crowds are compared by their elements.
     #[inline]
-    pub fn of_key(most: u32) -> Self {
+    pub(super) fn of_key(most: u32) -> Self {
         Self { size: Self::CROWD + Self::ALONE - most, most }
     }
 
     /// `most` of a set with the key of a crowd.
-    pub const CROWD: u32 = 1;
+    pub(super) const CROWD: u32 = 1;
     /// `most` of a set without the key of a crowd.
-    pub const ALONE: u32 = 2;
+    pub(super) const ALONE: u32 = 2;
 
     /// The weaker of both bounds: it admits every set that one of the two admits.
     #[inline]

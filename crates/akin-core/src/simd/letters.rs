@@ -206,7 +206,7 @@ fn known(character: char, (class, stability): (Class, Stability)) -> u8 {
 /// The character that begins at a byte beyond ASCII, and its size in bytes. `byte`: the byte with a
 /// number, counted from there.
 #[inline(always)]
-pub fn decode(byte: impl Fn(usize) -> u8) -> (u32, usize) {
+pub(crate) fn decode(byte: impl Fn(usize) -> u8) -> (u32, usize) {
     let low = |number: usize| u32::from(byte(number) & 0x3f);
     match u32::from(byte(0)) {
         lead @ ..0xe0 => ((lead & 0x1f) << 6 | low(1), 2),

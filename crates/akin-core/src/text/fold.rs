@@ -1,4 +1,5 @@
-//! Differences of spelling that a collection may ignore, beside those that normalisation removes.
+//! Differences of spelling that a collection may ignore, beside the differences that normalisation
+//! removes.
 //!
 //! Each rule is a pass over the text, before or after it is normalised. A pass replaces pieces of
 //! the text, by Unicode's properties of their characters. No pass runs unless a setting wants it.

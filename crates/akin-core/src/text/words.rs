@@ -83,7 +83,7 @@ impl TextRules {
         text
     }
 
-    /// The hash of each word of a normalised text. Replaces `ranges` by the range of bytes of each.
+    /// The hash of each word of a normalised text. Adds the range of bytes of each to empty `ranges`.
     pub(super) fn hash_words(
         self,
         text: &str,
@@ -91,9 +91,6 @@ impl TextRules {
         level: Level,
         mut ranges: Option<&mut UnitRanges>,
     ) -> Vec<u64> {
-        if let Some(ranges) = &mut ranges {
-            ranges.clear();
-        }
         let (lowercase, of_words) = (self.lowercase, ranges.as_deref_mut());
         if let Some(hashes) = hash_words(level, &LETTERS, text, lowercase, mix, of_words) {
             return hashes;

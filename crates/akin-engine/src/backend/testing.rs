@@ -356,7 +356,7 @@ pub fn prepared(id: &str, text: &str) -> PreparedDocument {
 /// Adds a document without a check.
 ///
 /// # Errors
-/// Those of the backend.
+/// The errors of the backend.
 pub async fn add(
     backend: Arc<dyn Backend>,
     document: PreparedDocument,

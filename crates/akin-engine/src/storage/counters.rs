@@ -19,7 +19,7 @@ pub(super) struct Counters {
 }
 
 impl Counters {
-    /// Those of the last transaction.
+    /// The counters after the last transaction.
     pub fn read(connection: &Connection) -> Result<Self, StorageError> {
         let counters = log::last_counters(connection)?;
         match counters.are_possible() {

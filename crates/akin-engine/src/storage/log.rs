@@ -8,6 +8,9 @@ use super::checksum::Digest;
 use super::counters::Counters;
 use crate::document::Ordinal;
 
+/// Operations of a page of a visit.
+const VISITED_AT_ONCE: usize = 1 << 16;
+
 /// A transaction with more operations takes several rows.
 pub(super) const OPERATIONS_OF_ROW_MAX: usize = 4096;
 
@@ -65,22 +68,32 @@ impl Logged {
     }
 }
 
-/// The operations after the sequence `after` of a log that ends at `last`, in order.
+/// Visits the operations after the sequence `after` of a log that ends at `last`, in order.
 ///
 /// # Errors
 /// [`StorageError::Corrupt`] if a row is damaged, or operations are missing.
-pub(super) fn all_after(
+pub(super) fn visit_after(
     connection: &Connection,
     after: u64,
     last: u64,
-) -> Result<Vec<(Operation, Ordinal)>, StorageError> {
-    let all = page_after(connection, after, usize::MAX)?;
-    let found = all.len();
-    if after + found as u64 != last {
+    mut visit: impl FnMut(Operation, Ordinal),
+) -> Result<(), StorageError> {
+    let mut found = 0;
+    loop {
+        let page = page_after(connection, after + found, VISITED_AT_ONCE)?;
+        found += page.len() as u64;
+        if page.is_empty() {
+            break;
+        }
+        for (operation, ordinal) in page {
+            visit(operation, ordinal);
+        }
+    }
+    if after + found != last {
         let what = format!("the log has {found} operations after {after}, but ends at {last}");
         return Err(StorageError::corrupt(what));
     }
-    Ok(all)
+    Ok(())
 }
 
 /// The first `max` operations after the sequence `after`, in order.

@@ -121,12 +121,10 @@ fn tail(connection: &Connection, after: u64) -> Result<Tail, StorageError> {
         return Err(StorageError::TrimmedTail { after, kept_after });
     }
     let mut tail = Tail { last_sequence, ..Tail::default() };
-    for (operation, ordinal) in log::all_after(connection, after, last_sequence)? {
-        match operation {
-            Operation::Put => tail.born.push(ordinal),
-            Operation::Remove => drop(tail.dead.insert(ordinal)),
-        }
-    }
+    log::visit_after(connection, after, last_sequence, |operation, ordinal| match operation {
+        Operation::Put => tail.born.push(ordinal),
+        Operation::Remove => drop(tail.dead.insert(ordinal)),
+    })?;
     let Tail { born, dead, .. } = &mut tail;
     born.retain(|ordinal| !dead.contains(ordinal));
     born.sort_unstable();

@@ -54,7 +54,7 @@ pub struct SketchRow<'a> {
     /// Number of elements in the set.
     pub shingles: u32,
     pub fingerprint: u64,
-    /// Milliseconds since the epoch; `None` if it never does.
+    /// Milliseconds since the epoch; `None` if the document never expires.
     pub expires_at_ms: Option<i64>,
     pub sketch: &'a [u8],
     pub(super) flags: i64,

@@ -103,7 +103,7 @@ pub struct SnapshotListing<'a> {
     /// A [`DocumentId`].
     pub id: &'a str,
     pub fingerprint: u64,
-    /// Milliseconds since the epoch; `None` if it never does.
+    /// Milliseconds since the epoch; `None` if the document never expires.
     pub expires_at_ms: Option<i64>,
     pub has_metadata: bool,
 }

@@ -65,8 +65,8 @@ impl Store {
     /// `choose` gets the identity with which the store was created, if there is one, and returns
     /// the canonical form of the settings that decide the stored data: a store with a different
     /// identity is refused. The shingler computes the set of a stored content; it must accept every
-    /// content ever stored under the identity, so it should have no limits. Until then the store is
-    /// locked, and not changed.
+    /// content ever stored under the identity, so it should have no limits. Until `choose` returns,
+    /// the store is locked and not changed.
     ///
     /// # Errors
     /// [`StorageError::InUse`], [`StorageError::NotAkin`], [`StorageError::OtherFormat`],

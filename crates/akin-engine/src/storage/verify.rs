@@ -26,7 +26,7 @@ pub fn verify(
     let store =
         Store::open(dir, settings, |_| Ok::<_, StorageError>((identity.to_owned(), shingler)))?;
     let documents = store.readers.read_here(|connection| {
-        check_trees(connection, "integrity_check(1)")?;
+        check_trees(connection)?;
         check_rows(connection, |row| {
             let record = record::decode(row, Detail::All, &store.shingler)?;
             record::check_sketch(&record, sketch_bytes)
@@ -56,9 +56,9 @@ pub(super) fn check_rows(
     Ok(documents)
 }
 
-/// Checks B-trees by a pragma of SQLite.
-pub(super) fn check_trees(connection: &Connection, pragma: &str) -> Result<(), StorageError> {
-    let found: String = connection.query_row(&format!("PRAGMA {pragma}"), [], |row| row.get(0))?;
+/// Checks the B-trees by a pragma of SQLite.
+fn check_trees(connection: &Connection) -> Result<(), StorageError> {
+    let found: String = connection.query_row("PRAGMA integrity_check(1)", [], |row| row.get(0))?;
     if found != "ok" {
         return Err(StorageError::corrupt(found));
     }
@@ -68,5 +68,5 @@ pub(super) fn check_trees(connection: &Connection, pragma: &str) -> Result<(), S
 pub(super) fn check_log(connection: &Connection, counters: &Counters) -> Result<(), StorageError> {
     let last = counters.last_sequence;
     let after = log::kept_after(connection, last)?;
-    log::all_after(connection, after, last).map(drop)
+    log::visit_after(connection, after, last, |_, _| {})
 }

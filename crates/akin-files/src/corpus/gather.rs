@@ -70,7 +70,7 @@ pub struct Gathering<'g> {
     pub ignored: &'g [u64],
     /// The words of a shingle, if the rule `contained` needs the words of texts.
     pub shingle_words: Option<usize>,
-    /// Whether many sets are dropped. [`Self::add_dropped`] adds those that are read.
+    /// Whether many sets are dropped. [`Self::add_dropped`] adds the sets that are read.
     pub drops_sets: bool,
 }
 

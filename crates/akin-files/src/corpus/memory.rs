@@ -63,7 +63,7 @@ impl CorpusMemory {
         self.check(0)
     }
 
-    /// `further`: bytes beside those of the documents.
+    /// `further`: bytes beside the bytes of the documents.
     ///
     /// # Errors
     /// They do not fit into memory.

@@ -31,7 +31,7 @@ pub struct SourceCounts {
 pub struct LostShingles {
     #[serde(rename = "shingles_removed")]
     pub all: u64,
-    /// Those that the documents kept in their place lack.
+    /// The shingles that the documents kept in their place lack.
     #[serde(rename = "shingles_lost")]
     pub lost: u64,
 }

@@ -237,7 +237,7 @@ fn leave_out_near_duplicates(plan: &DedupPlan) -> Result<ExitCode, Failure> {
     let mut state =
         plan.state.as_ref().map(|path| open_state(path, settings, mode, keep)).transpose()?;
     let shingle_words = settings.shingles.size as usize;
-    let ignored = plan.templates(&selection)?;
+    let ignored = plan.templates(&selection, room.memory)?;
     let gathering = Gathering {
         settings,
         options,
@@ -312,12 +312,14 @@ impl DedupPlan {
     /// Whether only the sets of documents with similar sketches are read. A state has the sets of
     /// all documents.
     fn reads_few_sets(&self) -> bool {
-        let is_by_sketches = self.mode != Mode::Exact && self.settings.scheme.kind != Kind::Prefix;
+        // Records are compared by their fields, but their sets are read to count lost shingles.
+        let is_by_sketches = self.mode != Mode::Exact
+            && !matches!(self.settings.scheme.kind, Kind::Prefix | Kind::Fields);
         self.rule == RemovalRule::Near && is_by_sketches && self.state.is_none()
     }
 
     /// The shingles that are ignored because many documents of a source share them.
-    fn templates(&self, selection: &Selection) -> Result<Option<Vec<u64>>, Failure> {
+    fn templates(&self, selection: &Selection, memory: usize) -> Result<Option<Vec<u64>>, Failure> {
         let Some(over) = self.sources.ignore_templates else { return Ok(None) };
         let (settings, options) = (&self.settings, &self.options);
         if settings.scheme.kind == Kind::Fields {
@@ -328,7 +330,7 @@ impl DedupPlan {
             shingler: &Analyser::new(settings).shingler,
             column: self.sources.source_column.as_deref(),
             over,
-            memory: options.room(None).memory,
+            memory,
         };
         let selections: Vec<&Selection> = self.old.iter().chain([selection]).collect();
         templates.find(&selections).map(Some)

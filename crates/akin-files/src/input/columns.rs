@@ -40,12 +40,12 @@ pub struct TextColumns {
 
 impl TextColumns {
     pub fn text_names(&self) -> impl Iterator<Item = &str> + Clone {
-        let default = self.text.is_empty().then_some("text");
-        default.into_iter().chain(self.text.iter().map(String::as_str))
+        let further = self.text.iter().skip(1).map(String::as_str);
+        std::iter::once(self.first_text()).chain(further)
     }
 
     pub fn first_text(&self) -> &str {
-        self.text_names().next().unwrap_or("text")
+        self.text.first().map_or("text", String::as_str)
     }
 
     /// The name of the only column with texts.
@@ -55,6 +55,14 @@ impl TextColumns {
 
     pub fn id_name(&self) -> &str {
         self.id.as_deref().unwrap_or("id")
+    }
+
+    /// The columns that a table must have, each with the option that names it.
+    pub fn required(&self) -> impl Iterator<Item = (&str, &'static str)> {
+        let texts = self.text_names().map(|name| (name, "--text-column"));
+        let id = self.id.as_deref().map(|id| (id, "--id-column"));
+        let metadata = self.metadata.iter().flatten();
+        texts.chain(id).chain(metadata.map(|name| (name.as_str(), "--metadata-columns")))
     }
 
     /// # Errors
@@ -225,9 +233,7 @@ impl TextColumns {
             _ => Err(format!("{ONE}{OTHERS}")),
         }
     }
-}
 
-impl TextColumns {
     fn without_text(&self, members: &[Member<'_>]) -> String {
         missing(self.first_text(), "--text-column", members)
     }

@@ -91,8 +91,8 @@ pub fn decompressed<'a>(
 
 /// A compression of whole files.
 pub struct Compression {
-    /// Behind the extension of the format.
-    pub extension: &'static str,
+    /// Stands in a name after the extension of the format.
+    extension: &'static str,
     begins: fn(&[u8]) -> bool,
     unpack: Unpack,
 }

@@ -45,7 +45,7 @@ pub struct InputOptions {
     /// are joined; a list of chat messages is a text, too; a name with a comma is in double quotes
     #[arg(long, value_name = "NAME,NAME")]
     text_column: Vec<ColumnNames>,
-    /// Of chat messages take only those with these roles, such as user [default: all]
+    /// Take only the chat messages with these roles, such as user [default: all]
     #[arg(long, value_name = "ROLE,ROLE", value_delimiter = ',')]
     roles: Vec<String>,
     /// The columns, or members of JSON, that become metadata [default: all further columns]

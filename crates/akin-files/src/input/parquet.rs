@@ -193,11 +193,7 @@ fn check(columns: &TextColumns, schema: &Type) -> Result<(), Stop> {
     }
     let fields = schema.get_fields();
     let names = fields.iter().map(|field| field.name());
-    let id = columns.id.as_deref().map(|id| (id, "--id-column"));
-    let metadata = columns.metadata.iter().flatten();
-    let wanted = columns.text_names().map(|name| (name, "--text-column")).chain(id);
-    let mut wanted = wanted.chain(metadata.map(|name| (name.as_str(), "--metadata-columns")));
-    match wanted.find(|(name, _)| !has_column(fields, name)) {
+    match columns.required().find(|(name, _)| !has_column(fields, name)) {
         None => Ok(()),
         Some((name, option)) => {
             Err(Stop::Failed { line: None, reason: no_column(name, option, names) })

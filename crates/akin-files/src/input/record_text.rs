@@ -1,4 +1,4 @@
-//! The text of a record: that of a column, of several columns, or of a list of chat messages.
+//! The text of a record: of a column, of several columns, or of a list of chat messages.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -41,8 +41,8 @@ impl TextColumns {
     }
 }
 
-/// The members of a message that may be its text: those of the API of OpenAI, of ShareGPT, and of
-/// others.
+/// The members of a message that may be its text: in the API of OpenAI, in ShareGPT, and in other
+/// formats.
 const TEXTS: [&str; 3] = ["content", "value", "text"];
 
 /// A message with one of these members needs no text.

@@ -75,11 +75,7 @@ fn unmarked(record: &StringRecord) -> StringRecord {
 /// A table without the columns has no documents: a single error instead of an error for each
 /// record.
 fn check(columns: &TextColumns, names: &StringRecord) -> Result<(), Stop> {
-    let id = columns.id.as_deref().map(|id| (id, "--id-column"));
-    let metadata = columns.metadata.iter().flatten();
-    let wanted = columns.text_names().map(|name| (name, "--text-column")).chain(id);
-    let mut wanted = wanted.chain(metadata.map(|name| (name.as_str(), "--metadata-columns")));
-    match wanted.find(|(name, _)| !names.iter().any(|known| known == *name)) {
+    match columns.required().find(|(name, _)| !names.iter().any(|known| known == *name)) {
         None => Ok(()),
         Some((name, option)) => Err(Stop::at(1, no_column(name, option, names.iter()))),
     }

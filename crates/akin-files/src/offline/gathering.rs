@@ -7,7 +7,7 @@ use xxhash_rust::xxh3::Xxh3Default;
 
 use super::documents::{Rank, SetNumbering, SortKey};
 use super::records::OfflineRecords;
-use super::rows::{RowWriter, row_files};
+use super::rows::{RowFiles, RowWriter, all_files, row_files};
 use super::state::{OfflineState, Saved};
 use super::{OfflineCorpus, Room};
 use akin_core::scheme::Kind;
@@ -158,10 +158,8 @@ impl OfflineGathering {
     /// # Errors
     /// The id could not be written or read back.
     pub fn id(&mut self, number: u32) -> io::Result<DocumentId> {
-        let files = self.saved.files.as_ref().map(|files| {
-            let [sketches, rows, ids, elements] = files.each_ref().map(File::try_clone);
-            Ok::<_, io::Error>([sketches?, rows?, ids?, elements?])
-        });
+        let cloned = |files: &RowFiles<File>| all_files(files.each_ref().map(File::try_clone));
+        let files = self.saved.files.as_ref().map(cloned);
         self.rows.reader((self.saved.ends, files.transpose()?))?.id(number)
     }
 

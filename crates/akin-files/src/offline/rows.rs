@@ -35,7 +35,14 @@ pub(super) type RowFiles<F> = [F; NAMES.len()];
 /// # Errors
 /// The first error of a file.
 pub(super) fn row_files<F, E>(file: impl FnMut(&str) -> Result<F, E>) -> Result<RowFiles<F>, E> {
-    let [sketches, rows, ids, elements] = NAMES.map(file);
+    all_files(NAMES.map(file))
+}
+
+/// # Errors
+/// The first error of a file.
+pub(super) fn all_files<F, E>(
+    [sketches, rows, ids, elements]: RowFiles<Result<F, E>>,
+) -> Result<RowFiles<F>, E> {
     Ok([sketches?, rows?, ids?, elements?])
 }
 
@@ -218,10 +225,9 @@ impl RowWriter {
 
     /// The files once everything is written, and their lengths.
     pub fn into_files(self) -> io::Result<(Ends, RowFiles<File>)> {
-        let written = |file: BufWriter<File>| file.into_inner();
-        let [sketches, rows, ids, elements] =
-            self.files.map(|file| written(file).map_err(io::IntoInnerError::into_error));
-        Ok((self.ends, [sketches?, rows?, ids?, elements?]))
+        let written =
+            |file: BufWriter<File>| file.into_inner().map_err(io::IntoInnerError::into_error);
+        Ok((self.ends, all_files(self.files.map(written))?))
     }
 
     /// The sets' first documents, in the order of the sets; and all ids. `saved`: the rows before,
@@ -243,9 +249,7 @@ impl RowWriter {
     /// Reads ids of the rows so far.
     pub fn reader(&mut self, saved: (Ends, Option<RowFiles<File>>)) -> io::Result<IdReader> {
         self.files.iter_mut().try_for_each(Write::flush)?;
-        let [sketches, rows, ids, elements] =
-            self.files.each_ref().map(|file| file.get_ref().try_clone());
-        let files = [sketches?, rows?, ids?, elements?];
+        let files = all_files(self.files.each_ref().map(|file| file.get_ref().try_clone()))?;
         let [_, rows, ids, _] = continued(files, saved, self.sketch_bytes);
         Ok(IdReader { rows, ids })
     }

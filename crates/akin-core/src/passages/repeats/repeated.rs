@@ -154,12 +154,12 @@ impl<T: Copy + Default + Ord> Repeats<T> {
         if words.len() < span_words {
             return found;
         }
-        let hashes = RunHashes::new(words);
-        let (spans, count) = (hashes.of_words(span_words), words.len() + 1 - span_words);
         let blocks = self.blocks_of(words);
         if blocks.is_empty() {
             return found;
         }
+        let hashes = RunHashes::new(words);
+        let (spans, count) = (hashes.of_words(span_words), words.len() + 1 - span_words);
         let mut tasks = vec![SpanTask::default(); count];
         for SpanBlock { spans, task } in &blocks {
             let is_known = task.is_looked_up

@@ -17,7 +17,7 @@ use akin_core::text::ReaderWords;
 pub struct PassageRequest {
     /// The words of the probe.
     pub words: Arc<[u64]>,
-    /// The words of its reader, if they are not these.
+    /// How a reader of the probe counts its words, if otherwise than `words`.
     pub readers: Option<ReaderWords>,
     pub limits: PassageLimits,
     /// A document that is not returned: the probe itself.

@@ -113,7 +113,7 @@ impl StoredCollection for LocalCollection {
         opening: &Opening,
     ) -> Result<(Arc<dyn Backend>, CollectionSettings), BackendError> {
         let local = Local::open(self.dir(), &self.settings, self.storage.clone(), opening)?;
-        let seeded = local.settings().clone();
+        let seeded = local.settings.clone();
         Ok((Arc::new(local), seeded))
     }
 

@@ -82,6 +82,7 @@ pub struct Local {
     gate: WriteGate,
     sketch_bytes: u32,
     recovery: Recovery,
+    /// With the seed of the hashes.
     settings: CollectionSettings,
     storage: StorageSettings,
     /// Determines the times of storage and expiry.
@@ -103,19 +104,17 @@ impl Local {
         storage: StorageSettings,
         opening: &Opening,
     ) -> Result<Self, BackendError> {
-        let mut settings = settings.clone();
-        let scheme =
-            |settings: &CollectionSettings| Scheme::new(&settings.scheme, &settings.sketch);
+        let mut chosen = None;
         let store = Store::open(dir, &storage, |found| {
-            settings = seeded(&settings, found)?;
-            Ok::<_, BackendError>((
-                settings.identity(&scheme(&settings)),
-                settings.unlimited_shingler(),
-            ))
+            let settings = seeded(settings, found)?;
+            let scheme = Scheme::new(&settings.scheme, &settings.sketch);
+            let (identity, shingler) = (settings.identity(&scheme), settings.unlimited_shingler());
+            let of_store = (identity.clone(), shingler.clone());
+            chosen = Some((settings, scheme, identity, shingler));
+            Ok::<_, BackendError>(of_store)
         })?;
+        let (settings, scheme, identity, shingler) = chosen.expect("an open store has chosen");
         let (sketch, progress) = (&settings.sketch, &opening.progress);
-        let scheme = scheme(&settings);
-        let (identity, shingler) = (settings.identity(&scheme), settings.unlimited_shingler());
         let recovered = recovery::recover(&store, &identity, &scheme, sketch, progress)?;
         let index = recovery::with_prefix(recovered.index, settings.scheme.exact_from(), &store)?;
         let (sketch_bytes, estimator) = (scheme.sketch_bytes() as u32, scheme.estimator(sketch));
@@ -148,11 +147,6 @@ impl Local {
             clock: opening.clock.clone(),
             identity,
         })
-    }
-
-    /// The settings of the collection, with the seed of its hashes.
-    pub fn settings(&self) -> &CollectionSettings {
-        &self.settings
     }
 
     fn now_ms(&self) -> i64 {

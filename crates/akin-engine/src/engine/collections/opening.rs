@@ -46,7 +46,7 @@ impl Collections {
         Ok(collections)
     }
 
-    /// Opens those listed collections whose names are not known.
+    /// Opens the listed collections whose names are not known.
     fn open_new(&self, listed: Vec<ListedCollection>, opening: &Opening) {
         let is_new = |listed: &ListedCollection| self.get(&listed.name).is_err();
         let new: Vec<_> = listed.into_iter().filter(is_new).collect();

@@ -1,11 +1,11 @@
 //! Rebuilds a collection from its stored texts with other settings, while it is in use.
 //!
 //! A reindex copies one view of all documents, and then, in rounds, the documents that differ from
-//! those of the old collection by their [stamps](crate::backend::Stamp). A round compares what the
-//! feed of changes names since the round before it, and all documents if the feed does not reach
-//! back so far. When a round has found few differences, writes are paused for a last round, and the
-//! new collection takes the name in one step; paused writes go to the new collection. Until that
-//! step, any failure leaves the old collection unchanged.
+//! the documents of the old collection by their [stamps](crate::backend::Stamp). A round compares
+//! what the feed of changes names since the round before it, and all documents if the feed does not
+//! reach back so far. When a round has found few differences, writes are paused for a last round,
+//! and the new collection takes the name in one step; paused writes go to the new collection. Until
+//! that step, any failure leaves the old collection unchanged.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, PoisonError, Weak};

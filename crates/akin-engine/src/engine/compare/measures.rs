@@ -144,7 +144,7 @@ impl MeasureSelection {
     }
 }
 
-/// Computes the measures; without contents, those of sets.
+/// Computes the measures; without contents, only the measures of sets.
 ///
 /// # Errors
 /// `TextRequired`, `TextsTooLong`, `TooManyShingles`.
@@ -170,13 +170,11 @@ pub(crate) fn measure(
                 of(text_a, text_b)
             }
             (Compute::Counts(of), Some(contents)) => {
-                let (a, b) = match counts.take() {
+                let (a, b) = match &counts {
                     Some(counts) => counts,
-                    None => bags(analyser, contents)?,
+                    None => counts.insert(bags(analyser, contents)?),
                 };
-                let values = of(&a, &b);
-                counts = Some((a, b));
-                values
+                of(a, b)
             }
         };
         measured.push((measure, values));

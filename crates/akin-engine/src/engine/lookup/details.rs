@@ -41,7 +41,7 @@ impl Engine {
 
     /// Reads the details of a block of matches. The memory of the details and of their JSON is
     /// reserved. A document that was removed in the meantime has no details. `probe`: the set by
-    /// which highlights are found.
+    /// which highlights are found, if they are included.
     ///
     /// # Errors
     /// `OverBudget`, `OutOfService`, `Store`.
@@ -58,7 +58,7 @@ impl Engine {
             self.read_contents(matches).await?;
         }
         for found in matches {
-            if let Some(probe) = probe.filter(|_| include.highlights) {
+            if let Some(probe) = probe {
                 found.highlights = self.highlights(found, probe).await?;
             }
             found.content.take_if(|_| !include.content);

@@ -38,7 +38,7 @@ const DOCUMENTS_MAX: usize = 1_000;
 pub(super) struct ProbeText {
     pub text: Arc<str>,
     pub words: Arc<WordSequence>,
-    /// The words of its reader, if they are not these.
+    /// How a reader counts the words of the text, if otherwise than `words`.
     pub readers: Option<ReaderWords>,
     pub own_id: Option<DocumentId>,
 }
