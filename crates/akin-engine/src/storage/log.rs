@@ -96,10 +96,11 @@ pub(super) fn visit_after(
     Ok(())
 }
 
-/// The first `max` operations after the sequence `after`, in order.
+/// The first `max` operations after the sequence `after`, in order, up to which the log is trimmed
+/// at most.
 ///
 /// # Errors
-/// [`StorageError::Corrupt`] if a row is damaged.
+/// [`StorageError::Corrupt`] if a row is damaged or missing.
 pub(super) fn page_after(
     connection: &Connection,
     after: u64,
@@ -116,6 +117,10 @@ pub(super) fn page_after(
         && let Some(row) = rows.next()?
     {
         let sequence = row.get::<_, i64>(0)?.cast_unsigned();
+        let wanted = first + page.len() as u64;
+        if sequence > wanted {
+            return Err(StorageError::corrupt(format!("the log lacks operation {wanted}")));
+        }
         let before = usize::try_from(first.saturating_sub(sequence)).unwrap_or(usize::MAX);
         page.extend(read(row)?.0.into_iter().skip(before));
     }
