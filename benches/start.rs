@@ -30,6 +30,7 @@ use akin::stored::DocumentDetails;
 use akin_core::scheme::{Scheme, SchemeSettings, Threshold};
 use akin_core::sketch::{Sketch, SketchSettings};
 use akin_core::text::{ShingleSettings, Shingler};
+use akin_model::analysis::Analysis;
 use futures_util::{StreamExt, TryStreamExt, stream};
 use numbers::Numbers;
 use tokio::runtime::Runtime;
@@ -219,11 +220,8 @@ fn prepared(number: u32) -> PreparedDocument {
             metadata: None,
             expires_at_ms: None,
         },
-        fingerprint: set.fingerprint(),
-        set,
         keys: scheme.all_keys(sketch.as_bytes()).collect(),
-        sketch,
-        whole_document: false,
+        analysis: Analysis::stored(set.clone(), set.fingerprint(), sketch),
         only_over: None,
         blocks: None,
         arriving: None,

@@ -11,10 +11,11 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use akin::document::{Content, DocumentId, Ordinal};
-use akin::storage::{EncodedRecord, NewRecord, StorageError, StorageSettings, Store, Sync, Write};
+use akin::storage::fuzzing::encoded;
+use akin::storage::{EncodedRecord, StorageError, StorageSettings, Store, Sync, Write};
 use akin::stored::Record;
 use akin_core::sketch::Sketch;
-use akin_core::text::{ShingleSettings, Shingler};
+use akin_core::text::{ShingleSet, ShingleSettings, Shingler};
 
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
@@ -213,7 +214,7 @@ async fn store_each(store: Arc<Store>, records: Vec<EncodedRecord>) {
 fn records(text_bytes: usize, count: u32) -> Vec<EncodedRecord> {
     let encoded = |ordinal| {
         let record = record(ordinal, text_bytes);
-        NewRecord::of(&record).encode(1).with_ordinal(record.ordinal)
+        encoded(&record)
     };
     (0..count).map(encoded).collect()
 }
@@ -239,7 +240,7 @@ fn record(ordinal: u32, text_bytes: usize) -> Record {
         expires_at_ms: None,
         content: Some(Content::Text(text)),
         metadata: None,
-        set: None,
+        set: Some(ShingleSet::from_ascending(vec![u64::from(ordinal)]).expect("it is sorted")),
         shingles: (text_bytes / 6) as u32,
         fingerprint: random(),
         content_hash: random(),

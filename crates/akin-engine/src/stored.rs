@@ -51,6 +51,15 @@ pub struct Times {
     pub expires_at_ms: Option<i64>,
 }
 
+/// The difference between two states of a document: its content and metadata by their hash, and its
+/// times.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stamp {
+    /// See [`Record::content_hash`].
+    pub content_hash: u64,
+    pub times: Times,
+}
+
 /// How much of a document is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Detail {

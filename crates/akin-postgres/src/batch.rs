@@ -9,6 +9,7 @@ use akin_engine::backend::{
 };
 use akin_engine::storage::{content, elements};
 use akin_engine::stored::{Detail, Record, Times};
+use akin_model::analysis::Analysis;
 use akin_model::document::{DocumentId, Metadata};
 use tokio_postgres::Row;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
@@ -144,8 +145,8 @@ impl<'a> InsertBatch<'a> {
         let document = &queued.addition.document;
         let near = |m: usize| {
             let rival = &self.planned[m].queued.addition.document;
-            let (ours, its) = (document.sketch.as_bytes(), rival.sketch.as_bytes());
-            let agreeing = self.collection.estimator.agreeing(ours, its);
+            let (ours, its) = (&document.analysis.sketch, &rival.analysis.sketch);
+            let agreeing = self.collection.estimator.agreeing(ours.as_bytes(), its.as_bytes());
             (agreeing >= search.agreeing_min).then_some((agreeing, m))
         };
         let mut near: Vec<(u32, usize)> = sharing.into_iter().filter_map(near).collect();
@@ -177,8 +178,8 @@ impl<'a> InsertBatch<'a> {
         let RivalSearch { keys, agreeing_min, threshold, candidates, .. } =
             queued.addition.search.as_ref()?;
         let (document, limits) = (&queued.addition.document, (*candidates)?);
-        let (sketch, fingerprint) = (&document.sketch, document.fingerprint);
-        Some(Search::new(keys, sketch, fingerprint, *threshold, *agreeing_min, limits))
+        let Analysis { sketch, fingerprint, .. } = &document.analysis;
+        Some(Search::new(keys, sketch, *fingerprint, *threshold, *agreeing_min, limits))
     }
 
     /// Takes what a call returned, and reads the documents and the elements of new sets.
@@ -300,7 +301,7 @@ impl<'a> InsertBatch<'a> {
         for (planned, (frame, packed)) in self.planned.iter().zip(&self.encoded) {
             let document = &planned.queued.addition.document;
             let id = document.document.id.as_str();
-            let entry = self.collection.entry(document.fingerprint);
+            let entry = self.collection.entry(document.analysis.fingerprint);
             let version = planned.old.as_ref().map_or(-1, |old| old.ordinal);
             arguments.know(id, version, lock_of_id(self.collection.number, id), entry);
             if let Some(probe) = &planned.probe {
@@ -312,18 +313,18 @@ impl<'a> InsertBatch<'a> {
             if !matches!(planned.decision, Decision::Write) {
                 continue;
             }
-            let times = planned.times;
+            let (times, analysis) = (planned.times, &document.analysis);
             arguments.write_document(&NewDocument {
                 id,
                 entry,
                 hash: planned.hash.cast_signed(),
                 stored_at_ms: times.stored_at_ms,
                 expires_at_ms: times.expires_at_ms,
-                form: form_of(&document.document.content, document.whole_document),
+                form: form_of(&document.document.content, analysis.whole_document),
                 metadata: document.document.metadata.as_ref().map(Metadata::as_json),
                 frame: frame.as_deref(),
-                shingles: document.set.count() as i32,
-                sketch: document.sketch.as_bytes(),
+                shingles: analysis.set.count() as i32,
+                sketch: analysis.sketch.as_bytes(),
                 packed: packed.as_deref(),
                 keys: self.collection.keys_of(document),
                 old: planned.old.as_ref(),
@@ -344,7 +345,7 @@ impl<'a> PlannedInsert<'a> {
         let times = addition.times.unwrap_or(Times { stored_at_ms, expires_at_ms });
         let probe = addition.search.as_ref().map(|search| ProbeKeys {
             keys: search.keys.iter().map(|key| collection.key(*key)).collect(),
-            equal: collection.entry(document.fingerprint),
+            equal: collection.entry(document.analysis.fingerprint),
             of_key: search.candidates.map_or(OF_KEY_UNLISTED, |limits: SearchLimits| {
                 crate::lookup::of_key(search.keys.len(), &limits)
             }),
@@ -378,7 +379,7 @@ async fn encoded(
     let encode = move || {
         let one = |of: &Arc<akin_engine::backend::PreparedDocument>| match keeps {
             true => (Some(content::encode(&of.document.content, level)), None),
-            false => (None, Some(elements::encode(&of.set))),
+            false => (None, Some(elements::encode(&of.analysis.set))),
         };
         documents.iter().map(one).collect()
     };

@@ -36,14 +36,16 @@ use futures_util::stream::BoxStream;
 use tokio::sync::watch;
 
 use crate::document::{Content, Document, DocumentId, Ordinal};
-use crate::stored::{Detail, DocumentDetails, Order, Record, Times};
+use crate::stored::{Detail, DocumentDetails, Order, Record};
 use akin_core::index::{self, ExactSearch, Search};
 use akin_core::measure::Overlap;
 use akin_core::passages::TextBlocks;
 use akin_core::scheme::Key;
 use akin_core::sketch::Sketch;
 use akin_core::text::ShingleSet;
+use akin_model::analysis::Analysis;
 
+pub use crate::stored::Stamp;
 pub use adding::{
     Adding, Addition, Check, EarlierWrite, Findings, Rival, RivalSearch, Rivals, Unchecked, Verdict,
 };
@@ -68,13 +70,9 @@ pub use statistics::{BackendStats, Recovery, RecoverySource, StartProgress};
 #[derive(Debug)]
 pub struct PreparedDocument {
     pub document: Document,
-    pub set: ShingleSet,
-    pub fingerprint: u64,
-    pub sketch: Sketch,
+    pub analysis: Analysis,
     /// The lookup keys of the document, in the index and while it is in flight.
     pub keys: Vec<Key>,
-    /// The text is shorter than one shingle, so the whole text is its only shingle.
-    pub whole_document: bool,
     /// The document is stored only if its id still has the version with this ordinal.
     pub only_over: Option<Ordinal>,
     /// The blocks of the text, for the index of passages if there is one.
@@ -171,14 +169,6 @@ pub struct Removed {
     /// Documents removed: fewer than `matched` if other requests removed or replaced
     /// matching documents first.
     pub removed: u64,
-}
-
-/// The difference between two states of a document: its content and metadata by their hash, and its
-/// times.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Stamp {
-    pub content_hash: u64,
-    pub times: Times,
 }
 
 /// New writes of a collection wait until this is dropped.

@@ -26,6 +26,7 @@ use akin_core::measure::Overlap;
 use akin_core::scheme::{Scheme, SchemeSettings};
 use akin_core::sketch::{Estimator, Sketch, SketchSettings, Sketcher};
 use akin_core::text::{ShingleSet, ShingleSettings, Shingler};
+use akin_model::analysis::Analysis;
 
 type Documents = BTreeMap<DocumentId, Record>;
 
@@ -134,12 +135,12 @@ impl Memory {
             expires_at_ms,
             content: Some(document.content.clone()),
             metadata: document.metadata.clone(),
-            set: Some(prepared.set.clone()),
-            shingles: prepared.set.count() as u32,
-            fingerprint: prepared.fingerprint,
+            set: Some(prepared.analysis.set.clone()),
+            shingles: prepared.analysis.set.count() as u32,
+            fingerprint: prepared.analysis.fingerprint,
             content_hash,
-            sketch: prepared.sketch.clone(),
-            whole_document: prepared.whole_document,
+            sketch: prepared.analysis.sketch.clone(),
+            whole_document: prepared.analysis.whole_document,
         };
         documents.insert(document.id.clone(), record);
         Ok(Some(stored))
@@ -342,11 +343,13 @@ pub fn prepared(id: &str, text: &str) -> PreparedDocument {
             metadata: None,
             expires_at_ms: None,
         },
-        fingerprint: shingled.set.fingerprint(),
-        set: shingled.set,
         keys: scheme.all_keys(sketch.as_bytes()).collect(),
-        sketch,
-        whole_document: shingled.whole_document,
+        analysis: Analysis {
+            fingerprint: shingled.set.fingerprint(),
+            set: shingled.set,
+            sketch,
+            whole_document: shingled.whole_document,
+        },
         only_over: None,
         blocks: None,
         arriving: None,

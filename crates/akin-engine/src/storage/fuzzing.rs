@@ -5,14 +5,15 @@ use rusqlite::{Connection, Row, params};
 use tempfile::{NamedTempFile, TempDir};
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::record::{self, NewRecord};
+use super::record;
 use super::row::{ALL_COLUMNS, DetailsPart, RowPart, SketchRow, content_digest, seal};
 use super::snapshot_file::{Footer, Section, SnapshotHeader};
 use super::snapshot_reader::{OpenedSnapshot, SnapshotReader, checksum};
-use super::{Snapshots, StorageError, content, elements, log, schema};
-use crate::document::{Content, Ordinal};
-use crate::stored::{Detail, Record};
+use super::{EncodedRecord, Snapshots, StorageError, content, elements, log, schema};
+use crate::document::{Content, Document, Ordinal};
+use crate::stored::{Detail, Record, Stamp, Times};
 use akin_core::text::{ShingleSettings, Shingler};
+use akin_model::analysis::Analysis;
 
 /// A snapshot, as it is and with the checksums that it should have.
 pub fn snapshot(input: &[u8]) {
@@ -123,13 +124,24 @@ fn read_row(input: &[u8]) {
     let shingler = Shingler::new(ShingleSettings::default(), 7, usize::MAX);
     let Ok(record) = only_row(&connection, &shingler) else { return };
     connection.execute("DELETE FROM documents", []).expect("it can be emptied");
-    NewRecord::of(&record)
-        .encode(1)
-        .with_ordinal(record.ordinal)
-        .insert(&connection)
-        .expect("what was read can be written");
+    encoded(&record).insert(&connection).expect("what was read can be written");
     let again = only_row(&connection, &shingler).expect("the written row can be read");
     assert_eq!(again, record);
+}
+
+/// A record as it is written again.
+pub fn encoded(record: &Record) -> EncodedRecord {
+    let Record { id, content, metadata, set, sketch, .. } = record.clone();
+    let keep = content.is_some();
+    let content = content.unwrap_or(Content::Text(String::new()));
+    let expires_at_ms = record.expires_at_ms;
+    let document = Document { id, content, metadata, expires_at_ms };
+    let set = set.expect("the record has its set");
+    let analysis = Analysis::stored(set, record.fingerprint, sketch);
+    let analysis = Analysis { whole_document: record.whole_document, ..analysis };
+    let times = Times { stored_at_ms: record.stored_at_ms, expires_at_ms };
+    let stamp = Stamp { content_hash: record.content_hash, times };
+    EncodedRecord::new(&document, &analysis, stamp, keep, 1).with_ordinal(record.ordinal)
 }
 
 fn only_row(connection: &Connection, shingler: &Shingler) -> Result<Record, StorageError> {

@@ -140,7 +140,7 @@ pub use disk::free_bytes;
 pub use error::StorageError;
 pub use inspect::{Expected, Finding, Inspection, inspect};
 pub use readers::StoreSizes;
-pub use record::{EncodedRecord, NewRecord};
+pub use record::EncodedRecord;
 pub use row::SketchRow;
 pub use schema::stored_identity;
 pub use sets::{SetRow, Visited};

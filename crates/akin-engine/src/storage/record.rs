@@ -7,86 +7,11 @@ use super::row::{
     read_content, seal, set_of,
 };
 use super::{StorageError, content, elements, row};
-use crate::document::{Content, DocumentId, Metadata, Ordinal};
-use crate::stored::{Detail, Record, Times};
+use crate::document::{Content, Document, DocumentId, Metadata, Ordinal};
+use crate::stored::{Detail, Record, Stamp};
 use akin_core::sketch::Sketch;
-use akin_core::text::{ShingleSet, Shingler};
-
-/// A document to be written, with its sketch and its set.
-pub struct NewRecord<'a> {
-    pub id: &'a DocumentId,
-    pub times: Times,
-    /// `None` in a collection that keeps no contents.
-    pub content: Option<&'a Content>,
-    pub metadata: Option<&'a Metadata>,
-    /// `None` only if there is a content.
-    pub set: Option<&'a ShingleSet>,
-    pub shingles: u32,
-    pub fingerprint: u64,
-    pub content_hash: u64,
-    pub sketch: &'a Sketch,
-    pub whole_document: bool,
-}
-
-impl<'a> NewRecord<'a> {
-    /// A document that was read from another store.
-    pub fn of(record: &'a Record) -> Self {
-        let Record { stored_at_ms, expires_at_ms, .. } = *record;
-        Self {
-            id: &record.id,
-            times: Times { stored_at_ms, expires_at_ms },
-            content: record.content.as_ref(),
-            metadata: record.metadata.as_ref(),
-            set: record.set.as_ref(),
-            shingles: record.shingles,
-            fingerprint: record.fingerprint,
-            content_hash: record.content_hash,
-            sketch: &record.sketch,
-            whole_document: record.whole_document,
-        }
-    }
-
-    /// Compresses and hashes on the caller's thread, so that the committer only binds columns. The
-    /// set is stored only if there is no content from which it can be computed.
-    ///
-    /// `compression_level` is zstd's, see [`super::StorageSettings`]. The ordinal is set later, by
-    /// [`EncodedRecord::with_ordinal`].
-    ///
-    /// # Panics
-    /// If the record has neither a content nor a set.
-    pub fn encode(&self, compression_level: i32) -> EncodedRecord {
-        let content = self.content.map(|content| content::encode(content, compression_level));
-        let elements = match (&content, self.set) {
-            (Some(_), _) => Vec::new(),
-            (None, set) => elements::encode(set.expect("there is a set or a content")),
-        };
-        let mut record = EncodedRecord {
-            ordinal: Ordinal::MIN,
-            id: self.id.clone(),
-            shingles: self.shingles,
-            fingerprint: self.fingerprint,
-            flags: self.flags(),
-            sketch: self.sketch.clone(),
-            times: self.times,
-            content_hash: self.content_hash,
-            metadata: self.metadata.cloned(),
-            elements,
-            content,
-            digests: [0; 3],
-        };
-        record.digests = record.digests();
-        record
-    }
-
-    fn flags(&self) -> i64 {
-        let set_if = |flag, condition| if condition { flag } else { 0 };
-        let is_text = matches!(self.content, None | Some(Content::Text(_)));
-        set_if(flags::JSON, !is_text)
-            | set_if(flags::WHOLE_DOCUMENT, self.whole_document)
-            | set_if(flags::CONTENT, self.content.is_some())
-            | set_if(flags::METADATA, self.metadata.is_some())
-    }
-}
+use akin_core::text::Shingler;
+use akin_model::analysis::Analysis;
 
 /// Checks the length of a sketch, which the index relies on.
 ///
@@ -146,8 +71,7 @@ pub struct EncodedRecord {
     fingerprint: u64,
     flags: i64,
     sketch: Sketch,
-    times: Times,
-    content_hash: u64,
+    stamp: Stamp,
     metadata: Option<Metadata>,
     elements: Vec<u8>,
     content: Option<Vec<u8>>,
@@ -155,6 +79,42 @@ pub struct EncodedRecord {
 }
 
 impl EncodedRecord {
+    /// Compresses and hashes on the caller's thread, so that the committer only binds columns. A
+    /// collection that does not `keep` contents stores the sets, which follow from contents
+    /// elsewhere. The ordinal is set later, by [`Self::with_ordinal`].
+    ///
+    /// `compression_level` is zstd's, see [`super::StorageSettings`].
+    pub fn new(
+        document: &Document,
+        analysis: &Analysis,
+        stamp: Stamp,
+        keep: bool,
+        compression_level: i32,
+    ) -> Self {
+        let content = keep.then(|| content::encode(&document.content, compression_level));
+        let is_text = !keep || matches!(document.content, Content::Text(_));
+        let set_if = |flag, condition| if condition { flag } else { 0 };
+        let flags = set_if(flags::JSON, !is_text)
+            | set_if(flags::WHOLE_DOCUMENT, analysis.whole_document)
+            | set_if(flags::CONTENT, keep)
+            | set_if(flags::METADATA, document.metadata.is_some());
+        let mut record = Self {
+            ordinal: Ordinal::MIN,
+            id: document.id.clone(),
+            shingles: analysis.set.count() as u32,
+            fingerprint: analysis.fingerprint,
+            flags,
+            sketch: analysis.sketch.clone(),
+            stamp,
+            metadata: document.metadata.clone(),
+            elements: if keep { Vec::new() } else { elements::encode(&analysis.set) },
+            content,
+            digests: [0; 3],
+        };
+        record.digests = record.digests();
+        record
+    }
+
     pub fn ordinal(&self) -> Ordinal {
         self.ordinal
     }
@@ -185,11 +145,11 @@ impl EncodedRecord {
             self.shingles,
             self.fingerprint.cast_signed(),
             self.flags,
-            self.times.expires_at_ms,
+            self.stamp.times.expires_at_ms,
             self.sketch.as_bytes(),
             seal(sketch, self.ordinal, RowPart::Sketch),
-            self.times.stored_at_ms,
-            self.content_hash.cast_signed(),
+            self.stamp.times.stored_at_ms,
+            self.stamp.content_hash.cast_signed(),
             self.metadata.as_ref().map(Metadata::as_json),
             self.elements,
             seal(details, self.ordinal, RowPart::Details),
@@ -206,12 +166,12 @@ impl EncodedRecord {
             shingles: self.shingles,
             fingerprint: self.fingerprint,
             flags: self.flags,
-            expires_at_ms: self.times.expires_at_ms,
+            expires_at_ms: self.stamp.times.expires_at_ms,
             sketch: self.sketch.as_bytes(),
         };
         let details = DetailsPart {
-            stored_at_ms: self.times.stored_at_ms,
-            content_hash: self.content_hash,
+            stored_at_ms: self.stamp.times.stored_at_ms,
+            content_hash: self.stamp.content_hash,
             metadata: self.metadata.as_ref().map(Metadata::as_json),
             elements: &self.elements,
         };

@@ -168,7 +168,7 @@ impl Queue {
         while let Some(number) = next {
             let Some(entry) = self.entries.remove(&number) else { break };
             if let Some(document) = &entry.document {
-                self.sets.remove(number, document.fingerprint);
+                self.sets.remove(number, document.analysis.fingerprint);
             }
             if let Some(ticket) = entry.ticket {
                 self.texts.remove(&ticket);
@@ -189,7 +189,7 @@ impl Queue {
         let Some(entry) = self.entries.get_mut(&number) else { return };
         entry.withdrawn = true;
         if let Some(document) = entry.document.take() {
-            self.sets.remove(number, document.fingerprint);
+            self.sets.remove(number, document.analysis.fingerprint);
         }
         let previous = entry.previous;
         if previous.is_none_or(|previous| !self.entries.contains_key(&previous)) {

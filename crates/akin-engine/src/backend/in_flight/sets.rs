@@ -63,7 +63,8 @@ impl SetsInFlight {
     }
 
     pub fn insert(&mut self, number: u64, document: &Arc<PreparedDocument>) {
-        let first = *self.first_by_fingerprint.entry(document.fingerprint).or_insert(number);
+        let first =
+            *self.first_by_fingerprint.entry(document.analysis.fingerprint).or_insert(number);
         let set = self.sets.entry(first).or_insert_with(|| {
             self.by_key.extend(keys(document, 0..self.tables).map(|key| (key, first)));
             SetInFlight { document: Arc::clone(document), documents: BTreeSet::new() }
@@ -96,14 +97,15 @@ impl SetsInFlight {
     ) -> NearSets<'_> {
         let tables = search.keys.iter().map(|key| key.table.saturating_add(1)).max();
         self.index_tables(tables.unwrap_or(0));
-        let (firsts, truncated) = self.sharing(document.fingerprint, search);
+        let (firsts, truncated) = self.sharing(document.analysis.fingerprint, search);
         #[cfg(test)]
         {
             self.examined += firsts.len();
         }
         let agreeing = |first: u64| {
             let set = self.sets.get(&first)?;
-            let (ours, its) = (document.sketch.as_bytes(), set.document.sketch.as_bytes());
+            let (ours, its) =
+                (document.analysis.sketch.as_bytes(), set.document.analysis.sketch.as_bytes());
             let agreeing = self.estimator.agreeing(ours, its);
             (agreeing >= search.agreeing_min).then_some((agreeing, set))
         };

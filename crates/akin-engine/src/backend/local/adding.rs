@@ -13,9 +13,10 @@ use crate::backend::{
     RivalSearch, Rivals, Stored, Verdict, content_hash,
 };
 use crate::document::{Document, Ordinal};
-use crate::storage::{EncodedRecord, NewRecord, Write};
-use crate::stored::{Detail, Record, Times};
+use crate::storage::{EncodedRecord, Write};
+use crate::stored::{Detail, Record, Stamp, Times};
 use akin_core::index::Search;
+use akin_model::analysis::Analysis;
 
 /// Contents up to this weight are encoded on the runtime thread (about 1 ms).
 const INLINE_WEIGHT_MAX: usize = 256 << 10;
@@ -40,7 +41,7 @@ type Outcomes = Vec<(usize, Result<Option<Stored>, BackendError>)>;
 struct Planned {
     number: usize,
     arrived: Arrived,
-    times: Times,
+    stamp: Stamp,
     /// A stored version that is replaced, which may have expired.
     replaces: Option<Ordinal>,
     removal: RemovalData,
@@ -164,9 +165,10 @@ impl Local {
         }
         let expires_as_before =
             old.as_ref().filter(|old| old.expires_at_ms() == times.expires_at_ms);
+        let stamp = Stamp { content_hash: content_hash(document), times };
         if let Some(old) = expires_as_before
             && arrived.addition.times.is_none()
-            && self.is_equal(old.ordinal, document).await?
+            && self.is_equal(old.ordinal, stamp.content_hash).await?
         {
             arrived.arrival.stored();
             return Ok(Err(Some(Stored::Unchanged)));
@@ -180,7 +182,7 @@ impl Local {
             Some(old) => Stored::Replaced(self.replaced(old.ordinal).await),
         };
         let removal = self.removal_data(replaces).await;
-        Ok(Ok(Planned { number, arrived, times, replaces, removal, stored }))
+        Ok(Ok(Planned { number, arrived, stamp, replaces, removal, stored }))
     }
 
     /// A version that is replaced. A damaged version does not prevent its replacement.
@@ -199,7 +201,7 @@ impl Local {
     async fn write_planned(&self, planned: Vec<Planned>) -> Result<(), BackendError> {
         let documents = planned
             .iter()
-            .map(|of| (Arc::clone(&of.arrived.addition.document), of.times))
+            .map(|of| (Arc::clone(&of.arrived.addition.document), of.stamp))
             .collect();
         let records = self.encode(documents).await?;
         // Assigned last, so that documents reach the store in the order of their ordinals: only
@@ -213,10 +215,10 @@ impl Local {
         let (mut writes, mut durable) = (Vec::new(), Vec::with_capacity(planned.len()));
         let mut arrivals = Vec::with_capacity(planned.len());
         for ((record, ordinal), planned) in records.into_iter().zip(ordinals).zip(planned) {
-            let Planned { arrived, times, replaces, removal, .. } = planned;
+            let Planned { arrived, stamp, replaces, removal, .. } = planned;
             writes.push(Write::Put { record: record.with_ordinal(ordinal), replaces });
             let Addition { document: prepared, text, .. } = arrived.addition;
-            let expires_at_ms = times.expires_at_ms;
+            let expires_at_ms = stamp.times.expires_at_ms;
             let document = DurableDocument { ordinal, prepared, expires_at_ms };
             durable.push((document, replaces.map(|_| removal)));
             arrivals.push((arrived.arrival, text));
@@ -261,16 +263,17 @@ impl Local {
     /// thread.
     pub(super) async fn encode(
         &self,
-        documents: Vec<(Arc<PreparedDocument>, Times)>,
+        documents: Vec<(Arc<PreparedDocument>, Stamp)>,
     ) -> Result<Vec<EncodedRecord>, BackendError> {
         let keep_content = self.settings.store.text;
         let level = self.storage.compression_level;
-        let weight = |(prepared, _): &(Arc<PreparedDocument>, Times)| {
-            prepared.document.content.weight().max(prepared.set.count())
+        let weight = |(prepared, _): &(Arc<PreparedDocument>, Stamp)| {
+            prepared.document.content.weight().max(prepared.analysis.set.count())
         };
         let is_long = documents.iter().map(weight).sum::<usize>() > INLINE_WEIGHT_MAX;
-        let encode = move |(prepared, times): &(Arc<PreparedDocument>, Times)| {
-            record(prepared, *times, keep_content).encode(level)
+        let encode = move |(prepared, stamp): &(Arc<PreparedDocument>, Stamp)| {
+            let PreparedDocument { document, analysis, .. } = &**prepared;
+            EncodedRecord::new(document, analysis, *stamp, keep_content, level)
         };
         if !is_long {
             return Ok(documents.iter().map(encode).collect());
@@ -278,10 +281,9 @@ impl Local {
         Ok(super::blocking(move || Ok(documents.iter().map(encode).collect())).await?)
     }
 
-    /// Whether the content and the metadata of a stored document are those of another.
-    async fn is_equal(&self, stored: Ordinal, to: &Document) -> Result<bool, BackendError> {
+    /// Whether the content and the metadata of a stored document have this hash.
+    async fn is_equal(&self, stored: Ordinal, hash: u64) -> Result<bool, BackendError> {
         let mut details = self.store.details(vec![stored]).await?;
-        let hash = content_hash(to);
         Ok(details.pop().flatten().is_some_and(|details| details.content_hash == hash))
     }
 }
@@ -292,8 +294,8 @@ impl Arrived {
             self.addition.search.as_ref()?;
         let limits = (*candidates)?;
         let document = &self.addition.document;
-        let (sketch, fingerprint) = (&document.sketch, document.fingerprint);
-        Some(Search::new(keys, sketch, fingerprint, *threshold, *agreeing_min, limits))
+        let Analysis { sketch, fingerprint, .. } = &document.analysis;
+        Some(Search::new(keys, sketch, *fingerprint, *threshold, *agreeing_min, limits))
     }
 
     async fn decide(
@@ -317,22 +319,5 @@ impl Arrived {
             let rivals = |search| self.arrival.rivals(document, *tentative, search);
             self.rivals = search.as_ref().map(rivals).unwrap_or_default();
         }
-    }
-}
-
-/// The record of a document, without its ordinal.
-fn record(prepared: &PreparedDocument, times: Times, keep_content: bool) -> NewRecord<'_> {
-    let Document { id, content, metadata, .. } = &prepared.document;
-    NewRecord {
-        id,
-        times,
-        content: keep_content.then_some(content),
-        metadata: metadata.as_ref(),
-        set: Some(&prepared.set),
-        shingles: prepared.set.count() as u32,
-        fingerprint: prepared.fingerprint,
-        content_hash: content_hash(&prepared.document),
-        sketch: &prepared.sketch,
-        whole_document: prepared.whole_document,
     }
 }

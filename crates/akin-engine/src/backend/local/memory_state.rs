@@ -69,7 +69,7 @@ impl MemoryState {
         self.list(durable);
         self.take_out(old, fingerprint, removal);
         match &self.clusters {
-            Some(clusters) if fingerprint == durable.prepared.fingerprint => {
+            Some(clusters) if fingerprint == durable.prepared.analysis.fingerprint => {
                 clusters.replaced(old, durable.ordinal);
             }
             Some(clusters) => {
@@ -118,13 +118,13 @@ impl MemoryState {
     }
 
     fn keep_set(&self, DurableDocument { prepared, .. }: &DurableDocument) {
-        self.sets.insert(prepared.fingerprint, prepared.set.clone());
+        self.sets.insert(prepared.analysis.fingerprint, prepared.analysis.set.clone());
     }
 
     fn list(&self, DurableDocument { ordinal, prepared, expires_at_ms, .. }: &DurableDocument) {
         let id = prepared.document.id.clone();
         let has_metadata = prepared.document.metadata.is_some();
-        let (fingerprint, expires_at_ms) = (prepared.fingerprint, *expires_at_ms);
+        let (fingerprint, expires_at_ms) = (prepared.analysis.fingerprint, *expires_at_ms);
         let listing = Listing::new(*ordinal, id, fingerprint, has_metadata, expires_at_ms);
         self.catalog.insert(listing);
     }
@@ -132,12 +132,13 @@ impl MemoryState {
     fn in_index<'a>(&self, DurableDocument { prepared, .. }: &'a DurableDocument) -> NewSet<'a> {
         // In a scheme without tables, the keys are only for documents in flight.
         let tables = prepared.keys.len().min(self.scheme.tables() as usize);
+        let analysis = &prepared.analysis;
         NewSet {
-            fingerprint: prepared.fingerprint,
-            shingles: prepared.set.count() as u32,
-            sketch: &prepared.sketch,
+            fingerprint: analysis.fingerprint,
+            shingles: analysis.set.count() as u32,
+            sketch: &analysis.sketch,
             keys: &prepared.keys[..tables],
-            set: Some(&prepared.set),
+            set: Some(&analysis.set),
         }
     }
 
@@ -226,7 +227,7 @@ mod tests {
 
     fn keyed(memory: &MemoryState, text: &str) -> Arc<PreparedDocument> {
         let mut prepared = prepared("a", text);
-        prepared.keys = memory.scheme.all_keys(prepared.sketch.as_bytes()).collect();
+        prepared.keys = memory.scheme.all_keys(prepared.analysis.sketch.as_bytes()).collect();
         Arc::new(prepared)
     }
 
@@ -245,8 +246,8 @@ mod tests {
         let probe = &versions[0];
         let search = Search {
             keys: &probe.keys,
-            sketch: &probe.sketch,
-            fingerprint: probe.fingerprint,
+            sketch: &probe.analysis.sketch,
+            fingerprint: probe.analysis.fingerprint,
             agreeing_min: 0,
             threshold: akin_core::scheme::Threshold::new(0.8).unwrap(),
             start: 0,

@@ -240,7 +240,7 @@ mod tests {
 
     /// For a version of a document.
     fn search(id: &str, version: u32) -> SketchSearch {
-        let sketch = prepared(id, &text(id, version)).sketch;
+        let sketch = prepared(id, &text(id, version)).analysis.sketch;
         SketchSearch { sketch, limits: LIMITS, each_max: 4, total_max: 40 }
     }
 

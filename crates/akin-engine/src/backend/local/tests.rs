@@ -39,7 +39,7 @@ async fn assert_stored(local: &Local, stored: &BTreeMap<&str, Option<u32>>) {
     for (id, current) in stored {
         for version in 0..4 {
             let probe = prepared(id, &text(id, version));
-            let filed = local.memory.index.size_and_sketch_of(probe.fingerprint).is_some();
+            let filed = local.memory.index.size_and_sketch_of(probe.analysis.fingerprint).is_some();
             assert_eq!(filed, *current == Some(version), "{id} {version}");
         }
         let record = local.record(&DocumentId::new(*id).unwrap(), Detail::All).await.unwrap();

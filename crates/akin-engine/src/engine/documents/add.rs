@@ -78,11 +78,8 @@ impl Engine {
         PreparedDocument {
             blocks: self.passage_blocks(&document.content).map(Arc::new),
             document,
-            fingerprint: analysis.fingerprint,
             keys: self.analyser.scheme.arrival_keys(&analysis.set, &analysis.sketch),
-            set: analysis.set,
-            sketch: analysis.sketch,
-            whole_document: analysis.whole_document,
+            analysis,
             only_over: None,
             arriving: None,
         }

@@ -93,7 +93,7 @@ impl Engine {
             OnDuplicate::Keep | OnDuplicate::Skip => limits.checked_max,
         };
         Ok(Some(RivalSearch {
-            keys: scheme.probe_keys(&document.set, &document.keys, threshold),
+            keys: scheme.probe_keys(&document.analysis.set, &document.keys, threshold),
             agreeing_min: scheme.plan(threshold).agreeing_min,
             threshold,
             rivals_max,
@@ -155,8 +155,8 @@ impl Engine {
             id: prepared.document.id.clone(),
             status: AddStatus::Skipped,
             duplicates: Vec::new(),
-            shingles: prepared.set.count(),
-            notes: Note::of(prepared.whole_document),
+            shingles: prepared.analysis.set.count(),
+            notes: Note::of(prepared.analysis.whole_document),
             previous: None,
             cluster: None,
             more: false,
@@ -216,9 +216,7 @@ impl Engine {
         let limit = self.settings.limits.duplicates_max;
         let minimum = self.minimum_score(options.threshold, options.points)?;
         Ok(ProbeQuery {
-            set: &prepared.set,
-            fingerprint: prepared.fingerprint,
-            sketch: &prepared.sketch,
+            analysis: &prepared.analysis,
             keys: Some(&prepared.keys),
             own_id: Some(&prepared.document.id),
             threshold: minimum.threshold,
@@ -246,7 +244,7 @@ impl Engine {
             Some(_) => usize::MAX,
             None => (near.len() + SCORED_MIN).max(query.limit + 1),
         };
-        let shingles = |rival: &Rival| rival.document.set.count() + query.set.count();
+        let shingles = |rival: &Rival| rival.document.analysis.set.count() + query.set().count();
         let is_long = rivals.found.iter().map(shingles).sum::<usize>() > SHINGLES_INLINE_MAX;
         let mut withdrawn = 0;
         let mut rest = rivals.found.into_iter();
@@ -281,7 +279,7 @@ impl Engine {
         if let Some(record) = &query.record {
             return self.score_rival_record(query, record, rival).await;
         }
-        let (ours, its) = (query.sketch.as_bytes(), rival.sketch.as_bytes());
+        let (ours, its) = (query.analysis.sketch.as_bytes(), rival.analysis.sketch.as_bytes());
         let agreeing = self.analyser.estimator.agreeing(ours, its);
         let similarity = match query.mode {
             Mode::Estimated => self.analyser.estimated_reaching(agreeing, query.threshold),
@@ -309,11 +307,12 @@ async fn overlap(
     rival: &PreparedDocument,
     is_long: bool,
 ) -> Result<Option<Overlap>, EngineError> {
-    if rival.fingerprint == query.fingerprint && rival.set == *query.set {
-        let shingles = query.set.count();
+    let (ours, its) = (query.analysis, &rival.analysis);
+    if its.fingerprint == ours.fingerprint && its.set == ours.set {
+        let shingles = ours.set.count();
         return Ok(Some(Overlap { shared: shingles, a: shingles, b: shingles }));
     }
-    let (ours, its, threshold) = (query.set.clone(), rival.set.clone(), query.threshold.get());
+    let (ours, its, threshold) = (ours.set.clone(), its.set.clone(), query.threshold.get());
     compute_if(is_long, move || Overlap::reaching(&ours, &its, threshold)).await
 }
 

@@ -30,7 +30,7 @@ impl Engine {
         // A signature has no set, and the points of records follow from their texts.
         let has_sets = !self.analyser.takes_signatures() && !self.takes_records();
         if let Some(old) = replaced.set.filter(|_| has_sets) {
-            let set = document.set.clone();
+            let set = document.analysis.set.clone();
             let is_long = old.count() + set.count() > SHINGLES_INLINE_MAX;
             let overlap = compute_if(is_long, move || Overlap::of(&set, &old)).await?;
             previous.resemblance = Some(overlap.resemblance());

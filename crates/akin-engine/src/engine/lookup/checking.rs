@@ -180,7 +180,7 @@ impl Engine {
                     checking.is_truncated |= cut_members(&mut part, &mut checking.to_filter);
                     part = self.members_matching(conditions, part).await?;
                 }
-                let shingles = |set: &Candidate| set.shingles as usize + query.set.count();
+                let shingles = |set: &Candidate| set.shingles as usize + query.set().count();
                 let scored = Part {
                     candidates: part.len(),
                     shingles: part.iter().map(shingles).sum(),

@@ -87,8 +87,8 @@ impl Engine {
     ) -> Result<FoundMatches, EngineError> {
         for attempt in 1.. {
             let found = search.passages(request.clone()).await?;
-            let mut sets = self.sets_of(&found.matches, query.sketch).await?;
-            let (candidates, elements) = (sets.len(), query.set.count());
+            let mut sets = self.sets_of(&found.matches, query.sketch()).await?;
+            let (candidates, elements) = (sets.len(), query.set().count());
             sets.retain(|set| most_of(of, elements, set.shingles as usize) >= threshold.get());
             let checked = self.verify(query, sets).await?;
             if checked.none_gone || attempt == ATTEMPTS_MAX {

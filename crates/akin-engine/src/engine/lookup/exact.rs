@@ -15,8 +15,8 @@ impl Engine {
         query: &ProbeQuery<'_>,
     ) -> Result<FoundMatches, EngineError> {
         let search = ExactSearch {
-            set: query.set.clone(),
-            sketch: query.sketch.clone(),
+            set: query.set().clone(),
+            sketch: query.sketch().clone(),
             threshold: query.threshold,
             members_max: query.members_max,
         };

@@ -93,7 +93,7 @@ impl Engine {
         let plan = scheme.plan(query.threshold);
         let keys = match query.keys {
             Some(all) => Cow::Borrowed(plan.keys_of(all)),
-            None => scheme.keys(query.sketch.as_bytes(), plan.bands).collect(),
+            None => scheme.keys(query.sketch().as_bytes(), plan.bands).collect(),
         };
         Probed { plan, keys }
     }
@@ -107,7 +107,7 @@ impl Engine {
     ) -> Search<'a> {
         let postings_of_each = if is_wide { POSTINGS_OF_WIDE } else { 1 };
         let limits = self.search_limits(found_max, query.members_max, postings_of_each);
-        let (sketch, fingerprint) = (query.sketch, query.fingerprint);
+        let (sketch, fingerprint) = (query.sketch(), query.analysis.fingerprint);
         let agreeing_min = probed.plan.agreeing_min;
         Search::new(&probed.keys, sketch, fingerprint, query.threshold, agreeing_min, limits)
     }

@@ -43,9 +43,7 @@ const MATCH_BYTES: usize = 1_024;
 /// A lookup to be executed.
 #[derive(Clone)]
 pub(crate) struct ProbeQuery<'a> {
-    pub set: &'a ShingleSet,
-    pub fingerprint: u64,
-    pub sketch: &'a Sketch,
+    pub analysis: &'a Analysis,
     /// All keys of the sketch, in the order of their tables, if they were computed before.
     pub keys: Option<&'a [Key]>,
     /// The probe's own id, which is left out of the matches.
@@ -66,9 +64,7 @@ impl<'a> ProbeQuery<'a> {
     /// A lookup of all documents that share anything with the probe, without conditions.
     pub fn of(analysis: &'a Analysis, mode: Mode, members_max: usize) -> Self {
         Self {
-            set: &analysis.set,
-            fingerprint: analysis.fingerprint,
-            sketch: &analysis.sketch,
+            analysis,
             keys: None,
             own_id: None,
             threshold: Threshold::LEAST,
@@ -78,6 +74,14 @@ impl<'a> ProbeQuery<'a> {
             record: None,
             members_max,
         }
+    }
+
+    pub fn set(&self) -> &'a ShingleSet {
+        &self.analysis.set
+    }
+
+    pub fn sketch(&self) -> &'a Sketch {
+        &self.analysis.sketch
     }
 }
 

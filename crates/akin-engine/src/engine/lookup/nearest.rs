@@ -153,7 +153,7 @@ impl Engine {
         let from = nearest.plan.by_keys_from().filter(|_| !nearest.is_estimated());
         let Some(from) = from.and_then(|from| Threshold::new(from).ok()) else { return Ok(None) };
         let query = &nearest.query;
-        let keys: Vec<Key> = self.analyser.scheme.all_keys(query.sketch.as_bytes()).collect();
+        let keys: Vec<Key> = self.analyser.scheme.all_keys(query.sketch().as_bytes()).collect();
         let limits = SearchLimits {
             postings_max: self.settings.limits.candidates_max.max(SETS_CHECKED_MAX),
             compared_max: usize::MAX,
@@ -161,8 +161,14 @@ impl Engine {
             members_max: query.members_max,
         };
         let agreeing_min = nearest.plan.agreeing_min(from.get());
-        let search =
-            Search::new(&keys, query.sketch, query.fingerprint, from, agreeing_min, limits);
+        let search = Search::new(
+            &keys,
+            query.sketch(),
+            query.analysis.fingerprint,
+            from,
+            agreeing_min,
+            limits,
+        );
         let found = self.backend.candidates(std::slice::from_ref(&search)).await?.pop();
         let found = found.expect("a search has a result");
         charge(1 + found.seen / cost::SKETCHES)?;
@@ -287,7 +293,7 @@ impl Nearest<'_> {
         let enough = MEMBERS_USUAL_MAX.max(self.k + 1);
         let each_max = if self.is_filtered() { self.query.members_max } else { enough };
         let total_max = self.query.members_max.max(limits.near_max);
-        SketchSearch { sketch: self.query.sketch.clone(), limits, each_max, total_max }
+        SketchSearch { sketch: self.query.sketch().clone(), limits, each_max, total_max }
     }
 
     /// Keeps and counts the sets whose sizes allow that they belong to the best.
@@ -295,7 +301,7 @@ impl Nearest<'_> {
         let lowest = self.lowest().max(Threshold::LEAST.get());
         self.query.threshold = Threshold::new(lowest).unwrap_or(Threshold::LEAST);
         if !self.is_estimated() {
-            let count = self.query.set.count();
+            let count = self.query.set().count();
             block.retain(|set| Overlap::can_reach(count, set.shingles as usize, lowest));
         }
         self.checked += block.len();

@@ -135,7 +135,7 @@ impl Engine {
         let content = rival.document.content.clone();
         let points = self.points(record, vec![Some(content)]).await?.pop().flatten();
         let Some(points) = points else { return Ok(None) };
-        let (ours, its) = (query.sketch.as_bytes(), rival.sketch.as_bytes());
+        let (ours, its) = (query.sketch().as_bytes(), rival.analysis.sketch.as_bytes());
         let keys_shared = self.analyser.scheme.tables_shared(ours, its).count() as u32;
         let (id, similarity) = (rival.document.id.clone(), Similarity::of_records(points));
         Ok(Some(Match::new(id, similarity, keys_shared, None)))

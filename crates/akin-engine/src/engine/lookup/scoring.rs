@@ -50,7 +50,7 @@ impl Engine {
         query: &ProbeQuery<'_>,
         mut candidates: Vec<Candidate>,
     ) -> Result<ScoredCandidates, EngineError> {
-        let (shingles, threshold) = (query.set.count(), query.threshold.get());
+        let (shingles, threshold) = (query.set().count(), query.threshold.get());
         let mut checked = ScoredCandidates::default();
         candidates.retain(|candidate| {
             Overlap::can_reach(shingles, candidate.shingles as usize, threshold)
@@ -62,7 +62,7 @@ impl Engine {
             charge(charging::of_verifying(shingles, now))?;
             let sets = self.backend.sets(now).await?;
             checked.none_gone &= sets.iter().all(Option::is_some);
-            let overlaps = overlaps(query.set, sets, query.threshold).await?;
+            let overlaps = overlaps(query.set(), sets, query.threshold).await?;
             for (candidate, overlap) in now.iter().zip(overlaps) {
                 let Some(overlap) = overlap else { continue };
                 let similarity = self.analyser.verified(overlap, candidate.agreeing);

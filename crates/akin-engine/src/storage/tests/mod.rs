@@ -23,6 +23,7 @@ use std::task::{Context, Waker};
 use rusqlite::Connection;
 use tempfile::TempDir;
 
+use super::fuzzing::encoded;
 use super::*;
 use crate::document::{Content, DocumentId, Metadata, Ordinal, Token};
 use crate::stored::{Detail, DocumentDetails, Order, Record, SnapshotInfo, Tail};
@@ -118,10 +119,6 @@ fn tokens(list: &[(&str, u32)]) -> Content {
 
 fn put(record: &Record) -> Write {
     Write::Put { record: encoded(record), replaces: None }
-}
-
-fn encoded(record: &Record) -> EncodedRecord {
-    NewRecord::of(record).encode(1).with_ordinal(record.ordinal)
 }
 
 fn remove(ordinal: u32) -> Write {
