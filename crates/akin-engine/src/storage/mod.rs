@@ -34,7 +34,7 @@
 //! | `shingles` | Number of elements in the set. |
 //! | `fingerprint` | 64-bit hash of the set. |
 //! | `flags` | The contents of the row, see `row::flags`. |
-//! | `expires_at` | Milliseconds since the epoch; the document is not returned from then on. Or null. |
+//! | `expires_at` | Milliseconds since the epoch, from which on it is not returned. Or null. |
 //! | `sketch` | The slots, little-endian. |
 //! | `sketch_checksum` | Of the first part, from which the index is rebuilt. |
 //! | `stored_at` | Milliseconds since the epoch. |
