@@ -38,7 +38,7 @@ const BELOW: [&str; 7] =
     ["document", "budget", "background", "stored", "storage", "backend", "engine"];
 
 /// The layers of the core, likewise.
-const CORE_LAYERS: [&str; 10] = [
+const CORE_LAYERS: [&str; 9] = [
     "document",
     "simd",
     "text",
@@ -48,7 +48,6 @@ const CORE_LAYERS: [&str; 10] = [
     "index",
     "join",
     "passages",
-    "near_duplicates",
 ];
 
 /// The names that the core and the model do without. The compiler holds both only to their lists of

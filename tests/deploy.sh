@@ -71,7 +71,7 @@ synopsis=$(sed -n 's/^description = "\(.*\)"/\1/p' Cargo.toml | head -1)
 # What crates.io gets: the sources of the crates, their licences and pages.
 for package in akin akin-core akin-engine akin-files akin-model akin-postgres; do
     listed=$(cargo package --locked --quiet --allow-dirty --list -p $package 2> /dev/null)
-    foreign=$(grep -vE '^(src/.*\.[a-z]+|examples/dedup_lines.rs|config/default.toml|(README|CHANGELOG).md|\
+    foreign=$(grep -vE '^(src/.*\.[a-z]+|config/default.toml|(README|CHANGELOG).md|\
 LICENSE-(MIT|APACHE)|Cargo.(lock|toml|toml.orig)|.cargo_vcs_info.json)$' <<< "$listed" || true)
     [ -z "$foreign" ] || fault "the crate $package has files that it does not need: $foreign"
     for licence in LICENSE-MIT LICENSE-APACHE README.md; do

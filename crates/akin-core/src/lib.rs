@@ -12,13 +12,11 @@
 //! - [`index`]: key → sets, sharded for many threads.
 //! - [`join`]: all pairs and clusters of a corpus.
 //! - [`passages`]: which texts contain a part of a text, and where.
-//! - [`near_duplicates`]: the modules above, composed for texts in memory.
 
 pub mod document;
 pub mod index;
 pub mod join;
 pub mod measure;
-pub mod near_duplicates;
 pub mod passages;
 pub mod scheme;
 pub mod simd;
@@ -29,10 +27,6 @@ pub mod text;
 pub use join::Linkage;
 #[doc(inline)]
 pub use measure::Overlap;
-#[doc(inline)]
-pub use near_duplicates::{
-    DeduplicateError, Deduplicated, MatchSettings, SettingsError, TextIndex, TextMatch, deduplicate,
-};
 #[doc(inline)]
 pub use passages::{PassageIndex, PassageSettings};
 #[doc(inline)]

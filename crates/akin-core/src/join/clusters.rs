@@ -11,16 +11,6 @@ use crate::document::DocumentId;
 /// How documents are clustered. `single`: clusters are connected by chains of pairs.
 /// `representative`: the similarity of each member to the representative of its cluster is at least
 /// the threshold.
-///
-/// ```
-/// use akin_core::{Linkage, MatchSettings, deduplicate};
-///
-/// // The first text and the last are near the second, but not near each other.
-/// let texts = ["a b c d e f", "b c d e f g", "c d e f g h"];
-/// let settings = MatchSettings::new().threshold(0.6);
-/// let kept = |linkage| deduplicate(texts, &settings, linkage).unwrap().kept().count();
-/// assert_eq!((kept(Linkage::Single), kept(Linkage::Representative)), (1, 2));
-/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]

@@ -8,12 +8,14 @@ use super::cut_shingles::Cut;
 /// The units of which shingles are made. Help, pages, tests and benches go over [`Unit::ALL`].
 ///
 /// ```
-/// use akin_core::{MatchSettings, TextIndex, Unit};
+/// use akin_core::text::ShingleSettings;
+/// use akin_core::{Overlap, Shingler, Unit};
 ///
-/// let names = TextIndex::new(&MatchSettings::new().unit(Unit::Character).size(3).threshold(0.4))?;
-/// names.insert(1, "Katherine Johnson")?;
-/// assert_eq!(names.query("Kathrine Johnson")?[0].id, 1);
-/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// let settings = ShingleSettings { unit: Unit::Character, size: 3, ..ShingleSettings::default() };
+/// let shingler = Shingler::new(settings, 0, usize::MAX);
+/// let [a, b] = ["Katherine Johnson", "Kathrine Johnson"].map(|name| shingler.text(name));
+/// assert!(Overlap::of(&a?.set, &b?.set).resemblance() > 0.7);
+/// # Ok::<(), akin_core::ShingleError>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
