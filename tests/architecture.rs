@@ -38,17 +38,8 @@ const BELOW: [&str; 7] =
     ["document", "budget", "background", "stored", "storage", "backend", "engine"];
 
 /// The layers of the core, likewise.
-const CORE_LAYERS: [&str; 9] = [
-    "document",
-    "simd",
-    "text",
-    "measure",
-    "sketch",
-    "scheme",
-    "index",
-    "join",
-    "passages",
-];
+const CORE_LAYERS: [&str; 9] =
+    ["document", "simd", "text", "measure", "sketch", "scheme", "index", "join", "passages"];
 
 /// The names that the core and the model do without. The compiler holds both only to their lists of
 /// dependencies.
