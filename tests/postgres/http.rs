@@ -9,9 +9,9 @@ use crate::postgres_server::{Database, PostgresServer};
 use crate::serving::Process;
 use crate::serving::client::{Answer, Caller};
 
-struct Server {
-    process: Process,
-    caller: Caller,
+pub struct Server {
+    pub process: Process,
+    pub caller: Caller,
     _dir: tempfile::TempDir,
 }
 
@@ -20,7 +20,7 @@ impl Server {
         Self::start_at(&database.url())
     }
 
-    fn start_at(url: &str) -> Self {
+    pub fn start_at(url: &str) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let mut command = Command::new(env!("CARGO_BIN_EXE_akin"));
         command

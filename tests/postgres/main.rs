@@ -9,6 +9,7 @@ mod histories;
 mod http;
 #[path = "../not_run/mod.rs"]
 mod not_run;
+mod outages;
 #[path = "../postgres_server/mod.rs"]
 mod postgres_server;
 mod races;

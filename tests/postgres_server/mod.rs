@@ -112,24 +112,78 @@ impl PostgresServer {
 
     /// A copy that follows this server, which waits for it before it acknowledges a commit.
     pub fn synchronous_standby(&self) -> Self {
+        let standby = self.new_standby();
+        self.wait_for_standby();
+        standby
+    }
+
+    /// A copy that follows this server.
+    pub fn new_standby(&self) -> Self {
         let (dir, postmaster) = (directory(), None);
         let mut standby = Self { dir, bin: self.bin.clone(), postmaster };
-        let from = format!("host={} user=akin application_name=standby", self.dir.path().display());
+        standby.follow(self);
+        standby
+    }
+
+    /// Becomes a copy of another server, which it follows, in the place of what it was.
+    pub fn follow(&mut self, primary: &Self) {
+        let _ = fs::remove_dir_all(self.data());
+        let from = primary.dir.path().display();
+        let from = format!("host={from} user=akin application_name=standby");
         let mut backup = self.program("pg_basebackup");
         backup.arg("-d").arg(from).args(["-R", "-X", "stream", "-c", "fast", "-D"]);
-        Self::run(backup.arg(standby.data()));
-        let path = standby.data().join("postgresql.conf");
+        Self::run(backup.arg(self.data()));
+        let path = self.data().join("postgresql.conf");
         let conf = fs::read_to_string(&path).unwrap();
-        let (own, its) = (standby.dir.path().display(), self.dir.path().display());
+        let (own, its) = (self.dir.path().display(), primary.dir.path().display());
         fs::write(&path, conf.replace(&its.to_string(), &own.to_string())).unwrap();
-        standby.resume();
+        self.resume();
+    }
+
+    /// From now on it waits for its standby before it acknowledges a commit.
+    pub fn wait_for_standby(&self) {
         self.sql("postgres", "ALTER SYSTEM SET synchronous_standby_names = 'standby'");
         self.sql("postgres", "SELECT pg_reload_conf()");
-        let synchronous = "SELECT count(*) FROM pg_stat_replication WHERE sync_state = 'sync'";
-        while self.sql("postgres", synchronous) != "1" {
+        self.await_standby();
+    }
+
+    /// Waits until its standby has everything that was committed before.
+    pub fn await_standby(&self) {
+        let written = self.sql("postgres", "SELECT pg_current_wal_lsn()");
+        let is_there = format!(
+            "SELECT count(*) FROM pg_stat_replication
+             WHERE sync_state = 'sync' AND flush_lsn >= '{written}'"
+        );
+        while self.sql("postgres", &is_there) != "1" {
             std::thread::yield_now();
         }
-        standby
+    }
+
+    /// Starts it again over a library that can fill its disk.
+    pub fn let_disk_fill(&mut self) {
+        let source =
+            Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/postgres_server/full_disk.c");
+        let mut compiler = Command::new("cc");
+        compiler.args(["-O1", "-Wall", "-shared", "-fPIC", "-o"]).arg(self.full_disk_library());
+        Self::run(compiler.arg(source));
+        self.kill();
+        self.resume();
+    }
+
+    fn full_disk_library(&self) -> PathBuf {
+        self.dir.path().join("full_disk.so")
+    }
+
+    fn full_disk_flag(&self) -> PathBuf {
+        self.dir.path().join("full")
+    }
+
+    /// Whether tables and indexes can grow.
+    pub fn set_disk_full(&self, is_full: bool) {
+        match is_full {
+            true => fs::write(self.full_disk_flag(), "").unwrap(),
+            false => fs::remove_file(self.full_disk_flag()).unwrap(),
+        }
     }
 
     /// Starts it, again if it was ended, and waits until it is ready.
@@ -137,6 +191,10 @@ impl PostgresServer {
         let _ = fs::remove_file(self.data().join("postmaster.pid"));
         let mut command = self.program("postgres");
         command.arg("-D").arg(self.data()).stderr(Stdio::piped());
+        if self.full_disk_library().is_file() {
+            command.env("LD_PRELOAD", self.full_disk_library());
+            command.env("AKIN_TEST_FULL", self.full_disk_flag());
+        }
         let mut child = command.spawn().unwrap();
         let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
         let mut log = Vec::new();
