@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use akin::engine::EngineError;
+use akin::engine::{EngineError, Position};
 use futures_util::future::join_all;
 
 use crate::postgres_server::Database;
@@ -86,4 +86,23 @@ async fn a_position_before_the_changes_that_are_kept_is_gone() {
     assert!(matches!(gone, EngineError::ChangesGone), "{gone}");
     let now = server.last_change().await.unwrap();
     assert!(server.changes(Some(now), 10).await.unwrap().0.is_empty());
+}
+
+/// The first collection of each database has the same number.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_position_of_another_or_of_a_restored_database_is_gone() {
+    let Some(database) = Database::new() else { return };
+    let Some(other) = Database::new() else { return };
+    let servers = [engine(&database).await, engine(&other).await];
+    let mut positions = Vec::new();
+    for server in &servers {
+        add(server, "a", &of_family(1, 1)).await;
+        positions.push(server.last_change().await.unwrap());
+    }
+    let later = Position { sequence: positions[0].sequence + 1_000_000, ..positions[0] };
+    for unknown in [positions[1], later] {
+        let gone = servers[0].changes(Some(unknown), 10).await.unwrap_err();
+        assert!(matches!(gone, EngineError::ChangesGone), "{gone}");
+    }
+    assert!(servers[0].has_changed_since(positions[1]).unwrap());
 }

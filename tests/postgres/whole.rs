@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use akin::backend::Backend;
 use akin::engine::{CollectionSettings, Discovery, EngineError, Mode, Opening, Order};
+use akin_engine::background::turns::{ClientId, on_behalf_of};
 use futures_util::StreamExt;
+use futures_util::stream::FuturesUnordered;
 
 use crate::postgres_server::Database;
 use crate::{connections, document, engine, of_family};
@@ -116,4 +118,24 @@ async fn a_read_that_gets_no_connection_in_time_is_refused() {
     assert!(reason.contains("storage.scans_max"), "{reason}");
     held.clear();
     assert_eq!(engine.export(Order::Id).await.count().await, 100);
+}
+
+/// A read of one client that waited behind all reads of another client took as long as all of them.
+#[tokio::test(flavor = "multi_thread")]
+async fn clients_take_turns_for_reads_of_whole_collections() {
+    let Some(database) = Database::new() else { return };
+    let server = engine(&database).await;
+    crate::add(&server, "a", &of_family(1, 1)).await;
+    let read = |client: u64| {
+        let server = server.clone();
+        async move {
+            let read = async { server.export(Order::Id).await.count().await };
+            assert_eq!(on_behalf_of(ClientId(client), read).await, 1);
+            client
+        }
+    };
+    let reads: FuturesUnordered<_> = [1; 100].into_iter().chain([2]).map(read).collect();
+    let read: Vec<u64> = reads.collect().await;
+    let place = read.iter().position(|client| *client == 2).unwrap();
+    assert!(place < 50, "{place} reads of another client came first");
 }

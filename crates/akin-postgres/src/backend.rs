@@ -59,6 +59,8 @@ const MIX: u64 = 0x9e37_79b9_7f4a_7c15;
 pub struct PostgresCollection {
     pub(crate) shared: Arc<SharedDatabase>,
     pub(crate) number: i32,
+    /// In microseconds since the epoch.
+    pub(crate) created_at: i64,
     pub(crate) scheme: Scheme,
     pub(crate) estimator: Estimator,
     /// Cuts stored contents into sets again, without a limit on the number of shingles.
@@ -77,7 +79,7 @@ impl PostgresCollection {
     /// `seeded`: its settings, with the seed of its hashes.
     pub(crate) fn new(
         shared: &Arc<SharedDatabase>,
-        number: i32,
+        (number, created_at): (i32, i64),
         seeded: &CollectionSettings,
         opening: &Opening,
     ) -> Self {
@@ -85,6 +87,7 @@ impl PostgresCollection {
         Self {
             shared: Arc::clone(shared),
             number,
+            created_at,
             estimator: scheme.estimator(&seeded.sketch),
             scheme,
             shingler: seeded.unlimited_shingler(),

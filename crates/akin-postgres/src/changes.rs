@@ -27,11 +27,14 @@ impl ChangeFeed for PostgresCollection {
         after: Position,
         operations_max: usize,
     ) -> Result<Changes, BackendError> {
-        if after.store != i64::from(self.number) {
+        if after.store != self.created_at {
             return Ok(Changes::Gone);
         }
         // Changes are trimmed from the oldest on; the newest that was trimmed stays known.
-        let sql = "SELECT c.trimmed <= $2, h.xid, h.stored_at, h.id
+        // A database that was restored to an earlier time has not come to a later position.
+        let sql =
+            "SELECT c.trimmed <= $2 AND $2 < pg_snapshot_xmax(pg_current_snapshot())::text::int8,
+            h.xid, h.stored_at, h.id
             FROM akin.collections c LEFT JOIN LATERAL (
                 SELECT * FROM akin.changes WHERE collection = $1 AND xid > $2
                 AND xid < pg_snapshot_xmin(pg_current_snapshot())::text::int8
@@ -67,12 +70,12 @@ impl ChangeFeed for PostgresCollection {
         let row = self.shared.reads.query_opt(&sql, &[(&self.number, Type::INT4)]).await?;
         let sequence = row.map_or(0, |row| row.get::<_, i64>(0)).cast_unsigned();
         self.followed.last_change.fetch_max(sequence, Ordering::Relaxed);
-        Ok(Position { store: self.number.into(), sequence })
+        Ok(Position { store: self.created_at, sequence })
     }
 
     /// As of a moment ago.
     fn has_changed_since(&self, position: Position) -> bool {
         self.followed.last_change.load(Ordering::Relaxed) > position.sequence
-            || position.store != i64::from(self.number)
+            || position.store != self.created_at
     }
 }

@@ -30,6 +30,7 @@ struct PostgresStored {
     shared: Arc<SharedDatabase>,
     runtime: Handle,
     number: i32,
+    created_at: i64,
     name: CollectionName,
     settings: CollectionSettings,
     /// The settings that decided the stored data.
@@ -71,16 +72,17 @@ impl PostgresStore {
             shared: Arc::clone(&self.shared),
             runtime: self.runtime.clone(),
             number: row.get(0),
+            created_at: row.get(1),
             name,
             settings,
-            identity: row.get(1),
+            identity: row.get(2),
             replaces: None,
             has_name: AtomicBool::new(true),
         }
     }
 
     fn by_name(&self, name: &CollectionName) -> Result<Option<Row>, BackendError> {
-        let sql = "SELECT collection, identity, settings FROM akin.collections WHERE name = $1";
+        let sql = "SELECT collection, created_at, identity FROM akin.collections WHERE name = $1";
         let rows = self.query(sql, &[(&name.as_str(), Type::TEXT)])?;
         Ok(rows.into_iter().next())
     }
@@ -106,12 +108,12 @@ impl CollectionStore for PostgresStore {
     }
 
     fn list(&self) -> Result<Vec<ListedCollection>, BackendError> {
-        let sql = "SELECT collection, identity, settings, name FROM akin.collections
+        let sql = "SELECT collection, created_at, identity, settings, name FROM akin.collections
             WHERE name IS NOT NULL ORDER BY name";
         let mut listed = Vec::new();
         for row in self.query(sql, &[])? {
-            let Ok(name) = row.get::<_, &str>(3).parse::<CollectionName>() else { continue };
-            let settings = serde_json::from_str(row.get(2));
+            let Ok(name) = row.get::<_, &str>(4).parse::<CollectionName>() else { continue };
+            let settings = serde_json::from_str(row.get(3));
             let stored = match settings {
                 Ok(settings) => Ok(Arc::new(self.stored(name.clone(), settings, &row)) as Arc<_>),
                 Err(error) => Err(BackendError::OtherSettings {
@@ -154,16 +156,18 @@ fn create(
     let identity = identity(&seeded(settings, None)?);
     let json = serde_json::to_string(settings).expect("settings are plain JSON");
     let sql = "INSERT INTO akin.collections (settings, identity, replaces) VALUES ($1, $2, $3)
-        RETURNING collection";
+        RETURNING collection, created_at";
     let parameters: Parameters<'_> =
         &[(&json, Type::TEXT), (&identity, Type::TEXT), (&replaces, Type::INT4)];
     let row = runtime.block_on(shared.reads.query_opt(sql, parameters))?;
-    let number = row.map(|row| row.get(0)).ok_or(BackendError::Closed)?;
+    let row = row.ok_or(BackendError::Closed)?;
+    let (number, created_at) = (row.get(0), row.get(1));
     shared.followed.set_building(number, true);
     Ok(PostgresStored {
         shared: Arc::clone(shared),
         runtime: runtime.clone(),
         number,
+        created_at,
         name: name.clone(),
         settings: settings.clone(),
         identity,
@@ -221,7 +225,8 @@ impl StoredCollection for PostgresStored {
                 reason: format!("the collection '{name}' was made with {stored}, not {given}"),
             });
         }
-        let collection = PostgresCollection::new(&self.shared, self.number, &seeded, opening);
+        let made = (self.number, self.created_at);
+        let collection = PostgresCollection::new(&self.shared, made, &seeded, opening);
         self.shared.followed.add(&collection);
         Ok((Arc::new(collection), seeded))
     }

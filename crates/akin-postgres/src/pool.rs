@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use akin_engine::backend::BackendError;
+use akin_engine::background::turns::{Turn, Turns};
 use futures_util::TryStreamExt;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 use tokio_postgres::types::{ToSql, Type};
 use tokio_postgres::{Client, Row, RowStream};
@@ -20,10 +20,11 @@ pub(crate) type Parameters<'a> = &'a [(&'a (dyn ToSql + Sync), Type)];
 /// Why the database cannot be reached now.
 pub(crate) type Outage = Arc<Mutex<Option<String>>>;
 
+/// Clients take turns for its connections.
 pub(crate) struct ConnectionPool {
     database: Arc<Database>,
     free: Mutex<Vec<DatabaseConnection>>,
-    permits: Arc<Semaphore>,
+    turns: Arc<Turns>,
     outage: Outage,
     pub deadline: Duration,
 }
@@ -32,7 +33,7 @@ pub(crate) struct ConnectionPool {
 /// is neither cancelled nor waited for.
 pub(crate) struct Taken {
     connection: DatabaseConnection,
-    permit: OwnedSemaphorePermit,
+    turn: Turn,
 }
 
 impl ConnectionPool {
@@ -43,27 +44,26 @@ impl ConnectionPool {
         outage: &Outage,
     ) -> Self {
         let outage = Arc::clone(outage);
-        let permits = Arc::new(Semaphore::new(connections));
-        Self { database, free: Mutex::default(), permits, outage, deadline }
+        let turns = Turns::new(connections);
+        Self { database, free: Mutex::default(), turns, outage, deadline }
     }
 
     /// # Errors
     /// `OutOfService`: all connections were taken until the deadline, or there was no new one.
     pub async fn take(&self) -> Result<Taken, BackendError> {
-        let permit = timeout(self.deadline, Arc::clone(&self.permits).acquire_owned()).await;
-        let permit = permit.map_err(|_| busy())?.map_err(|_| BackendError::Closed)?;
+        let turn = timeout(self.deadline, self.turns.take()).await.map_err(|_| busy())?;
         while let Some(connection) = self.pop() {
             if !connection.client.is_closed() {
-                return Ok(Taken { connection, permit });
+                return Ok(Taken { connection, turn });
             }
         }
         let connection = timeout(self.deadline, self.database.connect()).await;
-        Ok(Taken { connection: connection.map_err(|_| late())??, permit })
+        Ok(Taken { connection: connection.map_err(|_| late())??, turn })
     }
 
     pub fn give_back(&self, taken: Taken) {
         self.free.lock().unwrap_or_else(PoisonError::into_inner).push(taken.connection);
-        drop(taken.permit);
+        drop(taken.turn);
     }
 
     fn pop(&self) -> Option<DatabaseConnection> {

@@ -12,6 +12,7 @@ use akin_engine::backend::{
     Backend, BackendError, Candidate, Candidates, Records, Scan, Scanned, SketchScanning,
     SketchSearch, SketchView,
 };
+use akin_engine::background::turns;
 use akin_engine::stored::{Detail, Order};
 use async_trait::async_trait;
 use futures_util::StreamExt;
@@ -40,7 +41,7 @@ impl PostgresCollection {
         let sql = format!("SELECT {COLUMNS} {DOCUMENTS} ORDER BY {order}");
         let (sender, receiver) = mpsc::channel(RECORDS_AHEAD);
         let this = self.clone();
-        tokio::spawn(async move {
+        let read = async move {
             let (rows, now_ms) = (sender.clone(), this.now_ms());
             let parameters: Parameters<'_> = &[(&this.number, Type::INT4), (&now_ms, Type::INT8)];
             let read = async {
@@ -58,7 +59,8 @@ impl PostgresCollection {
             if let Err(error) = read.await {
                 let _ = sender.send(Err(error)).await;
             }
-        });
+        };
+        tokio::spawn(turns::on_behalf_of(turns::current(), read));
         let next = |mut records: mpsc::Receiver<_>| async move {
             records.recv().await.map(|record| (record, records))
         };

@@ -15,7 +15,8 @@ tokio::task_local! {
 }
 
 /// The client of the current task.
-pub(crate) fn current() -> ClientId {
+#[must_use]
+pub fn current() -> ClientId {
     CLIENT.try_with(|client| *client).unwrap_or_default()
 }
 

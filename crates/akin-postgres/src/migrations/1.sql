@@ -14,6 +14,9 @@ CREATE TABLE collections (
     superseded boolean NOT NULL DEFAULT false,
     trimmed bigint NOT NULL DEFAULT 0, -- changes up to this transaction are not kept
     replaces int, -- the collection whose name it will take
+    -- In microseconds since the epoch: positions of changes name it, as another database has a
+    -- collection with the same number.
+    created_at bigint NOT NULL DEFAULT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint,
     -- When a server was last known to build it; 'infinity' once it has a name, '-infinity' once it
     -- was removed or superseded.
     built_at timestamptz NOT NULL DEFAULT now(),
