@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""Writes the types of both clients from openapi.yaml; with `--check` it fails if they differ.
+"""Writes types and methods of both clients from openapi.yaml; `--check` fails if they differ.
 
 Needs PyYAML. Every schema becomes a type of its name, and the query parameters of every operation
-become a type: those of `add_documents` are `AddDocumentsQuery`.
+become a type: those of `add_documents` are `AddDocumentsQuery`. Every operation that is answered
+by JSON, or by nothing, becomes a method of its id, unless a method written by hand makes the call.
 """
 
 import re
@@ -16,6 +17,18 @@ ROOT = Path(__file__).resolve().parents[1]
 HEAD = "Written by clients/generate.py from openapi.yaml."
 WIDTH = 100
 NULL = {"type": "null"}
+JSON = "application/json"
+COLLECTION = "/collections/{collection}"
+
+# Operations whose calls the methods in `_calls.py` and `index.js` make.
+BY_HAND = """
+    add_documents change_document collapse compare_posted compare_stored create_collection
+    fetch_documents get_document list_collections list_documents passages_of_posted
+    passages_of_stored put_document remove_document remove_documents remove_named_documents
+    similar_to_posted similar_to_stored
+""".split()
+# Paths for load balancers and for browsers.
+ABOUT = ("/healthz", "/readyz", "/openapi.json")
 
 
 class Types:
@@ -55,7 +68,7 @@ class Types:
         options.pop("id", None)
         if options:
             id = operation["operationId"]
-            name = "".join(part.capitalize() for part in id.split("_")) + "Query"
+            name = query_name(id)
             self.schemas[name] = {"properties": options, "description": f"The options of `{id}`."}
             self.sent.add(name)
 
@@ -74,6 +87,41 @@ class Types:
         for name in sorted(self.schemas):
             add(name)
         return ordered
+
+
+class Operation:
+    """An operation that becomes a method, as its path and its schemas have it."""
+
+    def __init__(self, method, path, operation, in_collection):
+        self.method, self.path, self.in_collection = method.upper(), path, in_collection
+        self.name = operation["operationId"].removesuffix("_of_collection")
+        self.description = f"{operation['summary']}.\n\n{operation['description']}"
+        parameters = operation.get("parameters", [])
+        self.arguments = re.findall(r"{(\w+)}", path)
+        has_query = any(parameter["in"] == "query" for parameter in parameters)
+        self.query = query_name(operation["operationId"]) if has_query else None
+        content = operation.get("requestBody", {}).get("content", {}).values()
+        self.body = next(iter(content))["schema"] if content else None
+        (answer, *_) = (answer for status, answer in operation["responses"].items() if status < "3")
+        self.media = list(answer.get("content", {}))
+        self.answer = answer["content"][JSON]["schema"] if self.media == [JSON] else None
+
+
+def operations(document):
+    """The operations that become methods, each once, without the name of a collection."""
+    paths = document["paths"]
+    for path, item in paths.items():
+        if path.startswith(COLLECTION) and path.removeprefix(COLLECTION) in paths:
+            continue
+        for method, operation in item.items():
+            made = Operation(method, path, operation, COLLECTION + path in paths)
+            is_plain = made.media in ([], [JSON])
+            if is_plain and made.name not in BY_HAND and path not in ABOUT:
+                yield made
+
+
+def query_name(id):
+    return "".join(part.capitalize() for part in id.split("_")) + "Query"
 
 
 def option(parameter):
@@ -229,6 +277,60 @@ from typing_extensions import NotRequired, TypeAlias, TypedDict
         return textwrap.indent('"""' + "\n".join(lines) + end + '"""\n', indent)
 
 
+class PythonMethods(Python):
+    path = ROOT / "clients/python/src/akin_search/_operations.py"
+
+    def named(self, name, sent):
+        return f"types.{name}"
+
+    def text(self, operations):
+        table = "".join(f"    {made.name} = Method(_{made.name})\n" for made in operations)
+        return f'''"""The methods of the operations that have none in `_calls`.
+
+{HEAD}
+"""
+
+from __future__ import annotations
+
+import json
+from urllib.parse import quote
+
+from typing_extensions import Unpack
+
+from . import types
+from ._exchange import Call, Request, encode, params
+from ._method import Method
+{"".join(map(self.definition, operations))}
+
+class Operations:
+    """The table of these methods, for both clients."""
+
+{table}'''
+
+    def definition(self, made):
+        arguments = [f"{name}: str" for name in made.arguments]
+        path = re.sub(r"{(\w+)}", r"{quote(\1, safe='')}", made.path)
+        given = [f'"{made.method}"', "path"]
+        if made.query:
+            given.append("params(**options)")
+        if made.body:
+            arguments.append(f"body: {self.expression(made.body, True)}")
+            given.append("body=encode(body)")
+        if made.query:
+            arguments.append(f"**options: Unpack[types.{made.query}]")
+        if not made.in_collection:
+            given.append("in_collection=False")
+        answer = self.expression(made.answer, False) if made.answer else "None"
+        head = f"def _{made.name}({', '.join(arguments)}) -> Call[{answer}]:"
+        parse = "json.loads" if made.answer else "lambda _: None"
+        call = (
+            f'    path = {"f" if made.arguments else ""}"{path}"\n'
+            f"    return Call(Request({', '.join(given)}), {parse})\n"
+        )
+        documentation = self.documentation({"description": made.description}, "    ")
+        return f"\n\n{head}\n{documentation}{call}"
+
+
 class TypeScript(Language):
     path = ROOT / "clients/js/src/types.d.ts"
     scalars = {"string": "string", "integer": "number", "number": "number", "boolean": "boolean"}
@@ -265,7 +367,7 @@ class TypeScript(Language):
         for field, of in fields(schema).items():
             mark = "" if field in merged(schema)[1] else "?"
             if name.endswith("Query"):
-                field = re.sub("_([a-z])", lambda found: found[1].upper(), field)
+                field = camel_case(field)
             kind = self.expression(of, sent)
             lines += [self.documentation(of, "  "), f"  {field}{mark}: {kind};\n"]
         return "".join(lines) + "}\n"
@@ -276,6 +378,66 @@ class TypeScript(Language):
             return f"{indent}/** {lines[0]} */\n" if lines else ""
         body = "".join(f"{indent} * {line}".rstrip() + "\n" for line in lines)
         return f"{indent}/**\n{body}{indent} */\n"
+
+
+class JavaScriptMethods(TypeScript):
+    path = ROOT / "clients/js/src/operations.js"
+
+    def named(self, name, sent):
+        return f"T.{name}"
+
+    def text(self, operations):
+        return f"""// The methods of the operations that have none in index.js.
+// {HEAD}
+
+/** @import * as T from "./types.js" */
+/** @import {{ CallOptions, RequestOptions }} from "./index.js" */
+
+export class Operations {{
+  /**
+   * Calls the server, below the path of the collection if `inCollection`.
+   * @protected
+   * @param {{string}} method
+   * @param {{string}} path
+   * @param {{RequestOptions}} options
+   * @param {{boolean}} inCollection
+   * @returns {{Promise<any>}}
+   */
+  operate(method, path, options, inCollection) {{
+    throw new TypeError(`${{method}} ${{path}} is called by a client`);
+  }}
+{"".join(map(self.definition, operations))}}}
+"""
+
+    def definition(self, made):
+        names = [camel_case(name) for name in made.arguments]
+        kinds = [f"@param {{string}} {name}" for name in names]
+        path = re.sub(r"{(\w+)}", r"${encodeURIComponent(\1)}", made.path)
+        sent = [*(["query"] if made.query else []), *(["body"] if made.body else []), "signal"]
+        if made.body:
+            names.append("body")
+            kinds.append(f"@param {{{self.expression(made.body, True)}}} body")
+        options = f"T.{made.query} & CallOptions" if made.query else "CallOptions"
+        answer = self.expression(made.answer, False) if made.answer else "void"
+        kinds += [f"@param {{{options}}} [options]", f"@returns {{Promise<{answer}>}}"]
+        names.append("{ signal, ...query } = {}" if made.query else "{ signal } = {}")
+        lines = [*wrapped(made.description, WIDTH - 5), *kinds]
+        documentation = "".join(f"   * {line}".rstrip() + "\n" for line in lines)
+        in_collection = "true" if made.in_collection else "false"
+        arguments = f'"{made.method}", path, {{ {", ".join(sent)} }}, {in_collection}'
+        quote = "`" if made.arguments else '"'
+        return f"""
+  /**
+{documentation}   */
+  {camel_case(made.name)}({", ".join(names)}) {{
+    const path = {quote}{path}{quote};
+    return this.operate({arguments});
+  }}
+"""
+
+
+def camel_case(name):
+    return re.sub("_([a-z])", lambda found: found[1].upper(), name)
 
 
 def wrapped(text, width):
@@ -291,9 +453,13 @@ def wrapped(text, width):
 
 def main():
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    types = Types(yaml.load((ROOT / "openapi.yaml").read_text(), loader))
-    for language in (Python(types), TypeScript(types)):
-        path, text = language.path, language.text()
+    document = yaml.load((ROOT / "openapi.yaml").read_text(), loader)
+    types = Types(document)
+    made = list(operations(document))
+    methods = (PythonMethods(types), JavaScriptMethods(types))
+    texts = [(language.path, language.text()) for language in (Python(types), TypeScript(types))]
+    texts += [(language.path, language.text(made)) for language in methods]
+    for path, text in texts:
         if "--check" not in sys.argv[1:]:
             path.write_text(text)
         elif path.read_text() != text:

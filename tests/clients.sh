@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The clients against real servers: Python (types, tests, examples) and JavaScript (types, tests).
-# `install` only installs what is needed; `generate` writes the types that are made of openapi.yaml
+# `install` only installs what is needed; `generate` writes what is made of openapi.yaml
 # and of the JavaScript client.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -31,7 +31,7 @@ trap 'rm -rf "$scratch"' EXIT
 "$venv/bin/python" clients/generate.py ${check:-}
 (cd clients/js && "$tools/node_modules/.bin/tsc" -p . --noEmit false --declaration --emitDeclarationOnly \
     --outDir "$scratch/types")
-for made in index.d.ts errors.d.ts; do
+for made in index.d.ts errors.d.ts operations.d.ts; do
     [ "${1:-}" != generate ] || cp "$scratch/types/src/$made" clients/js/src
     diff -u "clients/js/src/$made" "$scratch/types/src/$made"
 done
@@ -57,7 +57,7 @@ bash packaging/test-wheel.sh "$(bash packaging/wheel.sh "$AKIN_BIN" linux_x86_64
 cmp LICENSE-MIT clients/js/LICENSE-MIT && cmp LICENSE-APACHE clients/js/LICENSE-APACHE
 tar -tzf "$scratch"/akin-client-*.tgz | sort | diff - <(printf 'package/%s\n' LICENSE-APACHE LICENSE-MIT \
     README.md package.json src/bulk.js src/errors.d.ts src/errors.js src/exchange.js src/index.d.ts \
-    src/index.js src/types.d.ts src/types.js)
+    src/index.js src/operations.d.ts src/operations.js src/types.d.ts src/types.js)
 cd "$scratch"
 npm install --silent --offline --no-audit --no-fund ./akin-client-*.tgz
 node --input-type=module --eval 'import { Client } from "akin-client"; new Client();'

@@ -56,11 +56,11 @@ fn is_short<T>(read: Result<T, Problem>) {
 /// A request that was read and written again is read as the same request.
 fn read_document(body: &[u8]) {
     let call = AddParameters::default();
-    let document = match bodies::document(body, &call, &pages()) {
+    let document = match bodies::document(body, None, &call, &pages()) {
         Ok((document, _)) => document,
         Err(problem) => return is_short::<()>(Err(problem)),
     };
-    let again = bodies::document(written(&document).to_string().as_bytes(), &call, &pages());
+    let again = bodies::document(written(&document).to_string().as_bytes(), None, &call, &pages());
     let (again, _) = again.unwrap_or_else(|problem| panic!("{document:?}: {}", problem.detail));
     // Metadata is kept as text, in which numbers may be written in several ways.
     let metadata = |document: &Document| -> Option<Value> {
@@ -73,7 +73,7 @@ fn read_document(body: &[u8]) {
     let is_its_own = document.id == other;
     let is_named = serde_json::from_slice::<Value>(body).is_ok_and(|body| !body["id"].is_null());
     assert_eq!(
-        bodies::document_named(body, other, &call, &pages()).is_ok(),
+        bodies::document(body, Some(other), &call, &pages()).is_ok(),
         is_its_own || !is_named
     );
 }

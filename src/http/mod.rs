@@ -1,6 +1,6 @@
 //! The engine over HTTP. A handler is extract → one engine call → reply.
 //!
-//! In reading order: `router` below; the `handlers` and, for many documents at once, `bulk`; the
+//! In reading order: `router` below; the `handlers` with the table of routes, and, for many documents at once, `bulk`; the
 //! wire types of `request` and `response`, with `problem` for errors; the `openapi` document; the
 //! `connection` and `metrics` around all of them. `access` checks hosts, origins and keys.
 //! `console` has the files for browsers, `/` and `/docs`.
@@ -27,7 +27,6 @@ pub use access::key_ring::KeyRing;
 pub use connection::request_log::{LoggedRequests, RequestLog};
 pub use connection::serve::serve;
 pub use connection::tls::{Tls, TlsError};
-pub use handlers::changes::{change_json, parse_position, position_text};
 pub use metrics::describe as describe_metrics;
 pub use openapi::{json as openapi_json, yaml as openapi_yaml};
 pub use settings::{CONNECTION_BYTES, CONNECTIONS_RESERVE, HEAD_BYTES_MAX, ServerSettings};
@@ -38,105 +37,17 @@ use std::sync::Arc;
 use axum::Router;
 use axum::middleware;
 use tower::util::option_layer;
-use utoipa::OpenApi;
-use utoipa_axum::routes;
 
-use access::key::Action;
 use access::origin;
-use access::routes::{ADMIN, Limits, Needs, READ, Routes, Table, WRITE};
+use access::routes::Table;
 use connection::{compression, observe};
-use handlers::{
-    backup, changes, collapse, collections, curve, discovery, document, documents, fetch, health,
-    passages, recall, reindex, removal, resemblance, similar, snapshots, stats,
-};
 use problem::Problem;
 use problem::code::Code;
-use problem::of_calls::{
-    ANY, BODY, BY_ID, CHANGE, COUNTED, DISCOVERY, DOCUMENT, JSON_BODY, LOCAL, NEW_REINDEX,
-    NOT_OF_ALL, PASSAGES, POSTED, REINDEX, REMOVED_COLLECTION, SETS, SETTINGS, TEXT,
-};
 
 /// Everything that akin serves.
 pub fn router(state: AppState) -> Router {
-    let (router, _, table) = all_routes().into_parts();
+    let (router, _, table) = handlers::all_routes().into_parts();
     layered(router, &state, table).with_state(state)
-}
-
-/// Every route, with the OpenAPI document.
-fn all_routes() -> Routes {
-    Routes::with_openapi(openapi::Head::openapi())
-        .merge(on_collections())
-        .merge(without_timeout())
-        .merge(always_answered())
-}
-
-/// Each route of a collection exists twice: below the name of a collection, and without a name for
-/// `default`.
-fn on_collections() -> Routes {
-    Routes::new(Limits::NumberAndTime)
-        .merge(on_one_collection())
-        .routes(Needs::Anywhere(Action::Read), &[], routes!(collections::list))
-        .routes(READ, &[&[Code::CollectionNotFound]], routes!(collections::describe))
-        .routes(ADMIN, &[JSON_BODY, SETTINGS], routes!(collections::create))
-        .routes(ADMIN, &[REMOVED_COLLECTION], routes!(collections::remove))
-        .routes(READ, &[REINDEX], routes!(reindex::status))
-        .routes(ADMIN, &[JSON_BODY, NEW_REINDEX], routes!(reindex::begin))
-        .routes(ADMIN, &[REINDEX], routes!(reindex::cancel))
-        .nest_in_collection(on_one_collection())
-        .routes(Needs::Nothing, &[], routes!(handlers::openapi::yaml))
-        .routes(Needs::Nothing, &[], routes!(handlers::openapi::json))
-}
-
-fn on_one_collection() -> Routes {
-    const MEASURED: &[Code] = &[Code::TextRequired, Code::TextsTooLong];
-    Routes::new(Limits::NumberAndTime)
-        .routes(READ, &[COUNTED], routes!(documents::list))
-        .routes(WRITE, &[BODY, COUNTED, DOCUMENT], routes!(documents::add))
-        .routes(READ, &[BY_ID, COUNTED, NOT_OF_ALL], routes!(document::get))
-        .routes(WRITE, &[BODY, COUNTED, DOCUMENT], routes!(document::put))
-        .routes(WRITE, &[JSON_BODY, CHANGE], routes!(document::change))
-        .routes(WRITE, &[BY_ID, NOT_OF_ALL], routes!(document::remove))
-        .routes(READ, &[JSON_BODY, COUNTED, NOT_OF_ALL], routes!(fetch::fetch))
-        .routes(READ, &[], routes!(documents::export))
-        .routes(READ, &[BY_ID, COUNTED, PASSAGES], routes!(similar::stored))
-        .routes(READ, &[BODY, BY_ID, POSTED, COUNTED, PASSAGES], routes!(similar::posted))
-        .routes(READ, &[BY_ID, COUNTED, PASSAGES], routes!(passages::stored))
-        .routes(READ, &[JSON_BODY, BY_ID, COUNTED, PASSAGES, TEXT], routes!(passages::posted))
-        .routes(READ, &[BY_ID, MEASURED, COUNTED, SETS], routes!(resemblance::stored))
-        .routes(READ, &[BODY, BY_ID, MEASURED, POSTED, COUNTED], routes!(resemblance::posted))
-        .routes(READ, &[DISCOVERY], routes!(discovery::pairs))
-        .routes(READ, &[&[Code::DocumentNotFound], DISCOVERY], routes!(discovery::clusters))
-        .routes(READ, &[JSON_BODY, COUNTED, SETS], routes!(collapse::collapse))
-        .routes(READ, &[NOT_OF_ALL], routes!(curve::curve))
-        .routes(READ, &[], routes!(stats::stats))
-        .routes(READ, &[COUNTED, NOT_OF_ALL], routes!(recall::recall))
-        .routes(READ, &[LOCAL], routes!(snapshots::list))
-        .routes(ADMIN, &[LOCAL], routes!(snapshots::take))
-}
-
-/// Routes that may take any time. They stop when their client goes away.
-fn without_timeout() -> Routes {
-    const DISK: &[Code] = &[Code::InsufficientStorage];
-    let on_one = || {
-        Routes::new(Limits::Number)
-            .routes(WRITE, &[&[Code::InvalidRequest], DISK], routes!(removal::remove))
-            .routes(WRITE, &[JSON_BODY, DISK], routes!(removal::remove_named))
-            .routes(READ, &[&[Code::ChangesGone]], routes!(changes::changes))
-    };
-    Routes::new(Limits::Number)
-        .merge(on_one())
-        .nest_in_collection(on_one())
-        .routes(Needs::InAll(Action::Admin), &[DISK, LOCAL], routes!(backup::all))
-        .routes(ADMIN, &[DISK, LOCAL], routes!(backup::one))
-}
-
-/// Routes that answer however many requests are in flight.
-fn always_answered() -> Routes {
-    Routes::new(Limits::None)
-        .routes(Needs::NothingAtAnyRate, &[], routes!(health::alive))
-        .routes(Needs::NothingAtAnyRate, &[ANY], routes!(health::ready))
-        .routes(Needs::Metrics, &[], routes!(handlers::metrics::metrics))
-        .pages(console::routes())
 }
 
 /// Puts the layers around the routes; the first is the outermost. All in one call, as each call of

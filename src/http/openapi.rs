@@ -188,7 +188,7 @@ fn table_of_codes() -> String {
 }
 
 fn document() -> utoipa::openapi::OpenApi {
-    let (_, document, _) = crate::http::all_routes().into_parts();
+    let (_, document, _) = crate::http::handlers::all_routes().into_parts();
     complete(document)
 }
 

@@ -1,12 +1,18 @@
 //! Every endpoint over collections of all kinds: `App` holds each call to `openapi.yaml`.
 
+use std::mem;
+
 use akin::engine::CollectionSettings;
 use akin_core::Unit;
 use akin_core::measure::MEASURES;
+use axum::body::Body;
+use axum::http::Request;
 use serde_json::{Value, json};
 
 use crate::app::{App, text};
 use crate::contract::CONTRACT;
+
+const ONE_COLLECTION: &str = "/collections/{collection}";
 
 /// Settings of each kind, with every key that a collection can have.
 fn kinds() -> Vec<(&'static str, Value)> {
@@ -60,11 +66,6 @@ async fn every_operation_answers_as_documented() {
     default.clusters.threshold = Some(0.8.try_into().unwrap());
     default.passages.words = 32;
     let app = App::with_collection(default).await;
-    for path in
-        ["/healthz", "/readyz", "/metrics", "/openapi.yaml", "/openapi.json", "/collections"]
-    {
-        assert_eq!(app.get(path).await.status, 200, "{path}");
-    }
     call_every_operation(&app, "", &texts()).await;
     let of_units = Unit::of_texts().map(|unit| {
         let settings = json!({"shingles": {"unit": unit, "size": 5}});
@@ -77,17 +78,10 @@ async fn every_operation_answers_as_documented() {
         assert_eq!(made, 201, "{name}");
         call_every_operation(&app, &at, &texts()).await;
         assert_eq!(app.get(&at).await.status, 200, "{name}");
-        assert_eq!(app.get(&format!("{at}/backup")).await.status, 200, "{name}");
-        // Texts are not kept in one of them, and settings of records are no others'.
-        app.post_json(&format!("{at}/reindex"), json!({})).await;
-        app.get(&format!("{at}/reindex")).await;
-        app.delete(&format!("{at}/reindex")).await;
         assert_eq!(app.delete(&at).await.status, 204, "{name}");
     }
     assert_eq!(app.put_json("/collections/records", records()).await.status, 201);
     call_every_operation(&app, "/collections/records", &persons()).await;
-    assert_eq!(app.get("/backup").await.status, 200);
-
     let answered = app.answered.lock().unwrap();
     let unseen: Vec<_> = CONTRACT.operations().difference(&answered).cloned().collect();
     assert_eq!(unseen, [""; 0], "never answered here");
@@ -112,8 +106,33 @@ fn persons() -> Value {
     ])
 }
 
-/// Calls every operation on one collection; each new operation needs a call here.
+/// Calls every operation on one collection: with the parameters that answers depend on, and each
+/// that was not called so by its examples.
 async fn call_every_operation(app: &App, at: &str, documents: &Value) {
+    let before = mem::take(&mut *app.answered.lock().unwrap());
+    call_with_parameters(app, at, documents).await;
+    let below = |operation: &String| {
+        let path = operation.split_once(' ').unwrap().1;
+        let of_one = path.strip_prefix(ONE_COLLECTION);
+        if at.is_empty() { of_one.is_none() } else { of_one.is_some_and(|below| !below.is_empty()) }
+    };
+    let mut left: Vec<String> = CONTRACT.operations().into_iter().filter(below).collect();
+    left.retain(|operation| !app.answered.lock().unwrap().contains(operation));
+    // What one call begins, such as a reindex, others describe and end.
+    left.sort_by_key(|of| (!of.starts_with("POST"), of.starts_with("DELETE")));
+    for operation in left {
+        let (path, body) = CONTRACT.example(&operation);
+        let path = path.replace("/collections/a/", &format!("{at}/"));
+        let request = Request::builder().method(operation.split(' ').next().unwrap()).uri(&path);
+        let media = body.map_or("", |(media, _)| media);
+        let body = body.map_or(Body::empty(), |(_, body)| body.to_string().into());
+        let reply = app.call(request.header("content-type", media).body(body).unwrap()).await;
+        assert!(!reply.status.is_server_error(), "{operation}: {:?}", reply.body);
+    }
+    app.answered.lock().unwrap().extend(before);
+}
+
+async fn call_with_parameters(app: &App, at: &str, documents: &Value) {
     let ok = async |path: &str| {
         let reply = app.get(&format!("{at}{path}")).await;
         assert_eq!(reply.status, 200, "{at}{path}: {:?}", reply.body);
@@ -136,13 +155,7 @@ async fn call_every_operation(app: &App, at: &str, documents: &Value) {
     app.get(&format!("{at}/pairs?mode=exact")).await;
     app.get(&format!("{at}/clusters?linkage=representative&min_size=1")).await;
     app.get(&format!("{at}/clusters?id=a")).await;
-    app.get(&format!("{at}/clusters")).await;
-    app.get(&format!("{at}/curve")).await;
     app.get(&format!("{at}/recall?sample=3")).await;
-    ok("/stats").await;
-    assert_eq!(app.get(&format!("{at}/changes")).await.status, 200);
-    let ranked = json!({"ids": ["b", "a", "unheard of"]});
-    app.post_json(&format!("{at}/collapse"), ranked).await;
     app.get(&format!("{at}/passages?id=a&words_min=20&include=metadata")).await;
     app.post(&format!("{at}/passages"), "text/plain", text(3)).await;
     app.post_json(&format!("{at}/similar"), json!([{"id": "a"}, {"id": "b"}])).await;
@@ -150,8 +163,6 @@ async fn call_every_operation(app: &App, at: &str, documents: &Value) {
     app.post(&format!("{at}/similar"), "application/x-ndjson", lines).await;
     let pair = json!({"a": {"id": "a"}, "b": {"id": "c"}});
     app.post_json(&format!("{at}/resemblance"), pair).await;
-    assert_eq!(app.post(&format!("{at}/snapshots"), "", "").await.status, 202);
-    assert_eq!(app.get(&format!("{at}/snapshots")).await.status, 200);
     assert_eq!(app.delete(&format!("{at}/documents/c")).await.status, 204);
     app.put_json(&format!("{at}/documents/put"), documents[0].clone()).await;
     let named = json!({"id": "b", "text": documents[0]["text"], "tokens": documents[0]["tokens"],

@@ -114,6 +114,33 @@ impl Contract {
         self.document["paths"].as_object().unwrap().iter().flat_map(of).collect()
     }
 
+    /// A call of an operation: its path, where parameters without an example are `a`, with the
+    /// required query; and the media type and the first example of its body, if it takes one.
+    pub fn example(&self, operation: &str) -> (String, Option<(&str, &Value)>) {
+        let (method, template) = operation.split_once(' ').unwrap();
+        let of = &self.document["paths"][template][method.to_lowercase()];
+        let (mut path, mut query) = (template.to_owned(), Vec::new());
+        for parameter in of["parameters"].as_array().into_iter().flatten() {
+            let (name, value) = (parameter["name"].as_str().unwrap(), &parameter["example"]);
+            match parameter["in"].as_str().unwrap() {
+                "path" => path = path.replace(&format!("{{{name}}}"), "a"),
+                _ if parameter["required"] == true => {
+                    query.push(format!("{name}={}", value.as_str().unwrap_or("a")));
+                }
+                _ => {}
+            }
+        }
+        if !query.is_empty() {
+            path = format!("{path}?{}", query.join("&"));
+        }
+        let body = of["requestBody"]["content"].as_object().and_then(|content| {
+            let (media, of) = content.iter().find(|(media, _)| media.ends_with("json"))?;
+            let several = of["examples"].as_object().and_then(|of| of.values().next());
+            Some((media.as_str(), several.map_or(&of["example"], |example| &example["value"])))
+        });
+        (path, body)
+    }
+
     /// Holds a call to the document; gives its operation, if there is one.
     pub fn check(&self, sent: &Sent, reply: &Reply) -> Option<String> {
         let template = self.template(&sent.path, &sent.method)?;

@@ -11,7 +11,7 @@ export * from "./types.js";
  * A client of akin. Every call may be aborted by a `signal`. Types whose names end with `Query` have
  * the options of the call in openapi.yaml with this name.
  */
-export class Client {
+export class Client extends Operations {
     /** @param {ClientOptions} [options] */
     constructor(options?: ClientOptions);
     url: string;
@@ -181,12 +181,6 @@ export class Client {
      */
     bulk(documents: AsyncIterable<T.Document> | Iterable<T.Document>, { signal, progress, patienceMs, ...query }?: T.AddDocumentsQuery & BulkOptions): AsyncGenerator<BulkResult, void, undefined>;
     /**
-     * Figures of the collection and of the process.
-     * @param {CallOptions} [options]
-     * @returns {Promise<T.Stats>}
-     */
-    stats({ signal }?: CallOptions): Promise<T.Stats>;
-    /**
      * The names of all collections that the key covers.
      * @param {CallOptions} [options]
      * @returns {Promise<string[]>}
@@ -200,20 +194,6 @@ export class Client {
      * @returns {Promise<T.Collection>}
      */
     createCollection(name: string, settings?: T.Settings, { signal }?: CallOptions): Promise<T.Collection>;
-    /**
-     * A collection's settings and size.
-     * @param {string} name
-     * @param {CallOptions} [options]
-     * @returns {Promise<T.Collection>}
-     */
-    describeCollection(name: string, { signal }?: CallOptions): Promise<T.Collection>;
-    /**
-     * Removes a collection and its documents.
-     * @param {string} name
-     * @param {CallOptions} [options]
-     * @returns {Promise<void>}
-     */
-    removeCollection(name: string, { signal }?: CallOptions): Promise<void>;
     /**
      * Any other call that is answered by JSON, such as `POST /snapshots`.
      * @param {string} method
@@ -313,5 +293,6 @@ export type Changes = {
     changes: T.DocumentChanged[];
     position: string;
 };
+import { Operations } from "./operations.js";
 import type * as T from "./types.js";
 export { AkinError, ConnectionFailed, ProblemError } from "./errors.js";

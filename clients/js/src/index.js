@@ -2,6 +2,7 @@
 
 import { bulk } from "./bulk.js";
 import { Backoff, connected, lines, randomId, retried, send } from "./exchange.js";
+import { Operations } from "./operations.js";
 
 export { AkinError, ConnectionFailed, ProblemError } from "./errors.js";
 export * from "./types.js";
@@ -78,12 +79,13 @@ const NDJSON = "application/x-ndjson";
  * A client of akin. Every call may be aborted by a `signal`. Types whose names end with `Query` have
  * the options of the call in openapi.yaml with this name.
  */
-export class Client {
+export class Client extends Operations {
   #fetch;
   #key;
 
   /** @param {ClientOptions} [options] */
   constructor(options = {}) {
+    super();
     // In browsers there is no environment, and `fetch` must be called on the window.
     const environment = /** @type {any} */ (globalThis).process?.env ?? {};
     /** @type {string} */
@@ -351,15 +353,6 @@ export class Client {
   }
 
   /**
-   * Figures of the collection and of the process.
-   * @param {CallOptions} [options]
-   * @returns {Promise<T.Stats>}
-   */
-  stats({ signal } = {}) {
-    return this.#call("GET", "/stats", { signal });
-  }
-
-  /**
    * The names of all collections that the key covers.
    * @param {CallOptions} [options]
    * @returns {Promise<string[]>}
@@ -378,26 +371,6 @@ export class Client {
    */
   createCollection(name, settings = {}, { signal } = {}) {
     return this.request("PUT", collectionPath(name), { body: settings, signal });
-  }
-
-  /**
-   * A collection's settings and size.
-   * @param {string} name
-   * @param {CallOptions} [options]
-   * @returns {Promise<T.Collection>}
-   */
-  describeCollection(name, { signal } = {}) {
-    return this.request("GET", collectionPath(name), { signal });
-  }
-
-  /**
-   * Removes a collection and its documents.
-   * @param {string} name
-   * @param {CallOptions} [options]
-   * @returns {Promise<void>}
-   */
-  async removeCollection(name, { signal } = {}) {
-    await this.request("DELETE", collectionPath(name), { signal });
   }
 
   /**
@@ -424,7 +397,19 @@ export class Client {
    * @param {RequestOptions} options
    */
   #call(method, path, options) {
-    return this.request(method, this.#prefix() + path, options);
+    return this.operate(method, path, options, true);
+  }
+
+  /**
+   * @override
+   * @protected
+   * @param {string} method
+   * @param {string} path
+   * @param {RequestOptions} options
+   * @param {boolean} inCollection
+   */
+  operate(method, path, options, inCollection) {
+    return this.request(method, (inCollection ? this.#prefix() : "") + path, options);
   }
 
   /**

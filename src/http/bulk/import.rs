@@ -188,6 +188,6 @@ fn prepare_one(
     memory: Option<&Arc<Reservation>>,
 ) -> Result<Prepared, Problem> {
     let pages = PageReader::new(*pages, bodies::CODE, memory.cloned());
-    let (document, options) = bodies::document(json, call, &pages)?;
+    let (document, options) = bodies::document(json, None, call, &pages)?;
     Ok((engine.prepare(document)?, options))
 }

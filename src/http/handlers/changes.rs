@@ -120,19 +120,14 @@ impl Since {
 }
 
 /// A position as clients keep it.
-pub fn position_text(position: Position) -> String {
+fn position_text(position: Position) -> String {
     format!("{}-{}", position.store, position.sequence)
 }
 
 /// The position of a text; `None` if it is none.
-pub fn parse_position(text: &str) -> Option<Position> {
+fn parse_position(text: &str) -> Option<Position> {
     let (store, sequence) = text.split_once('-')?;
     Some(Position { store: store.parse().ok()?, sequence: sequence.parse().ok()? })
-}
-
-/// A change as JSON, as in the feed.
-pub fn change_json(change: &Change) -> Vec<u8> {
-    serde_json::to_vec(&DocumentChanged::from(change.clone())).expect("a change is plain JSON")
 }
 
 /// A line of the feed: a change, or last of all where the next call goes on.

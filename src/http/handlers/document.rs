@@ -6,11 +6,11 @@ use axum::extract::{FromRequest, FromRequestParts, Request, State};
 use axum::http::StatusCode;
 use axum::response::Response;
 
-use crate::document::{Document, DocumentId};
+use crate::document::Document;
 use crate::engine::{AddOptions, Added, DocumentChange};
 use crate::http::AppState;
 use crate::http::access::Caller;
-use crate::http::handlers::documents::add_one;
+use crate::http::handlers::documents::{add_one, one};
 use crate::http::metrics;
 use crate::http::problem::Problem;
 use crate::http::problem::code::Code;
@@ -31,8 +31,7 @@ use crate::http::response::stored::{self, StoredReply};
 /// Returns a document as it is stored.
 #[utoipa::path(
     get, path = "/documents/{*id}", operation_id = "get_document", tag = "Documents",
-    params(("id" = DocumentId, Path, description = "The document's id, percent-encoded.",
-        example = "https%3A%2F%2Fexample.org%2Fa"), GetParameters),
+    params(PathId, GetParameters),
     responses((status = 200, description = "The document.", body = StoredReply)),
 )]
 pub async fn get(
@@ -54,8 +53,7 @@ pub async fn get(
 /// Removes a document, which is then no longer returned.
 #[utoipa::path(
     delete, path = "/documents/{*id}", operation_id = "remove_document", tag = "Documents",
-    params(("id" = DocumentId, Path, description = "The document's id, percent-encoded.",
-        example = "https%3A%2F%2Fexample.org%2Fa")),
+    params(PathId),
     responses((status = 204, description = "The document is gone.")),
 )]
 pub async fn remove(PathId(id): PathId, Ready(engine): Ready) -> Result<StatusCode, Problem> {
@@ -64,10 +62,7 @@ pub async fn remove(PathId(id): PathId, Ready(engine): Ready) -> Result<StatusCo
 }
 
 /// The document of a `PUT /documents/{id}`.
-pub struct Put {
-    options: AddOptions,
-    document: Document,
-}
+pub struct Put(Document, AddOptions);
 
 impl FromRequest<AppState> for Put {
     type Rejection = Problem;
@@ -77,19 +72,13 @@ impl FromRequest<AppState> for Put {
         let PathId(id) = PathId::from_request_parts(&mut parts, state).await?;
         let Query((parameters, call)) =
             Query::<(PageParameters, AddParameters)>::from_request_parts(&mut parts, state).await?;
-        let options = call.options()?;
+        call.options()?;
         let media = Media::of(&parts.headers, &[Media::Json, Media::Text, Media::Html])?;
         let reader = BodyReader::new(body, &parts.extensions, state);
-        let pages = reader.pages(parameters, bodies::CODE);
-        if media != Media::Json {
-            let text = pages.text_of_body(reader, media, &parts.headers).await?;
-            return Ok(Self { options, document: Document::of_text(id, text) });
-        }
-        let bytes_max = state.settings.document_bytes_max;
-        let body = reader.whole_json(bytes_max, Code::DocumentTooLarge).await?;
-        let read = move |body: bytes::Bytes| bodies::document_named(&body, id, &call, &pages);
-        let (document, options) = json::off_runtime_if_long(body, read).await?;
-        Ok(Self { options, document })
+        let body = (reader, media, &parts.headers);
+        one(body, Some(id), call, parameters)
+            .await
+            .map(|(document, options)| Self(document, options))
     }
 }
 
@@ -100,8 +89,7 @@ impl FromRequest<AppState> for Put {
 /// path.
 #[utoipa::path(
     put, path = "/documents/{*id}", operation_id = "put_document", tag = "Documents",
-    params(("id" = DocumentId, Path, description = "The document's id, percent-encoded.",
-        example = "https%3A%2F%2Fexample.org%2Fa"), PageParameters, AddParameters),
+    params(PathId, PageParameters, AddParameters),
     request_body(
         content(
             (DocumentBody = "application/json", example = json!({"text": "the quick brown fox"})),
@@ -122,7 +110,7 @@ pub async fn put(
     put: Result<Put, Problem>,
 ) -> Result<Response, Problem> {
     match put {
-        Ok(put) => add_one(&state, &engine, put.document, put.options).await,
+        Ok(Put(document, options)) => add_one(&state, &engine, document, options).await,
         Err(problem) => Err(problem),
     }
     .inspect_err(|problem| metrics::refused(problem.code))
@@ -151,8 +139,7 @@ impl FromRequest<AppState> for DocumentChange {
 /// type `application/merge-patch+json`, too.
 #[utoipa::path(
     patch, path = "/documents/{*id}", operation_id = "change_document", tag = "Documents",
-    params(("id" = DocumentId, Path, description = "The document's id, percent-encoded.",
-        example = "https%3A%2F%2Fexample.org%2Fa")),
+    params(PathId),
     request_body(
         content(
             (ChangeBody = "application/json", example = json!({"metadata": {"lang": "en"}})),

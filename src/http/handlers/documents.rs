@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use axum::body::Body;
 use axum::extract::{Extension, FromRequest, FromRequestParts, Request, State};
-use axum::http::{StatusCode, header};
+use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use futures_util::{StreamExt, stream};
@@ -59,17 +59,12 @@ impl FromRequest<AppState> for Posted {
         )
         .await?;
         let Query((TextParameters { id }, parameters, call)) = query;
-        let options = call.options()?;
+        call.options()?;
         let taken = [Media::Json, Media::Ndjson, Media::Text, Media::Html];
         let media = Media::of(&parts.headers, &taken)?;
         let mut reader = BodyReader::new(body, &parts.extensions, state);
-        let pages = reader.pages(parameters, bodies::CODE);
         let form = match media {
-            Media::Text | Media::Html => {
-                let text = pages.text_of_body(reader, media, &parts.headers).await?;
-                let id = id.unwrap_or_else(bodies::new_id);
-                return Ok(Self::One(Document::of_text(id, text), options));
-            }
+            Media::Text | Media::Html => None,
             Media::Ndjson => {
                 reader.begin().await?;
                 Some(Form::Lines)
@@ -77,15 +72,13 @@ impl FromRequest<AppState> for Posted {
             Media::Json if is_array(&mut reader, state).await? => Some(Form::Array),
             Media::Json | Media::MergePatch => None,
         };
-        if id.is_some() {
+        if id.is_some() && matches!(media, Media::Json | Media::Ndjson) {
             let detail = "the parameter 'id' is for a text or a page: a JSON document has its own";
             return Err(Problem::new(Code::InvalidParameter, detail));
         }
         let Some(form) = form else {
-            let bytes_max = state.settings.document_bytes_max;
-            let body = reader.whole_json(bytes_max, Code::DocumentTooLarge).await?;
-            let read = move |body: Bytes| bodies::document(&body, &call, &pages);
-            let (document, options) = json::off_runtime_if_long(body, read).await?;
+            let body = (reader, media, &parts.headers);
+            let (document, options) = one(body, id, call, parameters).await?;
             return Ok(Self::One(document, options));
         };
         let client = RequestClient::of(&parts.extensions);
@@ -95,6 +88,22 @@ impl FromRequest<AppState> for Posted {
         let intake = Intake::new(reader.streamed()?, form, (&client, grant), state);
         Ok(Self::Many(Box::new(Bulk::new(intake, form, (call, parameters), request_id, permit))))
     }
+}
+
+/// Reads a body that is one document: a text, a page, or JSON. `id` is in the query or the path.
+pub async fn one(
+    (reader, media, headers): (BodyReader, Media, &HeaderMap),
+    id: Option<DocumentId>,
+    call: AddParameters,
+    parameters: PageParameters,
+) -> Result<(Document, AddOptions), Problem> {
+    let pages = reader.pages(parameters, bodies::CODE);
+    if media == Media::Json {
+        let read = move |body: Bytes| bodies::document(&body, id, &call, &pages);
+        return json::off_runtime_if_long(reader.json_document().await?, read).await;
+    }
+    let text = pages.text_of_body(reader, media, headers).await?;
+    Ok((Document::of_text(id.unwrap_or_else(bodies::new_id), text), call.options()?))
 }
 
 async fn is_array(reader: &mut BodyReader, state: &AppState) -> Result<bool, Problem> {

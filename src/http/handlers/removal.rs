@@ -2,26 +2,23 @@
 
 use std::time::Instant;
 
-use axum::extract::{FromRequest, Request, State};
-use bytes::Bytes;
+use axum::extract::State;
 use serde::Deserialize;
 use utoipa::ToSchema;
 
 use crate::document::DocumentId;
 use crate::engine::{Collection, Removed};
-use crate::http::AppState;
 use crate::http::access::quotas::RequestClient;
 use crate::http::handlers::fetch::distinct;
 use crate::http::problem::Problem;
 use crate::http::problem::code::Code;
 use crate::http::request::bodies::GivenId;
-use crate::http::request::body::{self, Body};
+use crate::http::request::body::{Body, BodyMembers, JsonCall};
 use crate::http::request::extract::Ready;
-use crate::http::request::json;
 use crate::http::request::lookup::ConditionParameters;
 use crate::http::request::query::Query;
-use crate::http::request::reading;
 use crate::http::response::reply::{Bounded, Json};
+use crate::http::{AppState, ServerSettings};
 use akin_model::timed::Timed;
 
 type RemovedReply = Timed<Removed>;
@@ -82,33 +79,13 @@ pub struct UnwantedIds {
 
 type UnwantedBody = Body<UnwantedIds, ConditionParameters>;
 
-/// The documents of a `POST /remove`.
-pub enum Unwanted {
-    Named(Vec<DocumentId>),
-    Meeting(ConditionParameters),
-}
+impl BodyMembers for UnwantedIds {
+    type Options = ConditionParameters;
+    /// `None`: the documents that meet the conditions.
+    type Checked = Option<Vec<DocumentId>>;
 
-impl FromRequest<AppState> for Unwanted {
-    type Rejection = Problem;
-
-    async fn from_request(request: Request, state: &AppState) -> Result<Self, Problem> {
-        let body = reading::whole_json(request, state).await?;
-        let ids_max = state.settings.limit_max;
-        json::off_runtime_if_long(body, move |body| unwanted(&body, ids_max)).await
-    }
-}
-
-fn unwanted(json: &Bytes, ids_max: usize) -> Result<Unwanted, Problem> {
-    const CODE: Code = Code::InvalidRequest;
-    let (UnwantedIds { ids }, conditions) = body::read::<_, ConditionParameters>(json, CODE)?;
-    match (ids, conditions.filter(ConditionParameters::are_any)) {
-        (Some(ids), None) => Ok(Unwanted::Named(distinct(ids, ids_max)?)),
-        (None, Some(conditions)) => Ok(Unwanted::Meeting(conditions)),
-        _ => {
-            let detail =
-                "takes either ids, or at least one of filter, stored_after and stored_before";
-            Err(Problem::of_field(CODE, "", detail))
-        }
+    fn check(self, settings: &ServerSettings) -> Result<Self::Checked, Problem> {
+        self.ids.map(|ids| distinct(ids, settings.limit_max)).transpose()
     }
 }
 
@@ -128,12 +105,15 @@ pub async fn remove_named(
     State(state): State<AppState>,
     Ready(engine): Ready,
     client: RequestClient,
-    unwanted: Unwanted,
+    JsonCall(ids, conditions): JsonCall<UnwantedIds>,
 ) -> Result<Json<RemovedReply>, Problem> {
-    let ids = match unwanted {
-        Unwanted::Named(ids) => ids,
-        Unwanted::Meeting(conditions) => {
-            return remove_where(conditions, &state, &engine, client).await.map(Json);
+    let ids = match (ids, conditions.are_any()) {
+        (Some(ids), false) => ids,
+        (None, true) => return remove_where(conditions, &state, &engine, client).await.map(Json),
+        _ => {
+            let detail =
+                "takes either ids, or at least one of filter, stored_after and stored_before";
+            return Err(Problem::of_field(Code::InvalidRequest, "", detail));
         }
     };
     let _permit = state.bulk_permit(&client)?;

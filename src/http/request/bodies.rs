@@ -101,25 +101,8 @@ pub enum DocumentsBody<'a> {
 }
 
 /// Reads one document as JSON, with its options: its own options, and the options of the call.
+/// `of_path`: the id that the path has.
 pub fn document(
-    json: &[u8],
-    call: &AddParameters,
-    pages: &PageReader,
-) -> Result<(Document, AddOptions), Problem> {
-    document_with_id(json, None, call, pages)
-}
-
-/// Reads a document with the id of the path.
-pub fn document_named(
-    json: &[u8],
-    id: DocumentId,
-    call: &AddParameters,
-    pages: &PageReader,
-) -> Result<(Document, AddOptions), Problem> {
-    document_with_id(json, Some(id), call, pages)
-}
-
-fn document_with_id(
     json: &[u8],
     of_path: Option<DocumentId>,
     call: &AddParameters,

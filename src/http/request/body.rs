@@ -160,7 +160,7 @@ impl<T: BodyMembers> FromRequest<AppState> for JsonCall<T> {
 
     async fn from_request(request: Request, state: &AppState) -> Result<Self, Problem> {
         let call = query::read(request.uri().query().unwrap_or_default())?;
-        let body = reading::whole_json(request, state).await?;
+        let body = reading::whole_json(request, state, state.settings.body_bytes_max).await?;
         let state = state.clone();
         let read = move |body: bytes::Bytes| Self::read(&body, &call, &state.settings);
         json::off_runtime_if_long(body, read).await

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use axum::extract::{FromRequestParts, RawPathParams};
 use axum::http::request::Parts;
+use utoipa::IntoParams;
 
 use crate::budget::Reservation;
 use crate::document::DocumentId;
@@ -71,7 +72,13 @@ impl FromRequestParts<AppState> for SmallAnswerMemory {
 }
 
 /// The id in a path: all that follows `/documents/`, percent-decoded.
-pub struct PathId(pub DocumentId);
+#[derive(IntoParams)]
+#[into_params(names("id"), parameter_in = Path)]
+pub struct PathId(
+    /// The document's id, percent-encoded.
+    #[param(example = "https%3A%2F%2Fexample.org%2Fa")]
+    pub DocumentId,
+);
 
 impl FromRequestParts<AppState> for PathId {
     type Rejection = Problem;

@@ -148,17 +148,11 @@ fn pointer_of(path: &Path) -> String {
     path.iter().map(segment).collect()
 }
 
-/// A field that does not exist.
-pub struct UnknownField {
-    pub pointer: String,
-    pub key: String,
-}
-
-/// The field with a wrong name, if that was the problem.
-pub fn unknown_field(problem: &Problem) -> Option<UnknownField> {
+/// The pointer and the name of a field that does not exist, if that was the problem.
+pub fn unknown_field(problem: &Problem) -> Option<(String, String)> {
     let error = problem.errors.first()?;
     let key = error.detail.strip_prefix("unknown field `")?.split('`').next()?;
-    Some(UnknownField { pointer: error.pointer.clone(), key: key.to_owned() })
+    Some((error.pointer.clone(), key.to_owned()))
 }
 
 /// serde_json's message without its " at line 1 column 7", which the pointer says better.

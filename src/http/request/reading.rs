@@ -84,13 +84,8 @@ pub struct BodyReader {
     document_bytes_max: usize,
 }
 
-/// Reads a complete body of JSON.
-pub async fn whole_json(request: Request, state: &AppState) -> Result<Bytes, Problem> {
-    whole_json_within(request, state, state.settings.body_bytes_max).await
-}
-
 /// Reads a complete body of JSON of at most `bytes_max` bytes, or fewer if `body_bytes_max` is.
-pub async fn whole_json_within(
+pub async fn whole_json(
     request: Request,
     state: &AppState,
     bytes_max: usize,
@@ -216,6 +211,12 @@ impl BodyReader {
     pub async fn whole_document(self) -> Result<Bytes, Problem> {
         let bytes_max = self.document_bytes_max;
         self.whole(bytes_max, Code::DocumentTooLarge).await
+    }
+
+    /// Reads all of a body that is one document as JSON.
+    pub async fn json_document(self) -> Result<Bytes, Problem> {
+        let bytes_max = self.document_bytes_max;
+        self.whole_json(bytes_max, Code::DocumentTooLarge).await
     }
 
     /// Reads all of the body, unless it has more than `bytes_max` bytes.

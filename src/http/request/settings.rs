@@ -10,7 +10,7 @@ use crate::engine::CollectionSettings;
 use crate::http::AppState;
 use crate::http::problem::code::Code;
 use crate::http::problem::{Problem, pointer};
-use crate::http::request::json::{self, UnknownField};
+use crate::http::request::json;
 use crate::http::request::reading;
 use akin_model::content::Object;
 
@@ -29,7 +29,7 @@ impl FromRequest<AppState> for Settings {
     type Rejection = Problem;
 
     async fn from_request(request: Request, state: &AppState) -> Result<Self, Problem> {
-        let body = reading::whole_json_within(request, state, BYTES_MAX).await?;
+        let body = reading::whole_json(request, state, BYTES_MAX).await?;
         read(&body).map(Self)
     }
 }
@@ -53,7 +53,7 @@ pub fn read(body: &[u8]) -> Result<CollectionSettings, Problem> {
 
 /// Names the section of an unknown key, if a section has a key of that name.
 fn with_place(problem: Problem, body: &[u8], sections: &Value) -> Problem {
-    let Some(UnknownField { pointer, key }) = json::unknown_field(&problem) else { return problem };
+    let Some((pointer, key)) = json::unknown_field(&problem) else { return problem };
     if body.len() > EXPLAINED_BYTES_MAX {
         return problem;
     }

@@ -306,11 +306,6 @@ def bulk(
     return Stream(Bulk(request, progress, patience_s).exchange, documents)
 
 
-def stats() -> Call[types.Stats]:
-    """Figures of the collection and of the process."""
-    return _got("/stats")
-
-
 def collections() -> Call[List[str]]:
     """The names of all collections that the key covers."""
     return Call(Request("GET", "/collections", in_collection=False), _names)
@@ -323,16 +318,6 @@ def create_collection(
     body = encode(settings or {})
     request = Request("PUT", _collection(name), body=body, in_collection=False)
     return Call(request, json.loads)
-
-
-def describe_collection(name: str) -> Call[types.Collection]:
-    """A collection's settings and size."""
-    return Call(Request("GET", _collection(name), in_collection=False), json.loads)
-
-
-def remove_collection(name: str) -> Call[None]:
-    """Removes a collection and its documents."""
-    return Call(Request("DELETE", _collection(name), in_collection=False), _nothing)
 
 
 def request(

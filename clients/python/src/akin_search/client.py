@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import copy
 import functools
-import inspect
 import os
 from typing import (
     Any,
     AsyncGenerator,
     AsyncIterator,
-    Awaitable,
     Callable,
     Generator,
     Generic,
@@ -18,122 +16,55 @@ from typing import (
     Optional,
     TypeVar,
     cast,
-    get_args,
-    overload,
 )
 from urllib.parse import urlencode, urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 import aiohttp
 import urllib3
-from typing_extensions import ParamSpec, Self, get_type_hints
+from typing_extensions import Self
 
 from . import _calls
 from ._exchange import Call, Exchange, Give, Request, Stream
+from ._method import Method
+from ._operations import Operations
 from ._wire import AsyncWire, Outcome, Target, Wire
 from .errors import AkinError, ConnectionFailed
 
-P = ParamSpec("P")
 T = TypeVar("T")
-R = TypeVar("R")
 H = TypeVar("H", urllib3.PoolManager, aiohttp.ClientSession)
 
 DEFAULT_URL = "http://127.0.0.1:2546"
 CONNECTIONS_KEPT = 100
 
 
-class _Method(Generic[P, R]):
-    """A method of both clients for a function of `_calls`, with its parameters and description.
-
-    `Client` answers with the result, `AsyncClient` with an awaitable of it; a stream is an iterator
-    of the one and an asynchronous iterator of the other.
-    """
-
-    def __init__(self, build: Callable[P, R]) -> None:
-        self.build = build
-        self.__doc__ = build.__doc__
-
-    @functools.cached_property
-    def signature(self) -> inspect.Signature:
-        """The parameters, with each of the options."""
-        signature = inspect.signature(self.build)
-        hints = get_type_hints(self.build, vars(_calls))
-        parameters = []
-        for parameter in signature.parameters.values():
-            if parameter.kind is not parameter.VAR_KEYWORD:
-                parameters.append(parameter)
-                continue
-            (options,) = get_args(hints[parameter.name])
-            parameters += [
-                inspect.Parameter(name, parameter.KEYWORD_ONLY, default=None, annotation=kind)
-                for name, kind in get_type_hints(options).items()
-            ]
-        return signature.replace(parameters=parameters)
-
-    @overload
-    def __get__(
-        self: _Method[P, Call[T]], client: Client, owner: Optional[type]
-    ) -> Callable[P, T]: ...
-    @overload
-    def __get__(
-        self: _Method[P, Stream[T]], client: Client, owner: Optional[type]
-    ) -> Callable[P, Iterator[T]]: ...
-    @overload
-    def __get__(
-        self: _Method[P, Call[T]], client: AsyncClient, owner: Optional[type]
-    ) -> Callable[P, Awaitable[T]]: ...
-    @overload
-    def __get__(
-        self: _Method[P, Stream[T]], client: AsyncClient, owner: Optional[type]
-    ) -> Callable[P, AsyncIterator[T]]: ...
-    @overload
-    def __get__(self, client: None, owner: Optional[type]) -> Callable[P, Any]: ...
-    def __get__(self, client: Any, owner: Optional[type]) -> Callable[P, Any]:
-        @functools.wraps(self.build)
-        def method(*args: P.args, **kwargs: P.kwargs) -> Any:
-            try:
-                self.signature.bind(*args, **kwargs)
-            except TypeError as error:
-                raise TypeError(f"{self.build.__name__}() {error}") from None
-            if client is None:
-                raise TypeError("call this method of a client, not of the class")
-            built = self.build(*args, **kwargs)
-            return client._call(built) if isinstance(built, Call) else client._stream(built)
-
-        method.__signature__ = self.signature  # type: ignore[attr-defined]
-        return method
-
-
-class _Methods:
+class _Methods(Operations):
     """The table of the methods, for both clients."""
 
-    insert = _Method(_calls.insert)
-    query = _Method(_calls.query)
-    query_many = _Method(_calls.query_many)
-    passages = _Method(_calls.passages)
-    passage_matches = _Method(_calls.passage_matches)
-    remove = _Method(_calls.remove)
-    remove_many = _Method(_calls.remove_many)
-    remove_where = _Method(_calls.remove_where)
-    get = _Method(_calls.get)
-    get_many = _Method(_calls.get_many)
-    change = _Method(_calls.change)
-    compare = _Method(_calls.compare)
-    collapse = _Method(_calls.collapse)
-    cluster_of = _Method(_calls.cluster_of)
-    changes = _Method(_calls.changes)
-    count = _Method(_calls.count)
-    pairs = _Method(_calls.pairs)
-    clusters = _Method(_calls.clusters)
-    export = _Method(_calls.export)
-    ids = _Method(_calls.ids)
-    bulk = _Method(_calls.bulk)
-    stats = _Method(_calls.stats)
-    collections = _Method(_calls.collections)
-    create_collection = _Method(_calls.create_collection)
-    describe_collection = _Method(_calls.describe_collection)
-    remove_collection = _Method(_calls.remove_collection)
-    request = _Method(_calls.request)
+    insert = Method(_calls.insert)
+    query = Method(_calls.query)
+    query_many = Method(_calls.query_many)
+    passages = Method(_calls.passages)
+    passage_matches = Method(_calls.passage_matches)
+    remove = Method(_calls.remove)
+    remove_many = Method(_calls.remove_many)
+    remove_where = Method(_calls.remove_where)
+    get = Method(_calls.get)
+    get_many = Method(_calls.get_many)
+    change = Method(_calls.change)
+    compare = Method(_calls.compare)
+    collapse = Method(_calls.collapse)
+    cluster_of = Method(_calls.cluster_of)
+    changes = Method(_calls.changes)
+    count = Method(_calls.count)
+    pairs = Method(_calls.pairs)
+    clusters = Method(_calls.clusters)
+    export = Method(_calls.export)
+    ids = Method(_calls.ids)
+    bulk = Method(_calls.bulk)
+    collections = Method(_calls.collections)
+    create_collection = Method(_calls.create_collection)
+    request = Method(_calls.request)
 
 
 def _is_url(text: str) -> bool:
