@@ -40,7 +40,7 @@ done
 # Installed as a user has it, so that a file missing from the package is noticed.
 "$venv/bin/python" -m pip install --quiet --disable-pip-version-check --no-deps \
     --no-build-isolation --force-reinstall "$root/clients/python"
-sources=(src examples tests hatch_build.py ../generate.py)
+sources=(src examples tests hatch_build.py ../generate.py ../generate_methods.py ../generate_types.py)
 (cd clients/python && "$venv/bin/ruff" check --no-cache --config pyproject.toml "${sources[@]}" &&
     "$venv/bin/ruff" format --no-cache --config pyproject.toml --check "${sources[@]}" &&
     "$venv/bin/mypy" --cache-dir "$root/target/clients/mypy" &&

@@ -1,9 +1,9 @@
 //! The engine over HTTP. A handler is extract → one engine call → reply.
 //!
-//! In reading order: `router` below; the `handlers` with the table of routes, and, for many documents at once, `bulk`; the
-//! wire types of `request` and `response`, with `problem` for errors; the `openapi` document; the
-//! `connection` and `metrics` around all of them. `access` checks hosts, origins and keys.
-//! `console` has the files for browsers, `/` and `/docs`.
+//! In reading order: `router` below; the `handlers`, with the table of routes, and, for many
+//! documents at once, `bulk`; the wire types of `request` and `response`, with `problem` for
+//! errors; the `openapi` document; the `connection` and `metrics` around all of them. `access`
+//! checks hosts, origins and keys. `console` has the files for browsers, `/` and `/docs`.
 
 mod access;
 mod bulk;
