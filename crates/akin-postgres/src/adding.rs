@@ -8,6 +8,7 @@
 //! document is like the others, is not read again and again.
 
 use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -17,8 +18,9 @@ use tokio_postgres::Row;
 
 use crate::backend::PostgresCollection;
 use crate::batch::{InsertBatch, lock_of_id};
-use crate::coalescing::{Request, TOGETHER_MAX, WaitingRequests};
+use crate::coalescing::{READ_MAX, Request, TOGETHER_MAX, WaitingRequests, Weight};
 use crate::database::DatabaseConnection;
+use crate::lookup::of_key;
 use crate::pool::in_time;
 
 /// Attempts before documents are refused that other writers change again and again.
@@ -29,6 +31,9 @@ const LOOKED_AT_MAX: usize = 512;
 
 /// Bytes of contents in a batch, unless a single document has more.
 const BATCH_BYTES_MAX: usize = 8 << 20;
+
+/// Sets that are read of a key in the search of records, and of candidates beyond the first.
+const OF_KEY_UNLISTED: usize = 200;
 
 /// Keeps the locks of a server that stops in the midst of a check from others for so long only.
 const BEGIN: &str = "BEGIN; SET LOCAL idle_in_transaction_session_timeout = '10s'";
@@ -50,6 +55,9 @@ pub(crate) type AdditionRequest = Request<Queued, Option<Stored>>;
 #[derive(Default)]
 pub(crate) struct BusyKeys {
     locks: Mutex<HashSet<i64>>,
+    /// The last call found near-duplicates of most of its documents, or older versions, as the next
+    /// will: it begins with the locks that it keeps while documents are checked.
+    begins_locked: AtomicBool,
 }
 
 impl Queued {
@@ -64,6 +72,18 @@ impl Queued {
 
     fn lock_of_id(&self) -> i64 {
         lock_of_id(self.collection.number, self.addition.document.document.id.as_str())
+    }
+
+    /// How many sets of each key are compared with the document.
+    pub fn of_key(&self) -> usize {
+        let Some(search) = &self.addition.search else { return 0 };
+        let limited = |limits| of_key(search.keys.len(), &limits);
+        search.candidates.map_or(OF_KEY_UNLISTED, limited)
+    }
+
+    fn weight(&self) -> Weight {
+        let keys = self.addition.search.as_ref().map_or(0, |search| search.keys.len());
+        Weight { keys, of_key: self.of_key(), others: 1 }
     }
 
     /// The keys that a later document may share.
@@ -82,10 +102,11 @@ impl BusyKeys {
     pub fn select(&self, queue: &mut VecDeque<AdditionRequest>) -> Vec<AdditionRequest> {
         let (mut busy, mut blocked, mut ids) = (self.locks(), HashSet::new(), HashMap::new());
         let (mut taken, mut left) = (Vec::<AdditionRequest>::new(), Vec::new());
-        let mut bytes = 0;
+        let (mut bytes, mut weight) = (0, Weight::default());
         while taken.len() < TOGETHER_MAX
             && left.len() < LOOKED_AT_MAX
             && bytes < BATCH_BYTES_MAX
+            && weight.rows() <= READ_MAX
             && let Some(request) = queue.pop_front()
         {
             if !request.is_wanted() {
@@ -106,6 +127,7 @@ impl BusyKeys {
                 left.push(request);
             } else {
                 ids.insert(id, taken.len());
+                weight = weight.with(asked.weight());
                 bytes += asked.addition.document.document.content.weight();
                 taken.push(request);
             }
@@ -127,19 +149,23 @@ impl BusyKeys {
 pub(crate) async fn add(
     connection: &DatabaseConnection,
     requests: &[AdditionRequest],
+    busy: &BusyKeys,
     deadline: Duration,
 ) -> Result<Vec<Result<Option<Stored>, BackendError>>, BackendError> {
     let mut batch = InsertBatch::new(requests).await?;
     batch.judge().await;
-    let rows = in_time(deadline, batch.arguments().add(&connection.client)).await?;
-    if InsertBatch::is_written(&rows) {
-        return Ok(batch.outcomes());
+    if !busy.begins_locked.load(Ordering::Relaxed) {
+        let rows = in_time(deadline, batch.arguments().add(&connection.client)).await?;
+        if InsertBatch::is_written(&rows) {
+            return Ok(batch.outcomes());
+        }
+        batch.learn(&rows).await?;
+        batch.judge().await;
     }
-    batch.learn(&rows).await?;
-    batch.judge().await;
     for _ in 1..ATTEMPTS_MAX {
         // The data behind the other decisions is committed, and these documents write nothing.
         if !batch.writes() || write_locked(connection, &mut batch, deadline).await? {
+            busy.begins_locked.store(batch.is_mostly_known(), Ordering::Relaxed);
             return Ok(batch.outcomes());
         }
     }

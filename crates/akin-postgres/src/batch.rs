@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use akin_core::index::{Search, SearchLimits};
+use akin_core::index::Search;
 use akin_engine::backend::{
     BackendError, Candidates, Findings, Rival, RivalSearch, Rivals, Stored, Verdict, content_hash,
 };
@@ -23,9 +23,6 @@ use crate::rows::{COLUMNS, form_of};
 
 /// Contents of this weight together are encoded off the runtime's threads (about 1 ms).
 const INLINE_WEIGHT_MAX: usize = 256 << 10;
-
-/// Sets that are read of a key in the search of records, and of candidates beyond the first.
-const OF_KEY_UNLISTED: usize = 200;
 
 /// A stored version of a document.
 pub(crate) struct Old {
@@ -66,8 +63,8 @@ pub(crate) struct InsertBatch<'a> {
     encoded: Vec<EncodedDocument>,
     found: FoundSets,
     read: Arc<Read>,
-    /// The highest ordinal of the found documents: sets that share a locked key get their documents
-    /// in the order of the locks, so every new document has a higher ordinal.
+    /// The last ordinal that was drawn when a call found something: sets that share a locked key get
+    /// their documents in the order of the locks, so every new document has a higher ordinal.
     seen: i64,
 }
 
@@ -185,12 +182,9 @@ impl<'a> InsertBatch<'a> {
     /// Takes what a call returned, and reads the documents and the elements of new sets.
     pub async fn learn(&mut self, rows: &[Row]) -> Result<(), BackendError> {
         for row in rows {
+            self.seen = self.seen.max(row.get(5));
             match row.get::<_, i32>(0) {
-                0 => {
-                    let near = NearSet::of(row, 1);
-                    self.seen = self.seen.max(near.newest);
-                    self.found.add(near);
-                }
+                0 => self.found.add(NearSet::of(row, 1)),
                 _ => {
                     let old = self.old(row);
                     let planned = &mut self.planned[row.get::<_, i64>(6) as usize - 1];
@@ -205,11 +199,11 @@ impl<'a> InsertBatch<'a> {
     fn old(&self, row: &Row) -> Option<Old> {
         let entry: i64 = row.get::<_, Option<i64>>(1)?;
         Some(Old {
-            ordinal: row.get(4),
+            ordinal: row.get(7),
             entry,
             keys: self.collection.keys(row.get(3)),
-            hash: row.get::<_, i64>(7).cast_unsigned(),
-            expires_at_ms: row.get(8),
+            hash: row.get::<_, i64>(8).cast_unsigned(),
+            expires_at_ms: row.get(9),
             record: None,
         })
     }
@@ -275,6 +269,13 @@ impl<'a> InsertBatch<'a> {
     /// Whether a call has written the documents, as nothing was unknown.
     pub fn is_written(rows: &[Row]) -> bool {
         rows.iter().any(|row| row.get::<_, i32>(0) == 2)
+    }
+
+    /// Whether a call found as much as it has documents: near-duplicates of a crowd, or versions
+    /// that are replaced.
+    pub fn is_mostly_known(&self) -> bool {
+        let replacing = self.planned.iter().filter(|of| of.old.is_some()).count();
+        self.found.len() + replacing >= self.planned.len()
     }
 
     pub fn writes(&self) -> bool {
@@ -346,9 +347,7 @@ impl<'a> PlannedInsert<'a> {
         let probe = addition.search.as_ref().map(|search| ProbeKeys {
             keys: search.keys.iter().map(|key| collection.key(*key)).collect(),
             equal: collection.entry(document.analysis.fingerprint),
-            of_key: search.candidates.map_or(OF_KEY_UNLISTED, |limits: SearchLimits| {
-                crate::lookup::of_key(search.keys.len(), &limits)
-            }),
+            of_key: queued.of_key(),
         });
         Self {
             queued,

@@ -2,6 +2,7 @@
 //! processor time for one document as for each of 64.
 
 use std::collections::VecDeque;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use akin_engine::backend::BackendError;
@@ -20,6 +21,8 @@ pub(crate) const READ_MAX: usize = 65_536;
 pub(crate) struct WaitingRequests<A, B> {
     queue: Mutex<VecDeque<Request<A, B>>>,
     added: Notify,
+    /// Requests that are read by calls without an answer yet.
+    in_flight: AtomicUsize,
 }
 
 pub(crate) struct Request<A, B> {
@@ -56,7 +59,11 @@ pub(crate) type Answer<B> = oneshot::Receiver<Result<B, BackendError>>;
 
 impl<A, B> WaitingRequests<A, B> {
     pub fn new() -> Arc<Self> {
-        Arc::new(Self { queue: Mutex::default(), added: Notify::new() })
+        Arc::new(Self {
+            queue: Mutex::default(),
+            added: Notify::new(),
+            in_flight: AtomicUsize::new(0),
+        })
     }
 
     pub fn push(&self, asked: A) -> Answer<B> {
@@ -105,6 +112,29 @@ impl<A, B> WaitingRequests<A, B> {
     }
 }
 
+impl<A: ReadRequest> WaitingRequests<A, A::Answer> {
+    /// Waits for as many requests as are in flight, and takes as many as one call may answer. So
+    /// few requests share a call rather than take a call each at the same time, and a long call
+    /// keeps no more requests waiting than it answers.
+    pub async fn next_read(&self) -> Vec<Request<A, A::Answer>> {
+        let select = |queue: &mut VecDeque<_>| {
+            if queue.len() < self.in_flight.load(Ordering::Relaxed) {
+                return Vec::new();
+            }
+            let taken = first(queue);
+            self.in_flight.fetch_add(taken.len(), Ordering::Relaxed);
+            taken
+        };
+        self.next(select).await
+    }
+
+    /// Ends a call of so many requests.
+    pub fn end_read(&self, requests: usize) {
+        self.in_flight.fetch_sub(requests, Ordering::Relaxed);
+        self.wake();
+    }
+}
+
 impl<A, B> Request<A, B> {
     /// Whether somebody waits for the answer.
     pub fn is_wanted(&self) -> bool {
@@ -118,7 +148,7 @@ impl<A, B> Request<A, B> {
 }
 
 impl Weight {
-    fn with(self, other: Self) -> Self {
+    pub fn with(self, other: Self) -> Self {
         Self {
             keys: self.keys + other.keys,
             of_key: self.of_key.max(other.of_key),
@@ -126,13 +156,13 @@ impl Weight {
         }
     }
 
-    fn rows(self) -> usize {
+    pub fn rows(self) -> usize {
         self.keys.saturating_mul(self.of_key).saturating_add(self.others)
     }
 }
 
 /// The requests that wait longest, as many as one call may answer.
-pub(crate) fn first<A: ReadRequest>(
+fn first<A: ReadRequest>(
     queue: &mut VecDeque<Request<A, A::Answer>>,
 ) -> Vec<Request<A, A::Answer>> {
     let (mut taken, mut weight) = (Vec::new(), Weight::default());

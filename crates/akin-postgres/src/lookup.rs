@@ -13,13 +13,21 @@ use tokio_postgres::Row;
 use crate::backend::PostgresCollection;
 use crate::coalescing::{READ_MAX, TOGETHER_MAX, answered};
 use crate::reading::{Read, WantedDocuments, WantedEntries};
+use crate::rows::Material;
 
-/// Sets that are read of a key for each that is looked for.
-const OF_KEY_FOR_EACH: usize = 5;
+/// Sets that the first search reads under all keys together for each that is looked for, unless as
+/// many of each key as are looked for are more.
+const READ_FOR_EACH: usize = 8;
 
 /// Sets with elements that are read together with their documents: as many as a lookup checks at
 /// once.
 const SETS_AT_ONCE: usize = 40;
+
+/// Further sets are read without their elements once the sets have so many shingles: 512 KiB.
+const SHINGLES_AT_ONCE: usize = 64 << 10;
+
+/// Larger contents or elements of a document are not read together with its sketch, in bytes.
+pub(crate) const SMALL_BYTES: i32 = 8 << 10;
 
 /// The keys of a lookup, and its own set.
 pub(crate) struct ProbeKeys {
@@ -35,8 +43,6 @@ pub(crate) struct NearSet {
     pub entry: i64,
     pub shingles: u32,
     pub sketch: Vec<u8>,
-    /// The highest ordinal of its documents.
-    pub newest: i64,
     /// The keys that led to it.
     pub keys: Vec<i64>,
 }
@@ -71,13 +77,16 @@ impl NearSet {
             entry: row.get(first),
             shingles: row.get::<_, i32>(first + 1) as u32,
             sketch: row.get(first + 2),
-            newest: row.get(first + 3),
-            keys: row.get(first + 4),
+            keys: row.get(first + 3),
         }
     }
 }
 
 impl FoundSets {
+    pub fn len(&self) -> usize {
+        self.by_entry.len()
+    }
+
     /// In the place of earlier data of the same set.
     pub fn add(&mut self, near: NearSet) {
         let near = Arc::new(near);
@@ -109,12 +118,14 @@ impl FoundSets {
     }
 }
 
-/// How many sets of each key a search compares: a wide search as many as it may.
+/// How many sets of each key a search compares: a wide search as many as it may, others so few that
+/// a lookup in a crowd takes no more time the larger the crowd is.
 pub(crate) fn of_key(keys: usize, limits: &SearchLimits) -> usize {
+    let (keys, found_max) = (keys.max(1), limits.found_max);
     let is_wide = limits.postings_max > limits.compared_max;
-    let few = limits.found_max.saturating_mul(OF_KEY_FOR_EACH);
+    let few = found_max.max(found_max.saturating_mul(READ_FOR_EACH) / keys);
     let wanted = if is_wide { limits.compared_max } else { few };
-    wanted.min(limits.postings_max).min(READ_MAX / keys.max(1))
+    wanted.min(limits.postings_max).min(READ_MAX / keys)
 }
 
 impl PostgresCollection {
@@ -154,6 +165,13 @@ impl PostgresCollection {
         let ids = ids.iter().map(|id| id.as_str().to_owned()).collect();
         let wanted = WantedDocuments { collection: self.number, ids, now_ms: self.now_ms() };
         let rows = answered(self.shared.documents.push(wanted)).await?;
+        if self.has_sets {
+            let materials = rows.iter().flatten().filter_map(|row| {
+                Some((self.fingerprint(row.get(2)), Material::of_document(row)?))
+            });
+            let is_missing = |(of, _): &(u64, Material)| self.sets.get(*of).is_none();
+            self.made(materials.filter(is_missing).collect()).await?;
+        }
         let sketched = |row: &Option<Row>| {
             row.as_ref().map(|row| self.sketched_of(row, row.get(5))).transpose()
         };
@@ -181,18 +199,27 @@ impl PostgresCollection {
         if sets.is_empty() {
             return Ok(Arc::default());
         }
-        let best = sets.iter().take(sets_max).map(|of| of.near.entry);
-        let is_missing = |entry: &i64| self.sets.get(self.fingerprint(*entry)).is_none();
+        let mut shingles = 0;
+        let is_missing =
+            |of: &&&SelectedSet| self.sets.get(self.fingerprint(of.near.entry)).is_none();
+        let fits = |of: &&&SelectedSet| {
+            let is_first = shingles == 0;
+            shingles += of.near.shingles as usize;
+            is_first || shingles <= SHINGLES_AT_ONCE
+        };
+        let best = sets.iter().take(if self.has_sets { sets_max } else { 0 });
+        let materials: Vec<i64> =
+            best.filter(is_missing).take_while(fits).map(|of| of.near.entry).collect();
         let wanted = WantedEntries {
             entries: sets.iter().map(|of| of.near.entry).collect(),
             // Whether there are more.
             members_max: members_max.saturating_add(1),
             now_ms: self.now_ms(),
-            materials: if self.has_sets { best.filter(is_missing).collect() } else { Vec::new() },
+            materials: materials.clone(),
+            shingles,
         };
-        let materials = wanted.materials.clone();
         let read = answered(self.shared.readings.push(wanted)).await?;
-        self.made(&materials, &read).await?;
+        self.made(self.materials(&materials, &read)).await?;
         Ok(read)
     }
 
@@ -203,32 +230,38 @@ impl PostgresCollection {
     ) -> Result<Vec<Option<ShingleSet>>, BackendError> {
         let mut sets: HashMap<u64, ShingleSet> = HashMap::new();
         let mut missing = Vec::new();
-        for fingerprint in candidates.iter().map(|of| of.fingerprint) {
-            match self.sets.get(fingerprint) {
-                Some(set) => drop(sets.insert(fingerprint, set)),
-                None => missing.push(self.entry(fingerprint)),
+        for of in candidates {
+            match self.sets.get(of.fingerprint) {
+                Some(set) => drop(sets.insert(of.fingerprint, set)),
+                None => missing.push(of),
             }
         }
         for some in missing.chunks(TOGETHER_MAX) {
-            let (entries, materials) = (Vec::new(), some.to_vec());
-            let wanted =
-                WantedEntries { entries, members_max: 0, now_ms: self.now_ms(), materials };
+            let entries: Vec<i64> = some.iter().map(|of| self.entry(of.fingerprint)).collect();
+            let wanted = WantedEntries {
+                materials: entries.clone(),
+                entries: entries.clone(),
+                members_max: 1,
+                now_ms: self.now_ms(),
+                shingles: some.iter().map(|of| of.shingles as usize).sum(),
+            };
             let read = answered(self.shared.readings.push(wanted)).await?;
-            sets.extend(self.made(some, &read).await?);
+            sets.extend(self.made(self.materials(&entries, &read)).await?);
         }
         Ok(candidates.iter().map(|of| sets.get(&of.fingerprint).cloned()).collect())
+    }
+
+    fn materials(&self, entries: &[i64], read: &Read) -> Vec<(u64, Material)> {
+        let material =
+            |entry: &i64| Some((self.fingerprint(*entry), read.materials.get(entry)?.clone()));
+        entries.iter().filter_map(material).collect()
     }
 
     /// Makes sets of the rows, and keeps them in the cache.
     async fn made(
         &self,
-        entries: &[i64],
-        read: &Arc<Read>,
+        materials: Vec<(u64, Material)>,
     ) -> Result<Vec<(u64, ShingleSet)>, BackendError> {
-        let materials =
-            entries.iter().filter_map(|entry| Some((entry, read.materials.get(entry)?)));
-        let materials: Vec<_> =
-            materials.map(|(entry, of)| (self.fingerprint(*entry), of.clone())).collect();
         let made = self.sets_made(materials).await?;
         for (fingerprint, set) in &made {
             self.sets.insert(*fingerprint, set.clone());

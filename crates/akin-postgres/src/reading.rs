@@ -5,29 +5,33 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use akin_engine::backend::{BackendError, Member};
-use futures_util::future::try_join;
 use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 
 use crate::coalescing::{ReadRequest, Request, WaitingRequests, Weight};
 use crate::database::DatabaseConnection;
 use crate::error::failed;
-use crate::lookup::{FoundSets, NearSet, ProbeKeys, document_id, ordinal};
+use crate::lookup::{FoundSets, NearSet, ProbeKeys, SMALL_BYTES, document_id, ordinal};
 use crate::pool::Parameters;
 use crate::rows::Material;
 
 /// Members of a set in the weight of a reading: most sets have one or two.
 const MEMBERS_USUAL: usize = 4;
 
-/// Rows that weigh as much as the content of a document.
-const MATERIAL_WEIGHT: usize = 64;
+/// Shingles of a set that is read whose content or elements weigh as much as a row.
+const SHINGLES_OF_ROW: usize = 16;
 
-/// Sets with wanted documents, and sets with wanted elements.
+/// Rows that weigh as much as a document that is read with its small content.
+const DOCUMENT_WEIGHT: usize = 32;
+
+/// Sets with wanted documents.
 pub(crate) struct WantedEntries {
     pub entries: Vec<i64>,
     pub members_max: usize,
     pub now_ms: i64,
+    /// The sets with wanted elements, which have so many shingles.
     pub materials: Vec<i64>,
+    pub shingles: usize,
 }
 
 /// The documents of sets, and the rows of their elements.
@@ -81,12 +85,11 @@ impl ReadRequest for ProbeKeys {
 impl ReadRequest for WantedEntries {
     type Answer = Arc<Read>;
 
-    /// Contents count as many rows.
     fn weight(&self) -> Weight {
         Weight {
             keys: self.entries.len(),
             of_key: self.members_max.min(MEMBERS_USUAL),
-            others: self.materials.len() * MATERIAL_WEIGHT,
+            others: self.shingles / SHINGLES_OF_ROW,
         }
     }
 
@@ -103,53 +106,31 @@ impl ReadRequest for WantedEntries {
         let of_set = wanted.iter().map(|of| of.asked.members_max).max().unwrap_or(0);
         let of_set = i32::try_from(of_set).unwrap_or(i32::MAX);
         let now_ms = wanted.iter().map(|of| of.asked.now_ms).max().unwrap_or(0);
-        let (members, materials) = try_join(
-            query_unless_empty(
-                connection,
-                "SELECT * FROM akin.members($1, $2, $3)",
-                &[(&entries, Type::INT8_ARRAY), (&now_ms, Type::INT8), (&of_set, Type::INT4)],
-                entries.is_empty(),
-            ),
-            query_unless_empty(
-                connection,
-                "SELECT * FROM akin.materials($1)",
-                &[(&materials, Type::INT8_ARRAY)],
-                materials.is_empty(),
-            ),
-        )
-        .await?;
+        let sql = "SELECT * FROM akin.members($1, $2, $3, $4)";
+        let parameters: Parameters<'_> = &[
+            (&entries, Type::INT8_ARRAY),
+            (&now_ms, Type::INT8),
+            (&of_set, Type::INT4),
+            (&materials, Type::INT8_ARRAY),
+        ];
+        let rows = connection.client.query_typed(sql, parameters).await.map_err(failed)?;
         let mut read = Read::default();
-        for row in members {
-            let member = Member {
-                ordinal: ordinal(row.get(1)),
-                id: document_id(row.get(2))?,
-                has_metadata: row.get(3),
-            };
-            read.members.entry(row.get(0)).or_default().push(member);
+        for row in rows {
+            let (entry, id) = (row.get(0), document_id(row.get(2))?);
+            let member = Member { ordinal: ordinal(row.get(1)), id, has_metadata: row.get(3) };
+            read.members.entry(entry).or_default().push(member);
+            read.materials.extend(Material::of_member(&row).map(|of| (entry, of)));
         }
-        read.materials.extend(materials.iter().map(|row| (row.get(0), Material::of(row, 1))));
         let read = Arc::new(read);
         Ok(vec![read; wanted.len()])
     }
-}
-
-async fn query_unless_empty(
-    connection: &DatabaseConnection,
-    sql: &str,
-    parameters: Parameters<'_>,
-    is_empty: bool,
-) -> Result<Vec<Row>, BackendError> {
-    if is_empty {
-        return Ok(Vec::new());
-    }
-    connection.client.query_typed(sql, parameters).await.map_err(failed)
 }
 
 impl ReadRequest for WantedDocuments {
     type Answer = Vec<Option<Row>>;
 
     fn weight(&self) -> Weight {
-        Weight { others: self.ids.len(), ..Weight::default() }
+        Weight { others: self.ids.len() * DOCUMENT_WEIGHT, ..Weight::default() }
     }
 
     async fn read(
@@ -162,11 +143,12 @@ impl ReadRequest for WantedDocuments {
             times.extend(of.iter().map(|_| *now_ms));
             ids.extend(of.iter().map(String::as_str));
         }
-        let sql = "SELECT * FROM akin.sketched($1, $2, $3)";
+        let sql = "SELECT * FROM akin.sketched($1, $2, $3, $4)";
         let parameters: Parameters<'_> = &[
             (&collections, Type::INT4_ARRAY),
             (&ids, Type::TEXT_ARRAY),
             (&times, Type::INT8_ARRAY),
+            (&SMALL_BYTES, Type::INT4),
         ];
         let rows = connection.client.query_typed(sql, parameters).await.map_err(failed)?;
         let mut found: Vec<Option<Row>> = ids.iter().map(|_| None).collect();

@@ -39,14 +39,21 @@ pub(crate) struct Material {
 }
 
 impl Material {
-    /// Of the columns form, content, elements and shingles.
-    pub fn of(row: &Row, first: usize) -> Self {
-        Self {
-            form: row.get(first),
-            content: row.get(first + 1),
-            elements: row.get(first + 2),
-            shingles: row.get::<_, i32>(first + 3) as u32,
-        }
+    /// Of the columns form, content and elements, unless both are NULL.
+    fn of(row: &Row, first: usize, shingles: i32) -> Option<Self> {
+        let (content, elements) = (row.get(first + 1), row.get(first + 2));
+        let material = Self { form: row.get(first), content, elements, shingles: shingles as u32 };
+        (material.content.is_some() || material.elements.is_some()).then_some(material)
+    }
+
+    /// Of a row of `akin.sketched`.
+    pub fn of_document(row: &Row) -> Option<Self> {
+        Self::of(row, 7, row.get(3))
+    }
+
+    /// Of a row of `akin.members`.
+    pub fn of_member(row: &Row) -> Option<Self> {
+        Self::of(row, 4, row.get::<_, Option<i32>>(7)?)
     }
 
     fn bytes(&self) -> usize {

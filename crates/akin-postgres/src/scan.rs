@@ -158,7 +158,6 @@ impl BestSets {
             entry: row.get(0),
             shingles: row.get::<_, i32>(1) as u32,
             sketch: Vec::new(),
-            newest: 0,
             keys: Vec::new(),
         };
         self.sets.push(SelectedSet { near: Arc::new(near), agreeing, keys_shared: 0 });

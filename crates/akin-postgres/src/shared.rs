@@ -13,7 +13,7 @@ use tokio::time::{sleep, timeout};
 
 use crate::adding::{self, Additions, BusyKeys};
 use crate::checks;
-use crate::coalescing::{ReadRequest, Request, WaitingRequests, first};
+use crate::coalescing::{ReadRequest, Request, WaitingRequests};
 use crate::database::{Database, DatabaseConnection};
 use crate::error::late;
 use crate::maintenance::{FollowedChanges, follow, maintain};
@@ -182,7 +182,7 @@ async fn write(mut link: WorkerConnection, additions: Arc<Additions>, busy: Arc<
         let requests = additions.next(|queue| busy.select(queue)).await;
         let added = async {
             let connection = link.take().await?;
-            let added = adding::add(&connection, &requests, link.deadline).await?;
+            let added = adding::add(&connection, &requests, &busy, link.deadline).await?;
             link.connection = Some(connection);
             Ok::<Vec<_>, BackendError>(added)
         };
@@ -208,7 +208,7 @@ async fn read<A: ReadRequest>(
     waiting: Arc<WaitingRequests<A, A::Answer>>,
 ) {
     loop {
-        let requests = waiting.next(first).await;
+        let requests = waiting.next_read().await;
         let read = async {
             let connection = link.take().await?;
             let read = timeout(link.deadline, A::read(&connection, &requests)).await;
@@ -217,6 +217,7 @@ async fn read<A: ReadRequest>(
             Ok(read)
         };
         let read = read.await;
+        waiting.end_read(requests.len());
         answer_all(requests, read);
     }
 }

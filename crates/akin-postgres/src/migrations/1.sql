@@ -95,67 +95,67 @@ END $$;
 -- planner no choice but to look each number up by its index: `LATERAL (… LIMIT 1)`.
 
 -- The sets under the keys `probes`, at most `of_key` of each key, and the sets `equal`, if they have
--- a document above the ordinal `seen`; each with its newest document and the keys that led to it.
+-- a document above the ordinal `seen`; each with the keys that led to it. With `seen = -1` no
+-- document is looked at.
 CREATE FUNCTION candidates(probes bigint[], of_key int, equal bigint[], seen bigint)
-RETURNS TABLE (entry bigint, shingles int, sketch bytea, newest bigint, keys bigint[])
+RETURNS TABLE (entry bigint, shingles int, sketch bytea, keys bigint[])
 LANGUAGE plpgsql STABLE
 AS $$
 #variable_conflict use_column
 BEGIN
-    RETURN QUERY SELECT e.entry, e.shingles, e.sketch, n.newest, coalesce(f.keys, '{}')
+    RETURN QUERY SELECT e.entry, e.shingles, e.sketch, coalesce(f.keys, '{}')
     FROM (
-        SELECT p.entry, array_agg(p.key) FILTER (WHERE p.key IS NOT NULL) AS keys FROM (
-            SELECT x.key, x.entry FROM unnest(probes) k, LATERAL (
-                SELECT s.key, s.entry FROM postings s WHERE s.key = k ORDER BY s.entry LIMIT of_key
-            ) x
-            UNION ALL SELECT NULL, unnest(equal)
-        ) p GROUP BY p.entry
-    ) f
-    , LATERAL (SELECT * FROM entries WHERE entry = f.entry LIMIT 1) e
-    , LATERAL (SELECT max(d.ordinal) AS newest FROM documents d WHERE d.entry = f.entry) n
-    WHERE n.newest > seen;
+        SELECT g.* FROM (
+            SELECT p.entry, array_agg(p.key) FILTER (WHERE p.key IS NOT NULL) AS keys FROM (
+                SELECT x.key, x.entry FROM unnest(probes) k, LATERAL (
+                    SELECT s.key, s.entry FROM postings s WHERE s.key = k ORDER BY s.entry LIMIT of_key
+                ) x
+                UNION ALL SELECT NULL, unnest(equal)
+            ) p GROUP BY p.entry
+        ) g
+        WHERE seen < 0 OR (SELECT max(d.ordinal) FROM documents d WHERE d.entry = g.entry) > seen
+        OFFSET 0 -- sets without such a document are not read
+    ) f, LATERAL (SELECT * FROM entries WHERE entry = f.entry LIMIT 1) e;
 END $$;
 
--- Documents with these ids that have not expired at these times, with their places in the lists.
-CREATE FUNCTION sketched(collections int[], ids text[], times bigint[])
+-- Documents with these ids that have not expired at these times, with their places in the lists, and
+-- what their sets are made of unless it has more than `small` bytes.
+CREATE FUNCTION sketched(collections int[], ids text[], times bigint[], small int)
 RETURNS TABLE (
     ordinal bigint, id text, entry bigint, shingles int, sketch bytea, has_metadata boolean,
-    place bigint
+    place bigint, form smallint, content bytea, elements bytea
 ) LANGUAGE plpgsql STABLE AS $$
 #variable_conflict use_column
 BEGIN
-    RETURN QUERY SELECT d.ordinal, d.id, d.entry, e.shingles, e.sketch, d.metadata IS NOT NULL, o.place
+    RETURN QUERY SELECT d.ordinal, d.id, d.entry, e.shingles, e.sketch, d.metadata IS NOT NULL, o.place,
+        d.form, CASE WHEN octet_length(d.content) <= small THEN d.content END,
+        CASE WHEN octet_length(e.elements) <= small THEN e.elements END
     FROM unnest(collections, ids, times) WITH ORDINALITY o(collection, id, now, place), LATERAL (
         SELECT * FROM documents WHERE collection = o.collection AND id = o.id LIMIT 1
     ) d, LATERAL (SELECT * FROM entries WHERE entry = d.entry LIMIT 1) e
     WHERE d.expires_at IS NULL OR d.expires_at > o.now;
 END $$;
 
--- The first documents of sets that have not expired.
-CREATE FUNCTION members(sets bigint[], now bigint, of_set int)
-RETURNS TABLE (entry bigint, ordinal bigint, id text, has_metadata boolean)
-LANGUAGE plpgsql STABLE
-AS $$
+-- The first documents of sets that have not expired; the first document of each set in `made` with
+-- what the set is made of: its content, or the elements.
+CREATE FUNCTION members(sets bigint[], now bigint, of_set int, made bigint[])
+RETURNS TABLE (
+    entry bigint, ordinal bigint, id text, has_metadata boolean,
+    form smallint, content bytea, elements bytea, shingles int
+) LANGUAGE plpgsql STABLE AS $$
 #variable_conflict use_column
 BEGIN
-    RETURN QUERY SELECT e, m.ordinal, m.id, m.has_metadata FROM unnest(sets) e, LATERAL (
-        SELECT d.ordinal, d.id, d.metadata IS NOT NULL AS has_metadata FROM documents d
-        WHERE d.entry = e AND (d.expires_at IS NULL OR d.expires_at > now)
+    RETURN QUERY SELECT s, m.ordinal, m.id, m.has_metadata,
+        m.form, CASE WHEN e.entry IS NOT NULL THEN m.content END, e.elements, e.shingles
+    FROM unnest(sets) s, LATERAL (
+        SELECT d.ordinal, d.id, d.metadata IS NOT NULL AS has_metadata, d.form, d.content,
+            row_number() OVER (ORDER BY d.ordinal) AS place
+        FROM documents d WHERE d.entry = s AND (d.expires_at IS NULL OR d.expires_at > now)
         ORDER BY d.ordinal LIMIT of_set
-    ) m;
-END $$;
-
--- What sets are made of: the content of a document, or the elements.
-CREATE FUNCTION materials(sets bigint[])
-RETURNS TABLE (entry bigint, form smallint, content bytea, elements bytea, shingles int)
-LANGUAGE plpgsql STABLE
-AS $$
-#variable_conflict use_column
-BEGIN
-    RETURN QUERY SELECT e.entry, m.form, m.content, e.elements, e.shingles
-    FROM unnest(sets) s, LATERAL (SELECT * FROM entries WHERE entry = s LIMIT 1) e, LATERAL (
-        SELECT d.form, d.content FROM documents d WHERE d.entry = s ORDER BY d.ordinal LIMIT 1
-    ) m;
+    ) m
+    LEFT JOIN LATERAL (
+        SELECT * FROM entries WHERE entry = s AND m.place = 1 AND s = ANY (made) LIMIT 1
+    ) e ON true;
 END $$;
 
 -- Removes the sets that no document has any more. The caller holds their locks.
@@ -178,16 +178,18 @@ BEGIN
     END IF;
 END $$;
 
-CREATE FUNCTION count_rows(coll int, difference bigint) RETURNS void LANGUAGE sql AS $$
+CREATE FUNCTION count_rows(coll int, difference bigint) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
     INSERT INTO counts AS c VALUES (coll, pg_backend_pid() % 32, difference)
-        ON CONFLICT (collection, slot) DO UPDATE SET documents = c.documents + difference
-$$;
+        ON CONFLICT (collection, slot) DO UPDATE SET documents = c.documents + difference;
+END $$;
 
 -- Takes the locks of documents, and returns what their sender does not know: sets with documents
 -- above `seen` (kind 0), and versions of its documents other than `versions`, where -1 is none
--- (kind 1, document `i`; without an entry if there is no version). If it returns nothing, it writes
--- the documents, all or none, in the place of those with their ids (kind 2). Each statement sees
--- what was committed before it began, so after the locks are held.
+-- (kind 1, document `i`; without an entry if there is no version). Documents that are not among them
+-- will have an ordinal above `last`: their ordinals are drawn under the locks. If it returns
+-- nothing, it writes the documents, all or none, in the place of those with their ids (kind 2). Each
+-- statement sees what was committed before it began, so after the locks are held.
 CREATE FUNCTION add(
     coll int, locks bigint[], probes bigint[], of_key int, equal bigint[], seen bigint,
     known_ids text[], versions bigint[],
@@ -197,25 +199,30 @@ CREATE FUNCTION add(
     keys bigint[], key_entries bigint[],
     old_entries bigint[], old_keys bigint[], old_key_entries bigint[], created bigint
 ) RETURNS TABLE (
-    kind int, entry bigint, shingles int, sketch bytea, newest bigint, keys_shared bigint[],
-    i bigint, hash bigint, expires_at bigint
+    kind int, entry bigint, shingles int, sketch bytea, keys_shared bigint[], last bigint,
+    i bigint, ordinal bigint, hash bigint, expires_at bigint
 ) LANGUAGE plpgsql AS $$
 #variable_conflict use_column
-DECLARE versions_differ boolean;
+DECLARE drawn bigint; is_unknown boolean;
 BEGIN
     PERFORM enter(coll, locks);
+    drawn := last_value FROM ordinals;
     RETURN QUERY
-        SELECT 1, d.entry, e.shingles, e.sketch, d.ordinal, NULL::bigint[], o.i, d.hash, d.expires_at
+        SELECT 1, d.entry, e.shingles, e.sketch, NULL::bigint[], drawn, o.i, d.ordinal, d.hash,
+            d.expires_at
         FROM unnest(known_ids, versions) WITH ORDINALITY o(id, version, i)
         LEFT JOIN LATERAL (
             SELECT * FROM documents WHERE collection = coll AND id = o.id LIMIT 1
         ) d ON true
         LEFT JOIN LATERAL (SELECT * FROM entries WHERE entry = d.entry LIMIT 1) e ON true
         WHERE coalesce(d.ordinal, -1) <> o.version;
-    versions_differ := FOUND;
-    RETURN QUERY SELECT 0, c.*, NULL::bigint, NULL::bigint, NULL::bigint
-        FROM candidates(probes, of_key, equal, seen) c WHERE cardinality(probes) > 0;
-    IF FOUND OR versions_differ OR cardinality(doc_ids) = 0 THEN RETURN; END IF;
+    is_unknown := FOUND;
+    IF cardinality(probes) > 0 THEN
+        RETURN QUERY SELECT 0, c.*, drawn, NULL::bigint, NULL::bigint, NULL::bigint, NULL::bigint
+            FROM candidates(probes, of_key, equal, seen) c;
+        is_unknown := is_unknown OR FOUND;
+    END IF;
+    IF is_unknown OR cardinality(doc_ids) = 0 THEN RETURN; END IF;
     WITH new AS (
         INSERT INTO entries SELECT * FROM unnest(new_entries, sizes, sketches, sets)
         ON CONFLICT DO NOTHING RETURNING entry
