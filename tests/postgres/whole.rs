@@ -90,6 +90,38 @@ async fn a_sample_is_uniform_and_does_not_read_the_collection() {
     assert!(after - before < 50_000, "{} rows were read for 20 samples", after - before);
 }
 
+/// Rows of all tables that the indexes lead to, for each of ten documents that are added to a crowd.
+async fn read_of_each(database: &Database, crowd: u64) -> u64 {
+    let read = || {
+        reads(database);
+        let sum = "SELECT sum(idx_tup_fetch) FROM pg_stat_user_tables WHERE schemaname = 'akin'";
+        database.sql(sum).parse::<u64>().unwrap()
+    };
+    let server = engine(database).await;
+    let member = |n| {
+        let given = document(&format!("m{n}"), &of_family(1, n));
+        (server.prepare(given).unwrap(), akin::engine::AddOptions::default())
+    };
+    let added = server.add_all((0..crowd).map(member).collect()).await;
+    added.into_iter().for_each(|of| drop(of.unwrap()));
+    drop(server);
+    let before = read();
+    let server = engine(database).await;
+    for n in crowd..crowd + 10 {
+        crate::add(&server, &format!("m{n}"), &of_family(1, n)).await;
+    }
+    drop(server);
+    (read() - before) / 10
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_document_of_a_crowd_reads_as_much_however_large_the_crowd_is() {
+    let Some(database) = Database::new() else { return };
+    let of_few = read_of_each(&database, 100).await;
+    let of_many = read_of_each(&database, 600).await;
+    assert!(of_many < of_few * 5 / 4, "{of_few} rows among 100, {of_many} among 600");
+}
+
 /// Of three reads of the whole collection at the same time, two are served.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_read_that_gets_no_connection_in_time_is_refused() {

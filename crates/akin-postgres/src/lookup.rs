@@ -128,6 +128,20 @@ pub(crate) fn of_key(keys: usize, limits: &SearchLimits) -> usize {
     wanted.min(limits.postings_max).min(READ_MAX / keys)
 }
 
+/// Keeps the sets, at least one, that are read at once, and returns the number of their shingles.
+fn shingles_at_once(sets: &mut Vec<&NearSet>) -> usize {
+    let mut shingles = 0;
+    let fits = |near: &&&NearSet| {
+        let with = shingles + near.shingles as usize;
+        let fits = shingles == 0 || with <= SHINGLES_AT_ONCE;
+        shingles = if fits { with } else { shingles };
+        fits
+    };
+    let fitting = sets.iter().take_while(fits).count();
+    sets.truncate(fitting);
+    shingles
+}
+
 impl PostgresCollection {
     pub(crate) fn probe(&self, search: &Search<'_>) -> ProbeKeys {
         ProbeKeys {
@@ -199,17 +213,11 @@ impl PostgresCollection {
         if sets.is_empty() {
             return Ok(Arc::default());
         }
-        let mut shingles = 0;
-        let is_missing =
-            |of: &&&SelectedSet| self.sets.get(self.fingerprint(of.near.entry)).is_none();
-        let fits = |of: &&&SelectedSet| {
-            let is_first = shingles == 0;
-            shingles += of.near.shingles as usize;
-            is_first || shingles <= SHINGLES_AT_ONCE
-        };
-        let best = sets.iter().take(if self.has_sets { sets_max } else { 0 });
-        let materials: Vec<i64> =
-            best.filter(is_missing).take_while(fits).map(|of| of.near.entry).collect();
+        let best = &sets[..if self.has_sets { sets_max.min(sets.len()) } else { 0 }];
+        let mut missing: Vec<&NearSet> = best.iter().map(|of| &*of.near).collect();
+        missing.retain(|near| self.sets.get(self.fingerprint(near.entry)).is_none());
+        let shingles = shingles_at_once(&mut missing);
+        let materials: Vec<i64> = missing.iter().map(|near| near.entry).collect();
         let wanted = WantedEntries {
             entries: sets.iter().map(|of| of.near.entry).collect(),
             // Whether there are more.
@@ -308,4 +316,43 @@ pub(crate) fn ordinal(ordinal: i64) -> Ordinal {
 pub(crate) fn document_id(id: &str) -> Result<DocumentId, BackendError> {
     let unfit = |_| BackendError::Store { reason: format!("the id '{id}' is no document's id") };
     DocumentId::new(id).map_err(unfit)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_elements_that_are_read_at_once_are_limited() {
+        let set = |shingles| NearSet { entry: 1, shingles, sketch: Vec::new(), keys: Vec::new() };
+        for (shingles, kept, sum) in [
+            (&[100_u32; 40][..], 40, 4_000),
+            (&[30_000; 3], 2, 60_000),
+            (&[1_000_000, 1, 1], 1, 1_000_000),
+            (&[], 0, 0),
+        ] {
+            let sets: Vec<NearSet> = shingles.iter().copied().map(set).collect();
+            let mut read: Vec<&NearSet> = sets.iter().collect();
+            assert_eq!((shingles_at_once(&mut read), read.len()), (sum, kept));
+        }
+    }
+
+    #[test]
+    fn a_search_reads_a_limited_number_of_sets() {
+        let limits = |found_max, postings_of_each| SearchLimits {
+            postings_max: 10_000 * postings_of_each,
+            compared_max: 10_000,
+            found_max,
+            members_max: 21,
+        };
+        for (keys, limits, sets) in [
+            (1, limits(40, 1), 320),
+            (9, limits(40, 1), 40),
+            (32, limits(40, 1), 40),
+            (32, limits(10_000, 1), READ_MAX / 32),
+            (32, limits(40, 8), READ_MAX / 32),
+        ] {
+            assert_eq!(of_key(keys, &limits), sets, "{keys} keys, {limits:?}");
+        }
+    }
 }
