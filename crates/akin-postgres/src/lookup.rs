@@ -339,8 +339,8 @@ mod tests {
 
     #[test]
     fn a_search_reads_a_limited_number_of_sets() {
-        let limits = |found_max, postings_of_each| SearchLimits {
-            postings_max: 10_000 * postings_of_each,
+        let limits = |found_max, of_each: usize| SearchLimits {
+            postings_max: 10_000 * of_each,
             compared_max: 10_000,
             found_max,
             members_max: 21,
