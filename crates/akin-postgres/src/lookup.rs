@@ -15,9 +15,12 @@ use crate::coalescing::{READ_MAX, TOGETHER_MAX, answered};
 use crate::reading::{Read, WantedDocuments, WantedEntries};
 use crate::rows::Material;
 
-/// Sets that the first search reads under all keys together for each that is looked for, unless as
-/// many of each key as are looked for are more.
-const READ_FOR_EACH: usize = 8;
+/// Sets that a search reads under all keys together for each that is looked for.
+const READ_FOR_EACH: usize = 5;
+
+/// Sets that a search reads of each key at least: more than an addition reports, so that it needs no
+/// further search among near-duplicates.
+const OF_KEY_LEAST: usize = 24;
 
 /// Sets with elements that are read together with their documents: as many as a lookup checks at
 /// once.
@@ -123,7 +126,7 @@ impl FoundSets {
 pub(crate) fn of_key(keys: usize, limits: &SearchLimits) -> usize {
     let (keys, found_max) = (keys.max(1), limits.found_max);
     let is_wide = limits.postings_max > limits.compared_max;
-    let few = found_max.max(found_max.saturating_mul(READ_FOR_EACH) / keys);
+    let few = OF_KEY_LEAST.max(found_max.saturating_mul(READ_FOR_EACH) / keys);
     let wanted = if is_wide { limits.compared_max } else { few };
     wanted.min(limits.postings_max).min(READ_MAX / keys)
 }
@@ -346,11 +349,12 @@ mod tests {
             members_max: 21,
         };
         for (keys, limits, sets) in [
-            (1, limits(40, 1), 320),
-            (9, limits(40, 1), 40),
-            (32, limits(40, 1), 40),
-            (32, limits(10_000, 1), READ_MAX / 32),
-            (32, limits(40, 8), READ_MAX / 32),
+            (1, limits(40, 1), 200),
+            (9, limits(40, 1), 24),
+            (32, limits(40, 1), 24),
+            (32, limits(200, 1), 31),
+            (32, limits(10_000, 1), 1_562),
+            (32, limits(40, 8), 2_048),
         ] {
             assert_eq!(of_key(keys, &limits), sets, "{keys} keys, {limits:?}");
         }
