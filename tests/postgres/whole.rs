@@ -90,7 +90,7 @@ async fn a_sample_is_uniform_and_does_not_read_the_collection() {
     assert!(after - before < 50_000, "{} rows were read for 20 samples", after - before);
 }
 
-/// Rows of all tables that the indexes lead to, for each of ten documents that are added to a crowd.
+/// Rows of all tables that the indexes lead to, for each of ten documents added to a crowd.
 async fn read_of_each(database: &Database, crowd: u64) -> u64 {
     let read = || {
         reads(database);

@@ -63,8 +63,8 @@ pub(crate) struct InsertBatch<'a> {
     encoded: Vec<EncodedDocument>,
     found: FoundSets,
     read: Arc<Read>,
-    /// The last ordinal that was drawn when a call found something: sets that share a locked key get
-    /// their documents in the order of the locks, so every new document has a higher ordinal.
+    /// The last ordinal that was drawn when a call found something: sets that share a locked key
+    /// get their documents in the order of the locks, so every new document has a higher ordinal.
     seen: i64,
 }
 

@@ -18,8 +18,8 @@ use crate::rows::Material;
 /// Sets that a search reads under all keys together for each that is looked for.
 const READ_FOR_EACH: usize = 5;
 
-/// Sets that a search reads of each key at least: more than an addition reports, so that it needs no
-/// further search among near-duplicates.
+/// Sets that a search reads of each key at least: more than an addition reports, so that it needs
+/// no further search among near-duplicates.
 const OF_KEY_LEAST: usize = 24;
 
 /// Sets with elements that are read together with their documents: as many as a lookup checks at

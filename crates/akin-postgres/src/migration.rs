@@ -44,9 +44,9 @@ pub(crate) async fn migrate(client: &Client) -> Result<(), BackendError> {
     client.batch_execute("COMMIT").await.map_err(failed)
 }
 
-/// Functions find the schema with any path of the session, and plan for any sizes of the tables. The
-/// functions that only other functions call have the settings of their callers: a setting takes a
-/// call of a function some microseconds.
+/// Functions find the schema with any path of the session, and plan for any sizes of the tables.
+/// The functions that only other functions call have the settings of their callers, as each setting
+/// takes time in every call.
 const FUNCTION_SETTINGS: &str = "
 DO $$ DECLARE f regprocedure; BEGIN
     FOR f IN SELECT oid FROM pg_proc WHERE pronamespace = 'akin'::regnamespace

@@ -94,8 +94,8 @@ END $$;
 -- A session keeps the plans that it made while the tables were small, so the functions leave the
 -- planner no choice but to look each number up by its index: `LATERAL (… LIMIT 1)`.
 
--- The sets under the keys `probes`, at most `of_key` of each key, and the sets `equal`, if they have
--- a document above the ordinal `seen`; each with the keys that led to it. With `seen = -1` no
+-- The sets under the keys `probes`, at most `of_key` of each key, and the sets `equal`, if they
+-- have a document above the ordinal `seen`; each with the keys that led to it. With `seen = -1` no
 -- document is looked at.
 CREATE FUNCTION candidates(probes bigint[], of_key int, equal bigint[], seen bigint)
 RETURNS TABLE (entry bigint, shingles int, sketch bytea, keys bigint[])
@@ -108,7 +108,8 @@ BEGIN
         SELECT g.* FROM (
             SELECT p.entry, array_agg(p.key) FILTER (WHERE p.key IS NOT NULL) AS keys FROM (
                 SELECT x.key, x.entry FROM unnest(probes) k, LATERAL (
-                    SELECT s.key, s.entry FROM postings s WHERE s.key = k ORDER BY s.entry LIMIT of_key
+                    SELECT s.key, s.entry FROM postings s WHERE s.key = k
+                    ORDER BY s.entry LIMIT of_key
                 ) x
                 UNION ALL SELECT NULL, unnest(equal)
             ) p GROUP BY p.entry
@@ -118,8 +119,8 @@ BEGIN
     ) f, LATERAL (SELECT * FROM entries WHERE entry = f.entry LIMIT 1) e;
 END $$;
 
--- Documents with these ids that have not expired at these times, with their places in the lists, and
--- what their sets are made of unless it has more than `small` bytes.
+-- Documents with these ids that have not expired at these times, with their places in the lists,
+-- and what their sets are made of unless it has more than `small` bytes.
 CREATE FUNCTION sketched(collections int[], ids text[], times bigint[], small int)
 RETURNS TABLE (
     ordinal bigint, id text, entry bigint, shingles int, sketch bytea, has_metadata boolean,
@@ -127,8 +128,8 @@ RETURNS TABLE (
 ) LANGUAGE plpgsql STABLE AS $$
 #variable_conflict use_column
 BEGIN
-    RETURN QUERY SELECT d.ordinal, d.id, d.entry, e.shingles, e.sketch, d.metadata IS NOT NULL, o.place,
-        d.form, CASE WHEN octet_length(d.content) <= small THEN d.content END,
+    RETURN QUERY SELECT d.ordinal, d.id, d.entry, e.shingles, e.sketch, d.metadata IS NOT NULL,
+        o.place, d.form, CASE WHEN octet_length(d.content) <= small THEN d.content END,
         CASE WHEN octet_length(e.elements) <= small THEN e.elements END
     FROM unnest(collections, ids, times) WITH ORDINALITY o(collection, id, now, place), LATERAL (
         SELECT * FROM documents WHERE collection = o.collection AND id = o.id LIMIT 1
@@ -186,10 +187,10 @@ END $$;
 
 -- Takes the locks of documents, and returns what their sender does not know: sets with documents
 -- above `seen` (kind 0), and versions of its documents other than `versions`, where -1 is none
--- (kind 1, document `i`; without an entry if there is no version). Documents that are not among them
--- will have an ordinal above `last`: their ordinals are drawn under the locks. If it returns
--- nothing, it writes the documents, all or none, in the place of those with their ids (kind 2). Each
--- statement sees what was committed before it began, so after the locks are held.
+-- (kind 1, document `i`; without an entry if there is no version). Documents that are not among
+-- them will have an ordinal above `last`: their ordinals are drawn under the locks. If it returns
+-- nothing, it writes the documents, all or none, in the place of those with their ids (kind 2).
+-- Each statement sees what was committed before it began, so after the locks are held.
 CREATE FUNCTION add(
     coll int, locks bigint[], probes bigint[], of_key int, equal bigint[], seen bigint,
     known_ids text[], versions bigint[],
