@@ -74,7 +74,7 @@ struct Link {
 impl PassageComparison {
     /// Compares two sequences of words without an index: the passages of at least `words_min` equal
     /// words, or of the whole of either. `readers`: the words of the probe's reader, if words are
-    /// counted as a reader counts them. `pairs_max` limits the pairs of equal seeds and the words of
+    /// counted as a reader counts them. `pairs_max` limits the pairs of equal seeds and words of
     /// runs. Returns false if more pairs had been needed: then passages may be missing.
     pub fn of_words(
         probe: &[u64],

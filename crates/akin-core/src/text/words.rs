@@ -83,7 +83,7 @@ impl TextRules {
         text
     }
 
-    /// The hash of each word of a normalised text. Adds the range of bytes of each to empty `ranges`.
+    /// Hashes of the words of a normalised text. Adds the range of bytes of each to empty `ranges`.
     pub(super) fn hash_words(
         self,
         text: &str,

@@ -9,7 +9,7 @@ use super::counters::Counters;
 use super::record;
 use super::row::ALL_COLUMNS;
 use super::snapshot::Snapshots;
-use super::snapshot_reader::{OpenedSnapshot, SnapshotReader};
+use super::snapshot_reader::SnapshotReader;
 use super::store::Files;
 use super::{StorageError, acknowledged, schema, verify};
 use crate::stored::Detail;
@@ -240,12 +240,7 @@ impl Inspection {
 }
 
 fn check_snapshot(path: &Path, expected: &Expected<'_>, last_sequence: u64) -> Result<(), String> {
-    let reader = match SnapshotReader::open(path).map_err(|broken| broken.to_string())? {
-        OpenedSnapshot::Sound(reader) => reader,
-        OpenedSnapshot::OtherFormat(found) => {
-            return Err(format!("it has the unknown format {found}"));
-        }
-    };
+    let reader = SnapshotReader::open(path).map_err(|broken| broken.to_string())?;
     let header = reader.header();
     if header.identity != expected.identity || header.sketch_bytes as usize != expected.sketch_bytes
     {

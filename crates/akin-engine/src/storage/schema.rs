@@ -133,7 +133,7 @@ impl WriterConnection {
                 // it again.
                 connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?;
             }
-            Some(stored) => check_same(stored, &path, identity)?,
+            Some(stored) => check_same(&stored, &path, identity)?,
         }
         // From here on the committer syncs the log; SQLite does so only when it restarts the log.
         connection.pragma_update(None, "synchronous", "NORMAL")?;
@@ -266,15 +266,17 @@ pub(super) fn check_identity(
     path: &Path,
     identity: &str,
 ) -> Result<(), StorageError> {
-    check_same(read_identity(connection)?, path, identity)
+    check_same(&read_identity(connection)?, path, identity)
 }
 
-fn check_same(stored: String, path: &Path, identity: &str) -> Result<(), StorageError> {
-    if stored != identity {
-        let path = path.to_owned();
-        return Err(StorageError::OtherSettings { path, stored, given: identity.to_owned() });
+/// # Errors
+/// [`StorageError::OtherSettings`]
+pub(super) fn check_same(stored: &str, path: &Path, given: &str) -> Result<(), StorageError> {
+    if stored == given {
+        return Ok(());
     }
-    Ok(())
+    let (path, stored, given) = (path.to_owned(), stored.to_owned(), given.to_owned());
+    Err(StorageError::OtherSettings { path, stored, given })
 }
 
 /// Milliseconds since the epoch.

@@ -5,8 +5,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::snapshot_file::{BrokenSnapshot, FORMAT, SnapshotHeader};
-use super::snapshot_reader::{self, OpenedSnapshot, SnapshotReader};
-use super::{SnapshotWriter, StorageError, directory};
+use super::snapshot_reader::{self, SnapshotReader};
+use super::{SnapshotWriter, StorageError, directory, schema};
 use crate::stored::SnapshotInfo;
 
 /// The newest, and the snapshot before it, in case the newest cannot be read.
@@ -58,17 +58,14 @@ impl Snapshots {
         SnapshotWriter::create(self.clone(), header)
     }
 
-    /// Lists the snapshots, newest first, by their unverified headers.
+    /// Lists the snapshots, newest first, by their headers and ends.
     ///
     /// # Errors
     /// [`StorageError::Io`] if the directory cannot be read. Unreadable files are skipped.
     pub fn list(&self) -> Result<Vec<SnapshotInfo>, StorageError> {
         let info = |sequence| {
             let path = self.path(sequence);
-            snapshot_reader::info(&path).unwrap_or_else(|broken| {
-                skip(&path, &broken);
-                None
-            })
+            snapshot_reader::info(&path).inspect_err(|broken| skip(&path, broken)).ok()
         };
         Ok(self.sequences()?.into_iter().filter_map(info).collect())
     }
@@ -85,11 +82,16 @@ impl Snapshots {
     ) -> Result<impl Iterator<Item = Result<SnapshotReader, StorageError>>, StorageError> {
         let paths = self.sequences()?.into_iter().map(|sequence| self.path(sequence));
         Ok(paths.filter_map(move |path| match SnapshotReader::open(&path) {
+            Err(BrokenSnapshot::OtherFormat(found)) => {
+                Some(Err(StorageError::OtherFormat { path, found, known: FORMAT }))
+            }
             Err(broken) => {
                 skip(&path, &broken);
                 None
             }
-            Ok(opened) => Some(check_identity(opened, path, identity)),
+            Ok(reader) => Some(
+                schema::check_same(&reader.header().identity, &path, identity).map(|()| reader),
+            ),
         }))
     }
 
@@ -125,23 +127,6 @@ impl Snapshots {
         let files = fs::read_dir(&self.dir).map_err(StorageError::io(&self.dir))?;
         let path = |file: io::Result<DirEntry>| Ok(file?.path());
         files.map(path).collect::<io::Result<_>>().map_err(StorageError::io(&self.dir))
-    }
-}
-
-fn check_identity(
-    opened: OpenedSnapshot,
-    path: PathBuf,
-    identity: &str,
-) -> Result<SnapshotReader, StorageError> {
-    match opened {
-        OpenedSnapshot::OtherFormat(found) => {
-            Err(StorageError::OtherFormat { path, found, known: FORMAT })
-        }
-        OpenedSnapshot::Sound(reader) if reader.header().identity == identity => Ok(*reader),
-        OpenedSnapshot::Sound(reader) => {
-            let stored = reader.header().identity.clone();
-            Err(StorageError::OtherSettings { path, stored, given: identity.to_owned() })
-        }
     }
 }
 

@@ -1,49 +1,69 @@
 //! Reads a snapshot section by section, and verifies each before visiting its records.
 
 use std::fs::File;
-use std::io::{self, BufReader, Read, Seek, SeekFrom};
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-use xxhash_rust::xxh3::{Xxh3, xxh3_64};
-
 use super::snapshot_file::{
-    BrokenSnapshot, Footer, Section, SnapshotHeader, SnapshotRecord, array, visit_records,
+    BrokenSnapshot, HEAD_BYTES, Section, SectionKind, SnapshotHeader, SnapshotRecord, check_head,
+    u64_of, visit_records,
 };
 use super::{StorageError, directory};
 use crate::stored::SnapshotInfo;
 
-/// A snapshot with verified header, footer and directory. Sections are verified when they are read.
+/// The end of a file: the last section, with two numbers.
+const END_BYTES: u64 = Section::HEAD_BYTES + 16;
+
+/// An open file, and its length.
+#[derive(Debug)]
+struct SnapshotFile {
+    file: File,
+    bytes: u64,
+}
+
+/// The header and the end of a snapshot.
+#[derive(Debug)]
+struct SnapshotEnds {
+    header: SnapshotHeader,
+    /// The place after the header.
+    next: u64,
+    entries: u64,
+    documents: u64,
+}
+
+/// A snapshot with a verified header and end. Other sections are verified when they are read.
 #[derive(Debug)]
 pub struct SnapshotReader {
     path: PathBuf,
-    header: SnapshotHeader,
-    footer: Footer,
-    /// Each with its offset in the file.
+    file: SnapshotFile,
+    ends: SnapshotEnds,
+    /// The sections between header and end, each with the place of its content in the file.
     sections: Vec<(u64, Section)>,
 }
 
-/// A file that is an intact snapshot or has another format.
-pub(super) enum OpenedSnapshot {
-    Sound(Box<SnapshotReader>),
-    OtherFormat(u32),
-}
-
 impl SnapshotReader {
-    pub(super) fn open(path: &Path) -> Result<OpenedSnapshot, BrokenSnapshot> {
-        let file = opened(path)?;
-        let bytes = file.metadata()?.len();
-        let mut input = BufReader::new(file);
-        let (format, header) = SnapshotHeader::read(&mut input, bytes)?;
-        let Some(header) = header else { return Ok(OpenedSnapshot::OtherFormat(format)) };
-        let footer = footer(&mut input, bytes)?;
-        let head = header.encode();
-        let sections = sections(&mut input, bytes, &head, &footer)?;
-        let is_possible = |(_, section): &(u64, Section)| section.is_possible(header.sketch_bytes);
-        if !sections.iter().all(is_possible) {
-            return Err(BrokenSnapshot::Format("one of its sections has an impossible length"));
+    pub(super) fn open(path: &Path) -> Result<Self, BrokenSnapshot> {
+        let file = SnapshotFile::open(path)?;
+        let ends = file.ends()?;
+        let (mut at, end) = (ends.next, file.bytes - END_BYTES);
+        let (mut sections, mut entries, mut documents) = (Vec::new(), 0, 0);
+        while at < end {
+            let section = file.section(at)?;
+            if !section.has_room(ends.header.sketch_bytes) {
+                return Err(BrokenSnapshot::Format("a section is too short for its records"));
+            }
+            match section.kind {
+                SectionKind::Entries => entries += u64::from(section.records),
+                SectionKind::Listings => documents += u64::from(section.records),
+                _ => return Err(BrokenSnapshot::Format("its header or its end comes twice")),
+            }
+            sections.push((at + Section::HEAD_BYTES, section));
+            at += Section::HEAD_BYTES + section.bytes;
         }
-        let path = path.to_owned();
-        Ok(OpenedSnapshot::Sound(Box::new(Self { path, header, footer, sections })))
+        if at != end || (entries, documents) != (ends.entries, ends.documents) {
+            return Err(BrokenSnapshot::Format("it does not have the records that its end counts"));
+        }
+        Ok(Self { path: path.to_owned(), file, ends, sections })
     }
 
     pub fn path(&self) -> &Path {
@@ -51,16 +71,16 @@ impl SnapshotReader {
     }
 
     pub fn header(&self) -> &SnapshotHeader {
-        &self.header
+        &self.ends.header
     }
 
     /// Number of distinct sets.
     pub fn entries(&self) -> u64 {
-        self.footer.entries
+        self.ends.entries
     }
 
     pub fn documents(&self) -> u64 {
-        self.footer.documents
+        self.ends.documents
     }
 
     pub fn sections(&self) -> usize {
@@ -68,7 +88,7 @@ impl SnapshotReader {
     }
 
     /// Reads a section by its number and visits its records. Blocks; several sections may be read
-    /// concurrently. `bytes` is a reusable buffer, because allocating a buffer for each section
+    /// concurrently. `content` is a reusable buffer, because allocating a buffer for each section
     /// would take longer than reading the section.
     ///
     /// # Errors
@@ -77,110 +97,73 @@ impl SnapshotReader {
     pub fn read(
         &self,
         section: usize,
-        bytes: &mut Vec<u8>,
+        content: &mut Vec<u8>,
         visit: impl FnMut(SnapshotRecord<'_>),
     ) -> Result<(), StorageError> {
         let (start, section) = &self.sections[section];
-        let broken = |broken: BrokenSnapshot| StorageError::CorruptSnapshot {
-            path: self.path.clone(),
-            what: broken.to_string(),
-        };
-        self.read_checked(*start, section, bytes).map_err(broken)?;
-        visit_records(section, self.header.sketch_bytes, bytes, visit).map_err(broken)
+        let read = self.file.content(*start, section, content);
+        read.and_then(|()| visit_records(section, self.ends.header.sketch_bytes, content, visit))
+            .map_err(|broken| {
+                let (path, what) = (self.path.clone(), broken.to_string());
+                StorageError::CorruptSnapshot { path, what }
+            })
+    }
+}
+
+impl SnapshotFile {
+    fn open(path: &Path) -> Result<Self, BrokenSnapshot> {
+        let file = directory::open_regular(path, File::options().read(true))?;
+        let mut head = [0; HEAD_BYTES as usize];
+        file.read_exact_at(&mut head, 0)?;
+        check_head(head)?;
+        Ok(Self { bytes: file.metadata()?.len(), file })
     }
 
-    fn read_checked(
+    fn ends(&self) -> Result<SnapshotEnds, BrokenSnapshot> {
+        let (header, next) = self.read(HEAD_BYTES, SectionKind::Header)?;
+        let (end, _) = self.read(self.bytes.saturating_sub(END_BYTES), SectionKind::End)?;
+        let (mut end, header) = (end.as_slice(), SnapshotHeader::decode(&header)?);
+        let (entries, documents) = (u64_of(&mut end)?, u64_of(&mut end)?);
+        Ok(SnapshotEnds { header, next, entries, documents })
+    }
+
+    /// Reads a section of this kind, and returns the place after it, too.
+    fn read(&self, at: u64, kind: SectionKind) -> Result<(Vec<u8>, u64), BrokenSnapshot> {
+        let (section, mut content) = (self.section(at)?, Vec::new());
+        if section.kind != kind {
+            return Err(BrokenSnapshot::Format("it lacks its header or its end"));
+        }
+        self.content(at + Section::HEAD_BYTES, &section, &mut content)?;
+        Ok((content, at + Section::HEAD_BYTES + section.bytes))
+    }
+
+    /// The section at a place.
+    fn section(&self, at: u64) -> Result<Section, BrokenSnapshot> {
+        let mut head = [0; Section::HEAD_BYTES as usize];
+        self.file.read_exact_at(&mut head, at)?;
+        Section::decode(&head)
+    }
+
+    /// Reads and verifies the content of a section.
+    fn content(
         &self,
         start: u64,
         section: &Section,
-        bytes: &mut Vec<u8>,
+        content: &mut Vec<u8>,
     ) -> Result<(), BrokenSnapshot> {
-        let mut file = opened(&self.path)?;
-        file.seek(SeekFrom::Start(start))?;
-        bytes.clear();
-        // `open` has checked that the sections are within the file.
-        bytes.reserve(section.bytes as usize);
-        file.take(section.bytes).read_to_end(bytes)?;
-        if bytes.len() as u64 != section.bytes || xxh3_64(bytes) != section.checksum {
-            return Err(BrokenSnapshot::Format("one of its sections does not match its checksum"));
+        if start.saturating_add(section.bytes) > self.bytes {
+            return Err(BrokenSnapshot::Format("it is truncated"));
         }
-        Ok(())
+        content.resize(section.bytes as usize, 0);
+        self.file.read_exact_at(content, start)?;
+        section.check(content)
     }
 }
 
-fn opened(path: &Path) -> io::Result<File> {
-    directory::open_regular(path, File::options().read(true))
-}
-
-/// Reads the directory; checks that its checksum is right and that the sections fill the file
-/// between the head and the directory.
-fn sections(
-    input: &mut (impl Read + Seek),
-    bytes: u64,
-    head: &[u8],
-    footer: &Footer,
-) -> Result<Vec<(u64, Section)>, BrokenSnapshot> {
-    let too_long = BrokenSnapshot::Format("its sections do not have the length of the file");
-    if !footer.is_possible(bytes) {
-        return Err(too_long);
-    }
-    let directory_bytes = footer.sections.saturating_mul(Section::LINE_BYTES);
-    let Some(end) = bytes.checked_sub(directory_bytes.saturating_add(Footer::BYTES)) else {
-        return Err(too_long);
-    };
-    input.seek(SeekFrom::Start(end))?;
-    let mut directory = vec![0; directory_bytes as usize];
-    input.read_exact(&mut directory)?;
-    let counts = Footer::encode_counts(footer.entries, footer.documents, footer.sections);
-    if checksum(head, &directory, &counts) != footer.checksum {
-        return Err(BrokenSnapshot::Format("it does not match its checksum"));
-    }
-    let mut start = head.len() as u64;
-    let mut sections = Vec::with_capacity(footer.sections as usize);
-    for mut line in directory.chunks_exact(Section::LINE_BYTES as usize) {
-        let section = Section::read(&mut line)?;
-        sections.push((start, section));
-        start = start.saturating_add(section.bytes);
-    }
-    if start != end {
-        return Err(too_long);
-    }
-    if !footer.counts_all(sections.iter().map(|(_, section)| section)) {
-        return Err(BrokenSnapshot::Format(
-            "its sections do not have the number of records in its footer",
-        ));
-    }
-    Ok(sections)
-}
-
-/// The checksum of everything but the sections.
-pub(super) fn checksum(head: &[u8], directory: &[u8], counts: &[u8]) -> u64 {
-    let mut hasher = Xxh3::new();
-    for part in [head, directory, counts] {
-        hasher.update(part);
-    }
-    hasher.digest()
-}
-
-fn footer(input: &mut (impl Read + Seek), bytes: u64) -> Result<Footer, BrokenSnapshot> {
-    let Some(start) = bytes.checked_sub(Footer::BYTES) else {
-        return Err(BrokenSnapshot::Format("it is truncated"));
-    };
-    input.seek(SeekFrom::Start(start))?;
-    Footer::read(&mut array::<{ Footer::BYTES as usize }>(input)?.as_slice())
-}
-
-/// Reads header and footer without verifying the checksum; cheap.
-pub(super) fn info(path: &Path) -> Result<Option<SnapshotInfo>, BrokenSnapshot> {
-    let file = opened(path)?;
-    let bytes = file.metadata()?.len();
-    let mut input = BufReader::new(file);
-    let (_, header) = SnapshotHeader::read(&mut input, bytes)?;
-    let Some(header) = header else { return Ok(None) };
-    Ok(Some(SnapshotInfo {
-        sequence: header.sequence,
-        created_at_ms: header.created_at_ms,
-        bytes,
-        documents: footer(&mut input, bytes)?.documents,
-    }))
+/// Reads the header and the end alone; cheap.
+pub(super) fn info(path: &Path) -> Result<SnapshotInfo, BrokenSnapshot> {
+    let file = SnapshotFile::open(path)?;
+    let SnapshotEnds { header, documents, .. } = file.ends()?;
+    let SnapshotHeader { sequence, created_at_ms, .. } = header;
+    Ok(SnapshotInfo { sequence, created_at_ms, bytes: file.bytes, documents })
 }

@@ -4,14 +4,10 @@ use std::fs::{self, File};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use xxhash_rust::xxh3::xxh3_64;
-
 use super::snapshot::Snapshots;
 use super::snapshot_file::{
-    Footer, HAS_METADATA, NEVER, SECTION_BYTES, Section, SectionKind, SnapshotHeader,
-    SnapshotRecord,
+    HAS_METADATA, NEVER, SECTION_BYTES, Section, SectionKind, SnapshotHeader, SnapshotRecord, head,
 };
-use super::snapshot_reader::checksum;
 use super::{StorageError, directory};
 use crate::stored::SnapshotInfo;
 
@@ -20,12 +16,10 @@ pub struct SnapshotWriter {
     snapshots: Snapshots,
     partial: PartialFile,
     file: File,
-    head: Vec<u8>,
-    /// The bytes of the current section.
+    /// The content of the current section.
     buffer: Vec<u8>,
     kind: SectionKind,
     records: u32,
-    sections: Vec<Section>,
     sketch_bytes: usize,
     info: SnapshotInfo,
     entries: u64,
@@ -38,26 +32,20 @@ impl SnapshotWriter {
     ) -> Result<Self, StorageError> {
         let path = snapshots.partial_path(header.sequence);
         let file = File::create_new(&path).map_err(StorageError::io(&path))?;
-        let info = SnapshotInfo {
-            sequence: header.sequence,
-            created_at_ms: header.created_at_ms,
-            bytes: 0,
-            documents: 0,
-        };
+        let &SnapshotHeader { sequence, created_at_ms, .. } = header;
         let mut writer = Self {
             snapshots,
             partial: PartialFile(path),
             file,
-            head: header.encode(),
             buffer: Vec::with_capacity(SECTION_BYTES + SECTION_BYTES / 4),
             kind: SectionKind::Entries,
             records: 0,
-            sections: Vec::new(),
             sketch_bytes: header.sketch_bytes as usize,
-            info,
+            info: SnapshotInfo { sequence, created_at_ms, bytes: 0, documents: 0 },
             entries: 0,
         };
-        writer.put(&header.encode())?;
+        writer.put(&head())?;
+        writer.put_section(SectionKind::Header, 0, &header.encode())?;
         Ok(writer)
     }
 
@@ -121,11 +109,8 @@ impl SnapshotWriter {
     /// [`StorageError::Io`]; the snapshot may or may not exist then.
     pub fn finish(mut self) -> Result<SnapshotInfo, StorageError> {
         self.end_section()?;
-        let directory: Vec<u8> = self.sections.iter().flat_map(Section::encode).collect();
-        let sections = self.sections.len() as u64;
-        let counts = Footer::encode_counts(self.entries, self.info.documents, sections);
-        let checksum = checksum(&self.head, &directory, &counts);
-        self.put(&[&directory[..], &counts, &Footer::encode_end(checksum)].concat())?;
+        let counts = [self.entries, self.info.documents].map(u64::to_le_bytes);
+        self.put_section(SectionKind::End, 0, counts.as_flattened())?;
         let path = self.snapshots.path(self.info.sequence);
         self.file.sync_all().map_err(StorageError::io(self.partial.path()))?;
         fs::rename(self.partial.path(), &path).map_err(StorageError::io(&path))?;
@@ -138,17 +123,22 @@ impl SnapshotWriter {
         if self.records == 0 {
             return Ok(());
         }
-        let bytes = std::mem::take(&mut self.buffer);
-        self.put(&bytes)?;
-        self.sections.push(Section {
-            kind: self.kind,
-            records: std::mem::take(&mut self.records),
-            bytes: bytes.len() as u64,
-            checksum: xxh3_64(&bytes),
-        });
-        self.buffer = bytes;
+        let content = std::mem::take(&mut self.buffer);
+        let records = std::mem::take(&mut self.records);
+        self.put_section(self.kind, records, &content)?;
+        self.buffer = content;
         self.buffer.clear();
         Ok(())
+    }
+
+    fn put_section(
+        &mut self,
+        kind: SectionKind,
+        records: u32,
+        content: &[u8],
+    ) -> Result<(), StorageError> {
+        self.put(&Section::of(kind, records, content).encode())?;
+        self.put(content)
     }
 
     fn put(&mut self, bytes: &[u8]) -> Result<(), StorageError> {

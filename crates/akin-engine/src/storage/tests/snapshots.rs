@@ -167,20 +167,14 @@ fn snapshot_of_other_settings_is_refused_by_name() {
     assert_eq!((stored.as_str(), given.as_str()), (IDENTITY, "{}"));
 }
 
-/// Bytes before the identity.
-const HEAD_BYTES: usize = 48;
-
-/// Recomputes the checksums of a file with two sections, the first of which ends at `middle`.
-fn seal(bytes: &mut [u8], middle: usize) {
-    let (head, length) = (HEAD_BYTES + IDENTITY.len(), bytes.len());
-    let directory = length - 40 - 48;
-    for (line, section) in [(directory, head..middle), (directory + 24, middle..directory)] {
-        let checksum = xxhash_rust::xxh3::xxh3_64(&bytes[section]);
-        bytes[line + 16..line + 24].copy_from_slice(&checksum.to_le_bytes());
+/// Recomputes the checksums of the sections at these places.
+fn seal(bytes: &mut [u8], sections: [usize; 4]) {
+    let ends = sections.iter().skip(1).copied().chain([bytes.len()]);
+    for (at, end) in sections.into_iter().zip(ends) {
+        let content = [&bytes[at..at + 16], &bytes[at + 24..end]].concat();
+        let checksum = xxhash_rust::xxh3::xxh3_64(&content);
+        bytes[at + 16..at + 24].copy_from_slice(&checksum.to_le_bytes());
     }
-    let checked = [&bytes[..head], &bytes[directory..length - 16]].concat();
-    let checksum = xxhash_rust::xxh3::xxh3_64(&checked);
-    bytes[length - 16..length - 8].copy_from_slice(&checksum.to_le_bytes());
 }
 
 #[test]
@@ -203,32 +197,33 @@ fn false_counts_are_refused_without_taking_memory() {
     let store = home.open();
     take(store.snapshots(), 1);
     let whole = fs::read(path(&home, 1)).unwrap();
-    let footer = whole.len() - 40;
-    let directory = footer - 48;
-    let entries = HEAD_BYTES + IDENTITY.len();
-    let middle = entries + 5 * (16 + 16) + 15 * Ordinal::BYTES;
+    let (header, end) = (16, whole.len() - 40);
+    let entries = header + 24 + 28 + IDENTITY.len();
+    let listings = entries + 24 + 5 * (16 + 16) + 15 * Ordinal::BYTES;
     let opened_with = |place: usize| {
         let mut bytes = whole.clone();
         bytes[place..place + 4].fill(0xff);
-        seal(&mut bytes, middle);
+        seal(&mut bytes, [header, entries, listings, end]);
         fs::write(path(&home, 1), &bytes).unwrap();
         store.snapshots().readable(IDENTITY).unwrap().next().map(Result::unwrap)
     };
-    assert!(opened_with(entries + 16).is_some_and(|reader| read(&reader).is_ok()), "a sketch");
+    assert!(opened_with(entries + 40).is_some_and(|reader| read(&reader).is_ok()), "a sketch");
     for (place, what) in [
-        (16, "bytes of a sketch"),
-        (20, "bytes of the identity"),
-        (directory, "kind of a section"),
-        (directory + 4, "entries of a section"),
-        (directory + 8, "bytes of a section"),
-        (directory + 24 + 4, "documents of a section"),
-        (footer, "entries"),
-        (footer + 8, "documents"),
-        (footer + 16, "sections"),
+        (header, "kind of the header"),
+        (header + 8, "bytes of the header"),
+        (header + 24, "bytes of a sketch"),
+        (entries, "kind of a section"),
+        (entries + 4, "entries of a section"),
+        (entries + 8, "bytes of a section"),
+        (listings + 4, "documents of a section"),
+        (end, "kind of the end"),
+        (end + 8, "bytes of the end"),
+        (end + 24, "entries"),
+        (end + 32, "documents"),
     ] {
         assert!(opened_with(place).is_none(), "{what}");
     }
-    for (place, what) in [(entries + 12, "members"), (middle + 22, "bytes of an id")] {
+    for (place, what) in [(entries + 36, "members"), (listings + 46, "bytes of an id")] {
         let error = read(&opened_with(place).unwrap()).unwrap_err();
         assert!(matches!(error, StorageError::CorruptSnapshot { .. }), "{what}: {error}");
     }
