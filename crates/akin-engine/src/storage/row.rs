@@ -195,7 +195,7 @@ pub(super) fn set_of(
     derive(columns, row, &content, shingler)
 }
 
-/// Computes the set of a content and checks its fingerprint.
+/// Computes the set of a content and checks its fingerprint and its size.
 pub(super) fn derive(
     columns: &Columns<'_>,
     row: &SketchRow<'_>,
@@ -203,7 +203,9 @@ pub(super) fn derive(
     shingler: &Shingler,
 ) -> Result<ShingleSet, StorageError> {
     let shingled = shingler.shingle(content).ok().map(|shingled| shingled.set);
-    let same = shingled.filter(|set| set.fingerprint() == row.fingerprint);
+    let same = shingled.filter(|set| {
+        set.fingerprint() == row.fingerprint && set.count() == row.shingles as usize
+    });
     same.ok_or_else(|| columns.corrupt("its content gives another set than the stored set"))
 }
 
