@@ -14,7 +14,7 @@ use super::serve;
 use akin_files::corpus::AnalysisOptions;
 use akin_files::output::print_answer;
 use akin_files::templates::TemplateSearch;
-use akin_model::stats::{CollectionSize, SnapshotReply};
+use akin_model::stats::{CollectionSize, SnapshotInfo};
 
 /// Show the size of a collection and the state of its server, or what many documents share
 ///
@@ -54,7 +54,7 @@ struct ShownStats {
     size: CollectionSize,
     wal_bytes: Option<u64>,
     log_rows: Option<u64>,
-    last_snapshot: Option<SnapshotReply>,
+    last_snapshot: Option<SnapshotInfo>,
     discoveries: Vec<ShownDiscovery>,
     uptime_s: u64,
     version: String,
@@ -106,7 +106,7 @@ impl ShownStats {
             writeln!(out, "disk       {database} of database, {wal} of write-ahead log")?;
         }
         match (&self.last_snapshot, self.log_rows.map(count)) {
-            (Some(SnapshotReply { created_at, documents, .. }), Some(since)) => {
+            (Some(SnapshotInfo { created_at, documents, .. }), Some(since)) => {
                 let (created_at, of) = (String::from(*created_at), count(*documents));
                 writeln!(
                     out,

@@ -53,7 +53,7 @@ async fn concurrent_skip_stores_exactly_one() {
         }
         assert_eq!(stored, 1, "round {round}");
     }
-    assert_eq!(engine.stats().await.unwrap().backend.documents, 20);
+    assert_eq!(engine.stats().await.unwrap().backend.size.documents, 20);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]

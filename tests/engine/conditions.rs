@@ -246,7 +246,7 @@ async fn removing_by_filter_removes_a_consistent_view() {
     assert_eq!(engine.remove_where(by_filter("@.even == true")).await.unwrap(), Removed::default());
     drop(engine);
     let engine = open(dir.path());
-    assert_eq!(engine.stats().await.unwrap().backend.documents, all.len() as u64);
+    assert_eq!(engine.stats().await.unwrap().backend.size.documents, all.len() as u64);
 }
 
 #[tokio::test]

@@ -85,7 +85,7 @@ async fn assert_gone(engine: &Engine) {
     assert_eq!(found(engine, "b").await, [] as [&str; 0]);
     assert_eq!(engine.list(None, 9).await.unwrap(), [id("b")]);
     assert_eq!(exported(engine).await, ["b"]);
-    assert_eq!(engine.stats().await.unwrap().backend.documents, 1);
+    assert_eq!(engine.stats().await.unwrap().backend.size.documents, 1);
 }
 
 #[tokio::test]
@@ -121,7 +121,7 @@ async fn removing_expired_documents_leaves_no_trace() {
     join_all(documents.map(|document| engine.add(document, unchecked.clone()))).await;
     time.set(1_999);
     assert_eq!(engine.remove_expired().await.unwrap(), 1_000);
-    assert_eq!(engine.stats().await.unwrap().backend.documents, 2_000);
+    assert_eq!(engine.stats().await.unwrap().backend.size.documents, 2_000);
     time.set(10_000);
     assert_eq!(engine.remove_expired().await.unwrap(), 2_000);
     let stats = engine.stats().await.unwrap().backend;
@@ -141,7 +141,7 @@ async fn an_id_whose_document_has_expired_is_free() {
     assert_eq!((again.status, again.duplicates.len()), (AddStatus::Created, 0));
     assert_eq!(engine.remove_expired().await.unwrap(), 0, "the old one was replaced");
     assert_eq!(expires_after_ms(&engine, "a").await, Some(5_000));
-    assert_eq!(engine.stats().await.unwrap().backend.documents, 1);
+    assert_eq!(engine.stats().await.unwrap().backend.size.documents, 1);
 }
 
 #[tokio::test]

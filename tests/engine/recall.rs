@@ -84,7 +84,7 @@ async fn a_probe_is_not_stored_and_matches_come_in_order() {
     assert_eq!(ids, ["a", "b", "c"]);
     let third = &answer.matches[2].similarity;
     assert!(matches!(third, Similarity::Verified { shared: 6, union: 7, .. }), "{third:?}");
-    assert_eq!(engine.stats().await.unwrap().backend.documents, 3);
+    assert_eq!(engine.stats().await.unwrap().backend.size.documents, 3);
 }
 
 #[tokio::test]

@@ -140,7 +140,7 @@ async fn field_sketches_find_records_without_an_equal_field() {
         let engine = try_open(dir.path(), settings).unwrap();
         assert_eq!(found(&engine, probe(), Some(190)).await, before);
         engine.remove(&id("right")).await.unwrap();
-        assert_eq!(engine.stats().await.unwrap().backend.keys, of_index(0));
+        assert_eq!(engine.stats().await.unwrap().backend.size.keys, of_index(0));
     }
 }
 

@@ -153,7 +153,7 @@ impl World {
     }
 
     pub async fn check_count(&self) {
-        let documents = self.engine().stats().await.unwrap().backend.documents;
+        let documents = self.engine().stats().await.unwrap().backend.size.documents;
         assert_eq!(documents, self.model.alive().count() as u64);
     }
 

@@ -116,7 +116,7 @@ async fn everything(engine: &Engine) -> Value {
     let mut exported: Vec<String> = exported.collect().await;
     exported.sort();
     all.push(json!(exported));
-    all.push(json!(engine.stats().await.unwrap().backend.documents));
+    all.push(json!(engine.stats().await.unwrap().backend.size.documents));
     all.push(joined(engine).await);
     json!(all)
 }

@@ -74,7 +74,7 @@ async fn a_sample_is_uniform_and_does_not_read_the_collection() {
     database.sql("VACUUM ANALYZE akin.documents");
     let [before, _] = reads(&database);
     let reader = backend(&database).await;
-    assert_eq!(reader.stats().await.unwrap().documents, 11_000);
+    assert_eq!(reader.stats().await.unwrap().size.documents, 11_000);
     let mut of_first_half = 0;
     for _ in 0..20 {
         let sample = reader.sample(20).await.unwrap();

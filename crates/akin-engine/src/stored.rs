@@ -129,12 +129,3 @@ pub struct Tail {
     /// The documents that were inserted and are alive, ascending.
     pub born: Vec<Ordinal>,
 }
-
-/// A snapshot of an index.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SnapshotInfo {
-    pub sequence: u64,
-    pub created_at_ms: i64,
-    pub bytes: u64,
-    pub documents: u64,
-}

@@ -82,9 +82,9 @@ pub struct CollectionNameReply {
 }
 
 /// A complete snapshot.
-#[derive(Serialize, Deserialize, ToSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[schema(as = Snapshot)]
-pub struct SnapshotReply {
+pub struct SnapshotInfo {
     /// The last operation in it.
     pub sequence: u64,
     pub created_at: Time,

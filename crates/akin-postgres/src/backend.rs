@@ -16,6 +16,7 @@ use akin_engine::backend::{
 use akin_engine::stored::{Detail, DocumentDetails, Order, Record, Times};
 use akin_model::document::{Content, DocumentId};
 use akin_model::settings::CollectionSettings;
+use akin_model::stats::CollectionSize;
 use async_trait::async_trait;
 use futures_util::future::join_all;
 use tokio::sync::watch;
@@ -348,7 +349,9 @@ impl Backend for PostgresCollection {
         let row = self.shared.reads.query_opt(sql, parameters).await?;
         let documents = row.map_or(0, |row| row.get::<_, i64>(0));
         self.followed.documents.store(documents, Ordering::Relaxed);
-        Ok(BackendStats { documents: documents.max(0) as u64, ..BackendStats::default() })
+        let documents = documents.max(0) as u64;
+        let size = CollectionSize { documents, ..CollectionSize::default() };
+        Ok(BackendStats { size, ..BackendStats::default() })
     }
 
     /// A database that fails refuses requests until it is back: the process goes on.

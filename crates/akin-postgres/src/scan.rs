@@ -98,7 +98,7 @@ impl PostgresCollection {
             Ok(true)
         };
         self.shared.scans.visit(&sql, parameters, visit).await?;
-        scan.seen = self.stats().await?.documents as usize;
+        scan.seen = self.stats().await?.size.documents as usize;
         Ok(scan)
     }
 }

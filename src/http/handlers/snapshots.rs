@@ -7,7 +7,7 @@ use crate::engine::CollectionName;
 use crate::http::problem::Problem;
 use crate::http::request::extract::Ready;
 use crate::http::response::reply::Json;
-use crate::http::response::stats::{self, SnapshotsReply, StatusReply};
+use crate::http::response::stats::{SnapshotsReply, StatusReply};
 
 /// Take a snapshot
 ///
@@ -45,7 +45,5 @@ fn path_of(name: &CollectionName) -> String {
     responses((status = 200, description = "The snapshots.", body = SnapshotsReply)),
 )]
 pub async fn list(Ready(engine): Ready) -> Result<Json<SnapshotsReply>, Problem> {
-    let snapshots = engine.snapshots().await?;
-    let snapshots = snapshots.into_iter().map(stats::snapshot).collect();
-    Ok(Json(SnapshotsReply { snapshots }))
+    Ok(Json(SnapshotsReply { snapshots: engine.snapshots().await? }))
 }

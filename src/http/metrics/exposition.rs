@@ -28,23 +28,27 @@ pub async fn figures(collections: &[Arc<Collection>]) -> Vec<(CollectionName, St
 type Gauge = (&'static str, &'static str, fn(&Stats) -> Option<f64>);
 
 const GAUGES: [Gauge; 23] = [
-    ("akin_documents", "Documents.", |of| number(of.backend.documents)),
-    ("akin_distinct_sets", "Distinct sets in the index.", |of| number(of.backend.distinct_sets)),
-    ("akin_index_keys", "Keys in the index.", |of| number(of.backend.keys)),
-    ("akin_postings", "Postings in the index.", |of| number(of.backend.postings)),
-    ("akin_postings_longest", "Postings of the key with the most postings.", |of| {
-        number(of.backend.postings_longest)
+    ("akin_documents", "Documents.", |of| number(of.backend.size.documents)),
+    ("akin_distinct_sets", "Distinct sets in the index.", |of| {
+        number(of.backend.size.distinct_sets)
     }),
-    ("akin_index_bytes", "Memory of the index and the ids.", |of| number(of.backend.index_bytes)),
+    ("akin_index_keys", "Keys in the index.", |of| number(of.backend.size.keys)),
+    ("akin_postings", "Postings in the index.", |of| number(of.backend.size.postings)),
+    ("akin_postings_longest", "Postings of the key with the most postings.", |of| {
+        number(of.backend.size.postings_longest)
+    }),
+    ("akin_index_bytes", "Memory of the index and the ids.", |of| {
+        number(of.backend.size.index_bytes)
+    }),
     ("akin_ids_bytes", "Memory of the ids.", |of| number(of.backend.ids_bytes)),
-    ("akin_database_bytes", "Size of the database.", |of| number(of.backend.database_bytes)),
+    ("akin_database_bytes", "Size of the database.", |of| number(of.backend.size.database_bytes)),
     ("akin_wal_bytes", "Size of the write-ahead log.", |of| number(of.backend.wal_bytes)),
     ("akin_log_rows", "Operations since the newest snapshot, which a start would replay.", |of| {
         number(of.backend.log_rows)
     }),
     ("akin_sequence", "Operations ever applied.", |of| number(of.backend.sequence)),
     ("akin_snapshot_age_seconds", "Age of the newest snapshot.", |of| {
-        let created_at_ms = of.backend.last_snapshot.as_ref()?.created_at_ms;
+        let created_at_ms = of.backend.last_snapshot.as_ref()?.created_at.0;
         let age_ms = Timestamp::now().as_millisecond().saturating_sub(created_at_ms);
         Some(age_ms.max(0) as f64 / 1_000.0)
     }),

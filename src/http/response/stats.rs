@@ -12,9 +12,7 @@ use crate::engine::{
 };
 use crate::http::response::reply::Bounded;
 use akin_core::passages::BlockIndexStats;
-use akin_model::stats::{
-    CollectionNameReply, CollectionReply, CollectionSize, CollectionsReply, SnapshotReply,
-};
+use akin_model::stats::{CollectionNameReply, CollectionReply, CollectionSize, CollectionsReply};
 use akin_model::time::Time;
 
 #[derive(Serialize, ToSchema)]
@@ -37,7 +35,7 @@ pub struct ReadinessReply {
 #[derive(Serialize, ToSchema)]
 #[schema(as = Snapshots)]
 pub struct SnapshotsReply {
-    pub snapshots: Vec<SnapshotReply>,
+    pub snapshots: Vec<SnapshotInfo>,
 }
 
 impl Bounded for StatusReply {}
@@ -49,15 +47,6 @@ impl Bounded for CollectionsReply {}
 impl Bounded for CollectionReply {}
 /// `discoveries_max` bounds it.
 impl Bounded for StatsReply {}
-
-pub fn snapshot(info: SnapshotInfo) -> SnapshotReply {
-    SnapshotReply {
-        sequence: info.sequence,
-        created_at: Time(info.created_at_ms),
-        bytes: info.bytes,
-        documents: info.documents,
-    }
-}
 
 pub fn collections<'a>(
     collections: &[Arc<Collection>],
@@ -71,7 +60,7 @@ pub fn collections<'a>(
 }
 
 pub fn collection(collection: &Collection, stats: &Stats) -> CollectionReply {
-    let size = stats.backend.size();
+    let size = stats.backend.size.clone();
     let settings = serde_json::value::to_raw_value(collection.settings());
     CollectionReply {
         name: collection.name().to_string(),
@@ -126,7 +115,7 @@ pub struct StatsReply {
     #[serde(skip_serializing_if = "Option::is_none")]
     sequence: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    last_snapshot: Option<SnapshotReply>,
+    last_snapshot: Option<SnapshotInfo>,
     /// The kept clusters, in a collection that keeps clusters.
     #[serde(skip_serializing_if = "Option::is_none")]
     clusters: Option<ClusterCounts>,
@@ -143,7 +132,7 @@ pub struct StatsReply {
 impl StatsReply {
     pub fn new(stats: Stats, started_at: Timestamp, settings: CollectionSettings) -> Self {
         let Stats { backend: stats, discoveries, clusters, .. } = stats;
-        let size = stats.size();
+        let size = stats.size;
         Self {
             bytes_per_document: size.bytes_per_document(),
             size,
@@ -152,7 +141,7 @@ impl StatsReply {
             wal_bytes: stats.wal_bytes,
             log_rows: stats.log_rows,
             sequence: stats.sequence,
-            last_snapshot: stats.last_snapshot.map(snapshot),
+            last_snapshot: stats.last_snapshot,
             clusters,
             discoveries,
             recovery: stats.recovery,

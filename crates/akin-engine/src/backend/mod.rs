@@ -81,6 +81,14 @@ pub struct PreparedDocument {
     pub arriving: Option<ArrivingText>,
 }
 
+impl PreparedDocument {
+    /// The document, stored only if its id still has the version with this ordinal.
+    #[must_use]
+    pub fn over(self, ordinal: Ordinal) -> Self {
+        Self { only_over: Some(ordinal), ..self }
+    }
+}
+
 /// The outcome of storing a document.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Stored {
@@ -259,7 +267,7 @@ pub trait Backend: Send + Sync {
 
     /// The number of documents that have not expired. Cheap.
     async fn documents(&self) -> Result<u64, BackendError> {
-        Ok(self.stats().await?.documents)
+        Ok(self.stats().await?.size.documents)
     }
 
     async fn stats(&self) -> Result<BackendStats, BackendError>;

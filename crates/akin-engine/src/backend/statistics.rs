@@ -3,46 +3,23 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::stored::SnapshotInfo;
 use akin_core::passages::BlockIndexStats;
-use akin_model::stats::CollectionSize;
+use akin_model::stats::{CollectionSize, SnapshotInfo};
 
 /// Sizes and state, for operators. A number that the backend does not know is `None`.
 #[derive(Clone, Debug, Default)]
 pub struct BackendStats {
-    pub documents: u64,
-    pub distinct_sets: Option<u64>,
-    pub keys: Option<u64>,
-    pub postings: Option<u64>,
-    pub postings_longest: Option<u64>,
-    /// Memory of the indexes, ids included.
-    pub index_bytes: Option<u64>,
+    pub size: CollectionSize,
     /// Memory of the ids alone (the catalog).
     pub ids_bytes: Option<u64>,
     /// Of the index of passages, if there is one.
     pub passages: Option<BlockIndexStats>,
-    pub database_bytes: Option<u64>,
     pub wal_bytes: Option<u64>,
     /// Operations since the newest snapshot, which a start would replay.
     pub log_rows: Option<u64>,
     pub sequence: Option<u64>,
     pub recovery: Option<Recovery>,
     pub last_snapshot: Option<SnapshotInfo>,
-}
-
-impl BackendStats {
-    /// The sizes that a description of the collection has.
-    pub fn size(&self) -> CollectionSize {
-        CollectionSize {
-            documents: self.documents,
-            distinct_sets: self.distinct_sets,
-            keys: self.keys,
-            postings: self.postings,
-            postings_longest: self.postings_longest,
-            index_bytes: self.index_bytes,
-            database_bytes: self.database_bytes,
-        }
-    }
 }
 
 /// How the index was recovered at the start.

@@ -27,6 +27,7 @@ use akin_core::scheme::{Scheme, SchemeSettings};
 use akin_core::sketch::{Estimator, Sketch, SketchSettings, Sketcher};
 use akin_core::text::{ShingleSet, ShingleSettings, Shingler};
 use akin_model::analysis::Analysis;
+use akin_model::stats::CollectionSize;
 
 type Documents = BTreeMap<DocumentId, Record>;
 
@@ -310,7 +311,8 @@ impl Backend for Memory {
         let documents = self.alive()?;
         let sets: BTreeSet<u64> = documents.iter().map(|record| record.fingerprint).collect();
         let (documents, distinct_sets) = (documents.len() as u64, Some(sets.len() as u64));
-        Ok(BackendStats { documents, distinct_sets, ..BackendStats::default() })
+        let size = CollectionSize { documents, distinct_sets, ..CollectionSize::default() };
+        Ok(BackendStats { size, ..BackendStats::default() })
     }
 
     fn poisoned(&self) -> watch::Receiver<Option<String>> {

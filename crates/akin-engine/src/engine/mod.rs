@@ -34,7 +34,7 @@ pub use crate::backend::{
     BackendStats, Clock, Opening, Recovery, RecoverySource, Removed, StartProgress,
 };
 pub use crate::backend::{ClusterCounts, ClusterPosition, ClustersState};
-pub use crate::stored::{Change, Order, Position, Record, SnapshotInfo};
+pub use crate::stored::{Change, Order, Position, Record};
 pub use akin_core::join::{Linkage, Stage};
 pub use akin_model::analysis::{Analyser, Analysis, ContentError, Mode};
 pub use akin_model::answer::{AddStatus, Added, Answer, FoundBy, Note, Reach, Searched};
@@ -48,6 +48,7 @@ pub use akin_model::settings::{
     ClusteringSettings, CollectionSettings, LimitSettings, PassageIndexing, StoreSettings,
 };
 pub use akin_model::similarity::{FoundPair, Match, MatchContainment, PairContainment, Similarity};
+pub use akin_model::stats::SnapshotInfo;
 pub use clusters::KeptClusters;
 pub use collections::{
     Collection, Collections, CollectionsSettings, Creation, ReindexStatus, Verification,

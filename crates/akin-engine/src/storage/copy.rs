@@ -63,13 +63,7 @@ impl Store {
     /// # Errors
     /// [`StorageError::NoRoom`] if it does not, [`StorageError::Io`].
     pub fn check_room(&self, what: &'static str, bytes: u64) -> Result<(), StorageError> {
-        let needed_bytes = bytes.saturating_add(self.disk_free_min_bytes);
-        let free_bytes = disk::free_bytes(self.dir())?;
-        if free_bytes < needed_bytes {
-            let dir = self.dir().to_owned();
-            return Err(StorageError::NoRoom { what, dir, needed_bytes, free_bytes });
-        }
-        Ok(())
+        disk::check_room(self.dir(), what, bytes, self.disk_free_min_bytes)
     }
 
     /// Copies a single state of the database, without its unused pages, to an unlinked file; its

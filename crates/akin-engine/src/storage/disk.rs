@@ -17,6 +17,23 @@ pub fn free_bytes(dir: &Path) -> Result<u64, StorageError> {
     Ok(disk.f_bavail.saturating_mul(disk.f_frsize))
 }
 
+/// Checks that the disk of a directory has room for a reserve and a further file of so many bytes.
+///
+/// # Errors
+/// [`StorageError::NoRoom`] if it does not, [`StorageError::Io`].
+pub fn check_room(
+    dir: &Path,
+    what: &'static str,
+    bytes: u64,
+    reserve_bytes: u64,
+) -> Result<(), StorageError> {
+    let (free_bytes, needed_bytes) = (free_bytes(dir)?, bytes.saturating_add(reserve_bytes));
+    if free_bytes >= needed_bytes {
+        return Ok(());
+    }
+    Err(StorageError::NoRoom { what, dir: dir.to_owned(), needed_bytes, free_bytes })
+}
+
 /// The open files of a store by path and identity. Writes to a removed or replaced file succeed,
 /// but no start finds them.
 #[derive(Debug)]

@@ -13,7 +13,9 @@ use super::snapshot_reader::SnapshotReader;
 use super::store::Files;
 use super::{StorageError, acknowledged, schema, verify};
 use crate::stored::Detail;
+use akin_core::scheme::Scheme;
 use akin_core::text::Shingler;
+use akin_model::settings::CollectionSettings;
 
 /// Findings of a kind that are reported one by one.
 const REPORTED_MAX: u64 = 20;
@@ -60,10 +62,22 @@ impl Finding {
 }
 
 /// Properties of the store that follow from the settings of its collection.
-pub struct Expected<'a> {
-    pub identity: &'a str,
-    pub shingler: &'a Shingler,
+pub struct Expected {
+    pub identity: String,
+    pub shingler: Shingler,
     pub sketch_bytes: usize,
+}
+
+impl Expected {
+    /// Of the settings with the seed of the store.
+    pub fn of(seeded: &CollectionSettings) -> Self {
+        let scheme = Scheme::new(&seeded.scheme, &seeded.sketch);
+        Self {
+            identity: seeded.identity(&scheme),
+            shingler: seeded.unlimited_shingler(),
+            sketch_bytes: scheme.sketch_bytes(),
+        }
+    }
 }
 
 /// The findings in a store.
@@ -74,8 +88,15 @@ pub struct Inspection {
     pub findings: Vec<Finding>,
 }
 
+impl Inspection {
+    /// The first finding of damage.
+    pub fn first_damage(&self) -> Option<&Finding> {
+        self.findings.iter().find(|finding| finding.is_damage)
+    }
+}
+
 /// Reads everything in the store in `dir`. Blocks. Changes and creates no file.
-pub fn inspect(dir: &Path, expected: &Expected<'_>) -> Inspection {
+pub fn inspect(dir: &Path, expected: &Expected) -> Inspection {
     let mut inspection = Inspection::default();
     inspection.list_files(dir);
     let files = Files::of(dir);
@@ -139,7 +160,7 @@ impl Inspection {
         }
     }
 
-    fn check_store(&mut self, files: &Files, expected: &Expected<'_>) -> Result<(), StorageError> {
+    fn check_store(&mut self, files: &Files, expected: &Expected) -> Result<(), StorageError> {
         let connection = schema::open_unchanged(&files.database, PAGE_CACHE_KIB)?;
         // All reads see the same state of the database, even if another process writes to it.
         connection.execute_batch("BEGIN")?;
@@ -155,7 +176,7 @@ impl Inspection {
         if let Err(error) = verify::check_log(&connection, &counters) {
             self.damage(&error);
         }
-        let same = schema::check_identity(&connection, &files.database, expected.identity);
+        let same = schema::check_identity(&connection, &files.database, &expected.identity);
         let detail = if same.is_ok() { Detail::All } else { Detail::Content };
         self.check_documents(&connection, &counters, detail, expected)?;
         same
@@ -179,14 +200,14 @@ impl Inspection {
         connection: &Connection,
         counters: &Counters,
         detail: Detail,
-        expected: &Expected<'_>,
+        expected: &Expected,
     ) -> Result<(), StorageError> {
         let mut statement = connection.prepare(&format!("SELECT {ALL_COLUMNS} FROM documents"))?;
         let mut rows = statement.query([])?;
         let mut damaged = 0;
         while let Some(row) = rows.next()? {
             self.documents += 1;
-            let record = record::decode(row, detail, expected.shingler);
+            let record = record::decode(row, detail, &expected.shingler);
             // A store of other settings has other sketches.
             let sketch_bytes = (detail == Detail::All).then_some(expected.sketch_bytes);
             let checked = record.and_then(|record| {
@@ -224,7 +245,7 @@ impl Inspection {
         Ok(())
     }
 
-    fn check_snapshots(&mut self, dir: &Path, expected: &Expected<'_>, last_sequence: u64) {
+    fn check_snapshots(&mut self, dir: &Path, expected: &Expected, last_sequence: u64) {
         let snapshots = Snapshots::unopened(dir.join("snapshots"));
         for path in snapshots.partial_files() {
             let what = format!("{} is left of a snapshot that did not complete", path.display());
@@ -239,7 +260,7 @@ impl Inspection {
     }
 }
 
-fn check_snapshot(path: &Path, expected: &Expected<'_>, last_sequence: u64) -> Result<(), String> {
+fn check_snapshot(path: &Path, expected: &Expected, last_sequence: u64) -> Result<(), String> {
     let reader = SnapshotReader::open(path).map_err(|broken| broken.to_string())?;
     let header = reader.header();
     if header.identity != expected.identity || header.sketch_bytes as usize != expected.sketch_bytes

@@ -136,7 +136,7 @@ mod wal_sync;
 pub use command::Write;
 pub use copy::CopyStop;
 pub use directory::{DirectoryLock, lock_directory, lock_existing, read_small};
-pub use disk::free_bytes;
+pub use disk::{check_room, free_bytes};
 pub use error::StorageError;
 pub use inspect::{Expected, Finding, Inspection, inspect};
 pub use readers::StoreSizes;
@@ -150,7 +150,6 @@ pub use snapshot_file::{SnapshotEntry, SnapshotHeader, SnapshotListing, Snapshot
 pub use snapshot_reader::SnapshotReader;
 pub use snapshot_writer::SnapshotWriter;
 pub use store::Store;
-pub use verify::verify;
 pub use view::StoreView;
 
 /// Makes the next document of a closed store get a number of the test's choice.

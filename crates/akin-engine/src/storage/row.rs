@@ -203,9 +203,8 @@ pub(super) fn derive(
     shingler: &Shingler,
 ) -> Result<ShingleSet, StorageError> {
     let shingled = shingler.shingle(content).ok().map(|shingled| shingled.set);
-    let same = shingled.filter(|set| {
-        set.fingerprint() == row.fingerprint && set.count() == row.shingles as usize
-    });
+    let same = shingled
+        .filter(|set| set.fingerprint() == row.fingerprint && set.count() == row.shingles as usize);
     same.ok_or_else(|| columns.corrupt("its content gives another set than the stored set"))
 }
 

@@ -108,14 +108,12 @@ impl StorageSettings {
     /// Checks that the disk of a directory has room for the reserve and a new store.
     ///
     /// # Errors
-    /// [`StorageError::DiskFull`], [`StorageError::Io`].
+    /// [`StorageError::NoRoom`], [`StorageError::Io`].
     pub fn check_room(&self, dir: &Path) -> Result<(), StorageError> {
-        let (min, free_bytes) = (self.disk_free_min_bytes, disk::free_bytes(dir)?);
-        if min == 0 || free_bytes >= min.saturating_add(NEW_STORE_BYTES) {
-            return Ok(());
+        match self.disk_free_min_bytes {
+            0 => Ok(()),
+            reserve => disk::check_room(dir, "a new collection", NEW_STORE_BYTES, reserve),
         }
-        let why = format!("storage.disk_free_min_bytes is {min}");
-        Err(StorageError::DiskFull { dir: dir.to_owned(), free_bytes, why })
     }
 
     /// The page cache of each reader and of the committer, in KiB.

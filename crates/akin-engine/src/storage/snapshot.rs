@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use super::snapshot_file::{BrokenSnapshot, FORMAT, SnapshotHeader};
 use super::snapshot_reader::{self, SnapshotReader};
 use super::{SnapshotWriter, StorageError, directory, schema};
-use crate::stored::SnapshotInfo;
+use akin_model::stats::SnapshotInfo;
 
 /// The newest, and the snapshot before it, in case the newest cannot be read.
 pub const SNAPSHOTS_KEPT: usize = 2;

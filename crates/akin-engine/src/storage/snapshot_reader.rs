@@ -9,7 +9,8 @@ use super::snapshot_file::{
     u64_of, visit_records,
 };
 use super::{StorageError, directory};
-use crate::stored::SnapshotInfo;
+use akin_model::stats::SnapshotInfo;
+use akin_model::time::Time;
 
 /// The end of a file: the last section, with two numbers.
 const END_BYTES: u64 = Section::HEAD_BYTES + 16;
@@ -165,5 +166,5 @@ pub(super) fn info(path: &Path) -> Result<SnapshotInfo, BrokenSnapshot> {
     let file = SnapshotFile::open(path)?;
     let SnapshotEnds { header, documents, .. } = file.ends()?;
     let SnapshotHeader { sequence, created_at_ms, .. } = header;
-    Ok(SnapshotInfo { sequence, created_at_ms, bytes: file.bytes, documents })
+    Ok(SnapshotInfo { sequence, created_at: Time(created_at_ms), bytes: file.bytes, documents })
 }

@@ -9,7 +9,8 @@ use super::snapshot_file::{
     HAS_METADATA, NEVER, SECTION_BYTES, Section, SectionKind, SnapshotHeader, SnapshotRecord, head,
 };
 use super::{StorageError, directory};
-use crate::stored::SnapshotInfo;
+use akin_model::stats::SnapshotInfo;
+use akin_model::time::Time;
 
 /// Writes the records of a snapshot. Dropped before [`SnapshotWriter::finish`], it leaves no file.
 pub struct SnapshotWriter {
@@ -41,7 +42,12 @@ impl SnapshotWriter {
             kind: SectionKind::Entries,
             records: 0,
             sketch_bytes: header.sketch_bytes as usize,
-            info: SnapshotInfo { sequence, created_at_ms, bytes: 0, documents: 0 },
+            info: SnapshotInfo {
+                sequence,
+                created_at: Time(created_at_ms),
+                bytes: 0,
+                documents: 0,
+            },
             entries: 0,
         };
         writer.put(&head())?;

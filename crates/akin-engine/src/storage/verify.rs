@@ -1,40 +1,10 @@
-//! Verifies everything in a store.
-
-use std::path::Path;
+//! Verifies the rows of a store.
 
 use rusqlite::{Connection, Row};
 
 use super::counters::Counters;
-use super::record;
 use super::row::ALL_COLUMNS;
-use super::{StorageError, StorageSettings, Store, log};
-use crate::stored::Detail;
-use akin_core::text::Shingler;
-
-/// Opens the store in `dir` as a start does, and verifies the checksum of every row and the
-/// B-trees. Sketches must have `sketch_bytes`. Returns the number of documents. Blocks.
-///
-/// # Errors
-/// The errors of [`Store::open`]; [`StorageError::CorruptDocument`], [`StorageError::Corrupt`].
-pub fn verify(
-    dir: &Path,
-    settings: &StorageSettings,
-    identity: &str,
-    shingler: Shingler,
-    sketch_bytes: usize,
-) -> Result<u64, StorageError> {
-    let store =
-        Store::open(dir, settings, |_| Ok::<_, StorageError>((identity.to_owned(), shingler)))?;
-    let documents = store.readers.read_here(|connection| {
-        check_trees(connection)?;
-        check_rows(connection, |row| {
-            let record = record::decode(row, Detail::All, &store.shingler)?;
-            record::check_sketch(&record, sketch_bytes)
-        })
-    })?;
-    store.close()?;
-    Ok(documents)
-}
+use super::{StorageError, log};
 
 /// Verifies everything but the B-trees, documents by `check`. Returns the number of documents.
 pub(super) fn check_rows(
@@ -54,15 +24,6 @@ pub(super) fn check_rows(
     counters.check_ordinals(connection)?;
     counters.check_seen(documents)?;
     Ok(documents)
-}
-
-/// Checks the B-trees by a pragma of SQLite.
-fn check_trees(connection: &Connection) -> Result<(), StorageError> {
-    let found: String = connection.query_row("PRAGMA integrity_check(1)", [], |row| row.get(0))?;
-    if found != "ok" {
-        return Err(StorageError::corrupt(found));
-    }
-    Ok(())
 }
 
 pub(super) fn check_log(connection: &Connection, counters: &Counters) -> Result<(), StorageError> {

@@ -10,10 +10,11 @@ use async_trait::async_trait;
 
 use super::{BackendError, Candidates};
 use crate::document::{DocumentId, Ordinal};
-use crate::stored::{Changes, Position, SnapshotInfo};
+use crate::stored::{Changes, Position};
 use akin_core::index::ScanLimits;
 use akin_core::sketch::Sketch;
 use akin_core::text::ShingleSet;
+use akin_model::stats::SnapshotInfo;
 
 pub use clusters::{ClusterCounts, ClusterKeeping, ClusterNote, ClusterPosition, ClustersState};
 pub use passages::{

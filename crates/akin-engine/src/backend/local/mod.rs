@@ -49,6 +49,7 @@ use akin_core::index::{ExactSearch, Search};
 use akin_core::scheme::Scheme;
 use akin_core::text::ShingleSet;
 use akin_model::settings::CollectionSettings;
+use akin_model::stats::CollectionSize;
 use catalog::Listing;
 use memory_state::MemoryState;
 use passages::ArrivingTexts;
@@ -326,16 +327,19 @@ impl Backend for Local {
         let ids_bytes = self.memory.catalog.bytes();
         let passages = self.memory.passages.as_ref().map(|passages| passages.index.stats());
         let passages_bytes = passages.map_or(0, |stats| stats.bytes);
-        Ok(BackendStats {
+        let size = CollectionSize {
             documents: self.documents().await?,
             distinct_sets: Some(index.entries),
             keys: Some(index.keys),
             postings: Some(index.postings),
             postings_longest: Some(index.postings_longest),
             index_bytes: Some(index.bytes + ids_bytes + passages_bytes),
+            database_bytes: Some(sizes.database_bytes),
+        };
+        Ok(BackendStats {
+            size,
             passages,
             ids_bytes: Some(ids_bytes),
-            database_bytes: Some(sizes.database_bytes),
             wal_bytes: Some(sizes.wal_bytes),
             log_rows: Some(self.operations_since_snapshot()),
             sequence: Some(self.store.applied_sequence()),

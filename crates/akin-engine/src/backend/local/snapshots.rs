@@ -14,7 +14,7 @@ use crate::storage::{
     SNAPSHOTS_KEPT, SnapshotEntry, SnapshotHeader, SnapshotListing, SnapshotRecord, SnapshotWriter,
     Snapshots, StorageError,
 };
-use crate::stored::SnapshotInfo;
+use akin_model::stats::SnapshotInfo;
 
 /// A start replays at most an operation for each eight documents, unless there are few documents.
 /// Replaying an operation takes several times as long as loading a document from a snapshot, as its

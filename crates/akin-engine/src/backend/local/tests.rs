@@ -47,7 +47,7 @@ async fn assert_stored(local: &Local, stored: &BTreeMap<&str, Option<u32>>) {
         assert_eq!(found, current.map(|version| Content::Text(text(id, version))), "{id}");
     }
     let documents = stored.values().flatten().count() as u64;
-    assert_eq!(local.stats().await.unwrap().documents, documents);
+    assert_eq!(local.stats().await.unwrap().size.documents, documents);
 }
 
 #[tokio::test]

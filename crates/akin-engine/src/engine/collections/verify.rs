@@ -10,7 +10,7 @@ use crate::backend::directory::{
     Expected, Finding, Inspection, inspect, lock_existing, stored_identity,
 };
 use crate::backend::{BackendError, seeded};
-use crate::engine::{Analyser, CollectionSettings, EngineError};
+use crate::engine::{CollectionSettings, EngineError};
 
 const TWINS: &str = "move the one with fewer documents away; if it is needed, give it another name \
                      and export it";
@@ -34,8 +34,8 @@ pub struct VerifiedCollection {
 impl Verification {
     /// Whether nothing is damaged or missing.
     pub fn is_sound(&self) -> bool {
-        let of_collections = self.collections.iter().flat_map(|of| &of.inspection.findings);
-        !of_collections.chain(&self.findings).any(|finding| finding.is_damage)
+        let is_damaged = |of: &VerifiedCollection| of.inspection.first_damage().is_some();
+        !self.collections.iter().any(is_damaged) && !self.findings.iter().any(|it| it.is_damage)
     }
 }
 
@@ -76,13 +76,7 @@ impl Verification {
                 // A store with an unreadable seed is inspected as well, and reported as damaged.
                 let stored = stored_identity(&dir).ok().flatten();
                 let settings = seeded(&settings, stored.as_deref()).unwrap_or(settings);
-                let scheme = Analyser::new(&settings).scheme;
-                let expected = Expected {
-                    identity: &settings.identity(&scheme),
-                    shingler: &settings.unlimited_shingler(),
-                    sketch_bytes: scheme.sketch_bytes(),
-                };
-                inspect(&dir, &expected)
+                inspect(&dir, &Expected::of(&settings))
             }
             Ok(None) => {
                 let what = format!("{}: a creation or removal did not complete", dir.display());

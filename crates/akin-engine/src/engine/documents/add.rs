@@ -6,7 +6,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 
 use crate::backend::{Adding, Addition, BackendError, PreparedDocument, Stored};
-use crate::document::{Document, Ordinal};
+use crate::document::Document;
 use crate::engine::documents::duplicates::Checks;
 use crate::engine::{AddOptions, AddStatus, Added, Engine, EngineError, compute_if};
 use crate::engine::{Analysis, CONTENT_INLINE_BYTES_MAX};
@@ -62,16 +62,6 @@ impl Engine {
             prepared.arriving = search.note_arriving(blocks);
         }
         Ok(prepared)
-    }
-
-    /// [`prepare`](Self::prepare)s a document that is stored only if it replaces the document with
-    /// this ordinal.
-    pub(super) fn prepare_over(
-        &self,
-        document: Document,
-        ordinal: Ordinal,
-    ) -> Result<PreparedDocument, EngineError> {
-        Ok(PreparedDocument { only_over: Some(ordinal), ..self.prepare(document)? })
     }
 
     pub(crate) fn prepared(&self, document: Document, analysis: Analysis) -> PreparedDocument {

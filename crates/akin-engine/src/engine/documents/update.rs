@@ -53,7 +53,7 @@ impl Engine {
         let (engine, weight) = (self.clone(), record.weight());
         let prepare = move || {
             let (ordinal, document) = changed(record, &change)?;
-            engine.prepare_over(document, ordinal)
+            Ok::<_, EngineError>(engine.prepare(document)?.over(ordinal))
         };
         let prepared = compute_if(weight > CONTENT_INLINE_BYTES_MAX, prepare).await??;
         let options = AddOptions { check: false, ..AddOptions::default() };
@@ -132,7 +132,7 @@ mod tests {
         engine.add(document.clone(), AddOptions::default()).await.unwrap();
         let ordinal = engine.get(&document.id).await.unwrap().ordinal;
         engine.remove(&document.id).await.unwrap();
-        let prepared = engine.prepare_over(document, ordinal).unwrap();
+        let prepared = engine.prepare(document).unwrap().over(ordinal);
         let outcome = engine.add_prepared(prepared, AddOptions::default()).await;
         assert!(matches!(outcome, Err(EngineError::DocumentChanged)), "{outcome:?}");
     }

@@ -74,7 +74,7 @@ impl Engine {
         let mut answer = crate::engine::compute_if(true, work).await??;
         let stats = self.backend.stats().await?;
         if matches!(of, CurveOf::Collection { .. }) {
-            answer.measured_bytes_per_document = stats.size().bytes_per_document();
+            answer.measured_bytes_per_document = stats.size.bytes_per_document();
         }
         Ok(answer)
     }

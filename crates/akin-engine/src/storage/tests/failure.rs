@@ -61,7 +61,7 @@ async fn full_disk_refuses_writes_until_there_is_room() {
     }
     assert!(export.recv().await.is_none());
     drop(store);
-    verify(home.path(), &home.settings, IDENTITY, shingler(), SKETCH_BYTES).unwrap();
+    verified(home.path()).unwrap();
 }
 
 #[tokio::test]

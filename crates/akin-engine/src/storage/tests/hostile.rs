@@ -19,11 +19,6 @@ async fn changed(sql: &str) -> Home {
     home
 }
 
-fn inspected(home: &Home) -> Vec<Finding> {
-    let (shingler, sketch_bytes) = (&shingler(), SKETCH_BYTES);
-    inspect(home.path(), &Expected { identity: IDENTITY, shingler, sketch_bytes }).findings
-}
-
 #[tokio::test]
 async fn foreign_objects_are_refused_by_every_way_in() {
     for (sql, named) in [
@@ -51,11 +46,8 @@ async fn foreign_objects_are_refused_by_every_way_in() {
         assert!(error.to_string().contains(named), "{sql}: {error}");
         let error = stored_identity(home.path()).unwrap_err();
         assert!(matches!(error, StorageError::ForeignSchema { .. }), "{sql}: {error}");
-        let verified =
-            verify(home.path(), &home.settings, IDENTITY, shingler(), SKETCH_BYTES).unwrap_err();
-        assert!(matches!(verified, StorageError::ForeignSchema { .. }), "{sql}: {verified}");
-        let findings = inspected(&home);
-        assert!(findings.iter().any(|it| it.is_damage && it.what.contains(named)), "{findings:?}");
+        let damage = verified(home.path()).expect_err(sql);
+        assert!(damage.what.contains(named), "{sql}: {damage:?}");
         assert!(fs::read(home.path().join("store.sqlite")).unwrap() == before, "{sql}");
     }
 }
@@ -75,7 +67,7 @@ async fn a_schema_that_does_not_parse_is_an_error() {
     for sql in rewritten {
         raw.execute_batch(&format!("PRAGMA writable_schema = ON; {sql}")).unwrap();
         assert!(home.try_open().is_err());
-        assert!(inspected(&home).iter().any(|finding| finding.is_damage));
+        assert!(verified(home.path()).is_err());
     }
 }
 
@@ -118,8 +110,8 @@ async fn impossible_counters_are_refused_despite_their_checksum() {
         let mut logged = log::Logged::default();
         logged.append(&mut { after }, log::Operation::Put, Ordinal::MIN);
         logged.write(&home.raw(), &after).unwrap();
-        let verified = verify(home.path(), &home.settings, IDENTITY, shingler(), SKETCH_BYTES);
-        assert!(matches!(verified, Err(StorageError::Corrupt { .. })), "{verified:?}");
+        let damage = verified(home.path()).unwrap_err();
+        assert!(damage.what.contains("the store is corrupt"), "{damage:?}");
         if let Ok(store) = home.try_open() {
             let refused = store.next_ordinal();
             assert!(matches!(refused, Err(StorageError::Corrupt { .. })), "{refused:?}");
@@ -135,9 +127,8 @@ async fn a_sketch_of_another_length_is_damage() {
     let found = store.scan(0..9, |row| row.check_sketch(SKETCH_BYTES));
     assert!(matches!(found, Err(StorageError::CorruptDocument { .. })), "{found:?}");
     drop(store);
-    let found = verify(home.path(), &home.settings, IDENTITY, shingler(), SKETCH_BYTES);
-    assert!(matches!(found, Err(StorageError::CorruptDocument { .. })), "{found:?}");
-    assert!(inspected(&home).iter().any(|it| it.is_damage && it.what.contains("sketch")));
+    let damage = verified(home.path()).unwrap_err();
+    assert!(damage.what.contains("sketch"), "{damage:?}");
 }
 
 #[test]
@@ -179,13 +170,16 @@ fn a_sparse_snapshot_takes_no_memory() {
     store.snapshots().begin(&header).unwrap().finish().unwrap();
     let path = store.snapshots().path(0);
     let sound = fs::read(&path).unwrap();
-    // The footer stays at the end of a file of a terabyte, which declares as many sections.
-    let (head, footer) = sound.split_at(sound.len() - 40);
-    let mut footer = footer.to_vec();
-    footer[16..24].copy_from_slice(&(1_u64 << 35).to_le_bytes());
+    // The end stays at the end of a file of a terabyte, with a section that fills the file.
+    let (head, end) = sound.split_at(sound.len() - 40);
+    let section = [2, 0, 1 << 31, 0, 0, 0].map(u32::to_le_bytes);
+    let mut head = [head, section.as_flattened()].concat();
+    let bytes = (1 << 40) - 40 - head.len() as u64;
+    let at = head.len() - 16;
+    head[at..at + 8].copy_from_slice(&bytes.to_le_bytes());
     let file = File::create(&path).unwrap();
     file.set_len(1 << 40).unwrap();
-    std::os::unix::fs::FileExt::write_all_at(&file, head, 0).unwrap();
-    std::os::unix::fs::FileExt::write_all_at(&file, &footer, (1 << 40) - 40).unwrap();
+    std::os::unix::fs::FileExt::write_all_at(&file, &head, 0).unwrap();
+    std::os::unix::fs::FileExt::write_all_at(&file, end, (1 << 40) - 40).unwrap();
     assert_eq!(store.snapshots().readable(IDENTITY).unwrap().count(), 0);
 }

@@ -26,9 +26,10 @@ use tempfile::TempDir;
 use super::fuzzing::encoded;
 use super::*;
 use crate::document::{Content, DocumentId, Metadata, Ordinal, Token};
-use crate::stored::{Detail, DocumentDetails, Order, Record, SnapshotInfo, Tail};
+use crate::stored::{Detail, DocumentDetails, Order, Record, Tail};
 use akin_core::sketch::Sketch;
 use akin_core::text::{ShingleSet, ShingleSettings, Shingler};
+use akin_model::stats::SnapshotInfo;
 
 const IDENTITY: &str = r#"{"sketch":{"slots":16}}"#;
 
@@ -119,6 +120,18 @@ fn tokens(list: &[(&str, u32)]) -> Content {
 
 fn put(record: &Record) -> Write {
     Write::Put { record: encoded(record), replaces: None }
+}
+
+/// Everything in a closed store, as its settings say it should be.
+fn inspected(dir: &Path) -> Inspection {
+    let (identity, shingler) = (IDENTITY.to_owned(), shingler());
+    inspect(dir, &Expected { identity, shingler, sketch_bytes: SKETCH_BYTES })
+}
+
+/// The number of documents of a store without damage.
+fn verified(dir: &Path) -> Result<u64, Finding> {
+    let inspection = inspected(dir);
+    inspection.first_damage().map_or(Ok(inspection.documents), |damage| Err(damage.clone()))
 }
 
 fn remove(ordinal: u32) -> Write {

@@ -38,7 +38,7 @@ async fn the_file_shrinks_after_removals() {
     assert_eq!(fetch(&store, 6_000).await.unwrap(), Some(record(6_000)));
     store.close().unwrap();
     drop(store);
-    verify(home.path(), &home.settings, IDENTITY, shingler(), SKETCH_BYTES).unwrap();
+    verified(home.path()).unwrap();
 }
 
 /// The writer's connection to a database, before any thread has it.

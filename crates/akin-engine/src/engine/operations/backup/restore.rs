@@ -10,10 +10,11 @@ use xxhash_rust::xxh3::{Xxh3Default, xxh3_64};
 use super::{FORMAT, MANIFEST, MANIFEST_CHECKSUM, Manifest, SavedCollection, hexadecimal};
 use crate::backend::directory::files::{self, WorkDirectory};
 use crate::backend::directory::{
-    StorageError, StorageSettings, free_bytes, lock_directory, stored_identity, verify,
+    Expected, Finding, StorageError, StorageSettings, check_room, inspect, lock_directory,
+    stored_identity,
 };
 use crate::backend::{BackendError, seeded};
-use crate::engine::{Analyser, CollectionName, CollectionSettings, EngineError};
+use crate::engine::{CollectionName, CollectionSettings, EngineError};
 
 /// The directory in which collections are unpacked and verified. Not a valid collection name.
 const PREPARED: &str = ".restoring";
@@ -159,7 +160,8 @@ fn hash_only(entry: &mut dyn Read) -> Result<String, EngineError> {
 /// database of that length.
 fn unpack_store(entry: &mut dyn Read, bytes: u64, dir: &Path) -> Result<String, EngineError> {
     fs::create_dir(dir).map_err(files::failed(dir))?;
-    check_room(dir, bytes)?;
+    let reserve_bytes = StorageSettings::default().disk_free_min_bytes;
+    check_room(dir, "a store in the backup", bytes, reserve_bytes).map_err(BackendError::from)?;
     let mut head = Vec::new();
     let mut begin = Read::take(&mut *entry, DATABASE_HEAD_BYTES as u64);
     begin.read_to_end(&mut head).map_err(|error| broken(&error))?;
@@ -172,16 +174,6 @@ fn unpack_store(entry: &mut dyn Read, bytes: u64, dir: &Path) -> Result<String, 
     let checksum = hash_into(whole, &file, |error| files::failed(&path)(error).into())?;
     file.sync_all().map_err(files::failed(&path))?;
     Ok(checksum)
-}
-
-fn check_room(dir: &Path, bytes: u64) -> Result<(), EngineError> {
-    let free = free_bytes(dir).map_err(|error| store(&error))?;
-    if bytes.saturating_add(StorageSettings::default().disk_free_min_bytes) <= free {
-        return Ok(());
-    }
-    let dir = dir.display();
-    let reason = format!("a store in the backup has {bytes} bytes, and {dir} has {free} left");
-    Err(EngineError::NoRoom { reason })
 }
 
 /// The length of a database that begins with these bytes: the size of its pages times their number
@@ -310,15 +302,13 @@ impl SelectedCollection {
         if let Some((part, fault)) = settings.faults().first() {
             return Err(broken(&format!("{part}: {fault}")));
         }
-        let seeded = self.seeded()?;
-        let verified = verify(
-            &self.prepared,
-            &StorageSettings::default(),
-            &identity(&seeded),
-            seeded.unlimited_shingler(),
-            Analyser::new(&seeded).scheme.sketch_bytes(),
-        );
-        verified.map_err(|error| broken(&format!("collection '{}': {error}", self.saved.name)))
+        let inspection = inspect(&self.prepared, &Expected::of(&self.seeded()?));
+        match inspection.first_damage() {
+            None => Ok(inspection.documents),
+            Some(Finding { what, .. }) => {
+                Err(broken(&format!("collection '{}': {what}", self.saved.name)))
+            }
+        }
     }
 
     /// Moves the collection into place, by a single atomic rename.
@@ -337,7 +327,7 @@ impl SelectedCollection {
 /// The store identity of settings; their debug text if they are invalid, which equals no identity.
 fn identity(settings: &CollectionSettings) -> String {
     match settings.faults().is_empty() {
-        true => settings.identity(&Analyser::new(settings).scheme),
+        true => Expected::of(settings).identity,
         false => format!("{settings:?}"),
     }
 }
