@@ -177,7 +177,7 @@ async fn measure(name: &str, texts: Vec<String>) -> Figures {
     let stats = engine.stats().await.expect("statistics").backend;
     let (times, truncated) = look_up(&engine, documents).await;
     let similar = Times::of(times);
-    let document_bytes = stats.size().bytes_per_document().unwrap_or(0.0);
+    let document_bytes = stats.size.bytes_per_document().unwrap_or(0.0);
     println!(
         "{name:<12} {:>10.0} {:>10.0} {:>11.0} {:>11.0} {document_bytes:>12.0} {truncated:>10}",
         insert.p50, insert.p99, similar.p50, similar.p99

@@ -154,9 +154,9 @@ fn open(dir: &Path, exact_from: Option<Threshold>, how: &str) -> (Local, Opened)
     println!(
         "{how}: {} ms for {} documents, {replayed} of the log replayed",
         took.as_millis(),
-        stats.documents
+        stats.size.documents
     );
-    let (seconds, documents) = (took.as_secs_f64(), stats.documents);
+    let (seconds, documents) = (took.as_secs_f64(), stats.size.documents);
     (local, Opened { seconds, documents, replayed })
 }
 
@@ -235,11 +235,11 @@ fn thin_out(dir: &Path) {
         let stats = runtime.block_on(local.stats()).expect("it tells");
         println!(
             "{when}: {} documents, {} MB counted, {} MB resident",
-            stats.documents,
-            stats.index_bytes.unwrap_or(0) / 1_000_000,
+            stats.size.documents,
+            stats.size.index_bytes.unwrap_or(0) / 1_000_000,
             resident_bytes() / 1_000_000
         );
-        stats.documents
+        stats.size.documents
     };
     tell("before");
     let number = AtomicU64::new(0);

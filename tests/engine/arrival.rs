@@ -114,8 +114,8 @@ async fn posting_an_id_again_replaces_the_document() {
     engine.remove(&id("b")).await.unwrap();
     engine.remove(&id("c")).await.unwrap();
     let stats = engine.stats().await.unwrap().backend;
-    assert_eq!((stats.documents, stats.distinct_sets), (0, of_index(0)));
-    assert_eq!((stats.keys, stats.postings), (of_index(0), of_index(0)));
+    assert_eq!((stats.size.documents, stats.size.distinct_sets), (0, of_index(0)));
+    assert_eq!((stats.size.keys, stats.size.postings), (of_index(0), of_index(0)));
 }
 
 #[tokio::test]
@@ -285,8 +285,8 @@ async fn concurrent_posts_of_one_id_leave_one_document() {
     }
     add(&engine, text("a", "the last version of all")).await;
     let stats = engine.stats().await.unwrap().backend;
-    assert_eq!((stats.documents, stats.distinct_sets), (1, of_index(1)));
-    assert_eq!(stats.postings, of_index(32));
+    assert_eq!((stats.size.documents, stats.size.distinct_sets), (1, of_index(1)));
+    assert_eq!(stats.size.postings, of_index(32));
     add(&engine, text("b", "the last version of all")).await;
     assert_eq!(similar(&engine, "b", 0.8).await, [("a".to_owned(), 1.0)]);
 }
@@ -376,7 +376,7 @@ async fn equal_sets_are_indexed_once() {
     }
     let stats = engine.stats().await.unwrap().backend;
     assert_eq!(
-        (stats.documents, stats.distinct_sets, stats.postings),
+        (stats.size.documents, stats.size.distinct_sets, stats.size.postings),
         (copies, of_index(1), of_index(32))
     );
     let last = add(&engine, text("last", "the very same page, word for word")).await;

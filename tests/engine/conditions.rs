@@ -242,7 +242,7 @@ async fn removing_by_filter_removes_a_consistent_view() {
     assert_eq!(sorted, all);
     let stats = engine.stats().await.unwrap().backend;
     let count = all.len() as u64;
-    assert_eq!((stats.documents, stats.distinct_sets), (count, of_index(count)));
+    assert_eq!((stats.size.documents, stats.size.distinct_sets), (count, of_index(count)));
     assert_eq!(engine.remove_where(by_filter("@.even == true")).await.unwrap(), Removed::default());
     drop(engine);
     let engine = open(dir.path());

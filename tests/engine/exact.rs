@@ -146,7 +146,7 @@ async fn a_prefix_collection_reports_all_near_duplicates_of_additions() {
         assert_eq!(told, truth.near(&name, at));
     }
     let stats = engine.stats().await.unwrap().backend;
-    assert!(stats.keys > Some(0) && stats.postings >= stats.keys);
+    assert!(stats.size.keys > Some(0) && stats.size.postings >= stats.size.keys);
     let probe = || Probe::Stored(id("f0/0"));
     let usual =
         Lookup { threshold: None, points: None, limit: 20, mode: None, ..Lookup::default() };

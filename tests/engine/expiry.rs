@@ -125,8 +125,8 @@ async fn removing_expired_documents_leaves_no_trace() {
     time.set(10_000);
     assert_eq!(engine.remove_expired().await.unwrap(), 2_000);
     let stats = engine.stats().await.unwrap().backend;
-    assert_eq!((stats.documents, stats.distinct_sets), (0, of_index(0)));
-    assert_eq!((stats.keys, stats.postings), (of_index(0), of_index(0)));
+    assert_eq!((stats.size.documents, stats.size.distinct_sets), (0, of_index(0)));
+    assert_eq!((stats.size.keys, stats.size.postings), (of_index(0), of_index(0)));
 }
 
 #[tokio::test]
