@@ -51,6 +51,12 @@ impl Collection {
         &self.name
     }
 
+    /// Handles of the collection lead to its successor from now on.
+    fn redirect(&self, successor: Arc<Self>) {
+        let set = self.engine.successor.set(successor);
+        set.unwrap_or_else(|_| unreachable!("a collection is replaced once"));
+    }
+
     /// Closes the collection once its name does not lead to it any more.
     async fn close_removed(&self) {
         if let Err(error) = self.engine.backend.close().await {

@@ -10,9 +10,10 @@ use std::time::Duration;
 
 use tokio::sync::Semaphore;
 
+use super::registry::Standing;
 use super::{Collection, CollectionName, Collections, CollectionsSettings, Registry};
 use crate::backend::parallel::share_out;
-use crate::backend::{CollectionStore, ListedCollection, Removal, StoredCollection};
+use crate::backend::{CollectionStore, ListedCollection, StoredCollection};
 use crate::engine::{CollectionSettings, Engine, EngineError, Opening, off_runtime};
 
 /// How often changes of other processes are looked for.
@@ -41,12 +42,13 @@ impl Collections {
         let opening = &collections.settings.opening;
         let stored = collections.store.default_collection(default)?;
         let default = Self::open_stored(name.clone(), stored, opening)?;
-        collections.registry.add(name, default);
+        collections.registry.set(name, Some(Standing::Open(Arc::new(default))));
         collections.open_new(collections.store.list()?, opening);
         Ok(collections)
     }
 
-    /// Opens the listed collections whose names are not known.
+    /// Opens the listed collections whose names are not known. The caller has the guard of the
+    /// changes of names.
     fn open_new(&self, listed: Vec<ListedCollection>, opening: &Opening) {
         let is_new = |listed: &ListedCollection| self.get(&listed.name).is_err();
         let new: Vec<_> = listed.into_iter().filter(is_new).collect();
@@ -59,10 +61,14 @@ impl Collections {
                 let ListedCollection { name, stored } = next.expect("there is one a number");
                 let opened = stored.map_err(EngineError::from);
                 let opened = opened.and_then(|it| Self::open_stored(name.clone(), it, opening));
-                if let Err(error) = self.registry.get_or_create(name.clone(), || opened) {
-                    tracing::error!(%name, %error, "a collection is unavailable: run akin verify");
-                    self.registry.add_unavailable(name);
-                }
+                let standing = match opened {
+                    Ok(opened) => Standing::Open(Arc::new(opened)),
+                    Err(error) => {
+                        tracing::error!(%name, %error, "a collection is unavailable: run akin verify");
+                        Standing::Unavailable
+                    }
+                };
+                self.registry.set(name, Some(standing));
                 Ok::<_, EngineError>(())
             },
         );
@@ -114,6 +120,8 @@ impl Collections {
     /// Opens the collections that other processes have created, and closes those that they have
     /// removed or replaced. Blocks.
     pub(super) fn take_changes(&self) -> Result<(), EngineError> {
+        // Or this process could change a name after it was listed.
+        let _changes = self.registry.changes()?;
         let listed = self.store.list()?;
         self.registry.forget_unavailable();
         for open in self.list() {
@@ -125,9 +133,8 @@ impl Collections {
                 None if open.name.is_default() => {}
                 None => {
                     tracing::info!(name = %open.name, "the collection was removed elsewhere");
-                    let (removed, _) =
-                        self.registry.remove(&open.name, |_| Ok(Removal::Durable))?;
-                    tokio::spawn(async move { removed.close_removed().await });
+                    self.registry.set(open.name.clone(), None);
+                    tokio::spawn(async move { open.close_removed().await });
                 }
             }
         }
@@ -141,18 +148,15 @@ impl Collections {
         open: &Arc<Collection>,
         stored: &Arc<dyn StoredCollection>,
     ) -> Result<(), EngineError> {
-        let is_ours = |of: &Collection| of.stored.number() == stored.number();
-        if self.get(&open.name).is_ok_and(|now| is_ours(&now)) {
+        if open.stored.number() == stored.number() {
             return Ok(());
         }
         tracing::info!(name = %open.name, "the collection was replaced elsewhere");
         let opening = self.settings.opening.later();
         let new = Self::open_stored(open.name.clone(), Arc::clone(stored), &opening)?;
-        match self.give_name(open, &Arc::new(new), || Ok(()), || ()) {
-            // This process has replaced or removed it meanwhile.
-            Err(EngineError::CollectionNotFound { .. }) => return Ok(()),
-            given => given?,
-        }
+        let new = Arc::new(new);
+        self.registry.set(open.name.clone(), Some(Standing::Open(Arc::clone(&new))));
+        open.redirect(new);
         let replaced = Arc::clone(open);
         tokio::spawn(async move { replaced.close_removed().await });
         Ok(())

@@ -23,7 +23,7 @@ pub(super) struct Registry<T> {
     generation: watch::Sender<u64>,
 }
 
-enum Standing<T> {
+pub(super) enum Standing<T> {
     Open(Arc<T>),
     /// It could not be opened, or it is unknown whether its removal will survive a power failure.
     /// Its files are left as they are.
@@ -74,21 +74,12 @@ impl<T> Registry<T> {
         self.generation.subscribe()
     }
 
-    /// Adds a collection that a start has opened.
-    pub fn add(&self, name: CollectionName, collection: T) {
-        self.set(name, Some(Standing::Open(Arc::new(collection))));
-    }
-
-    /// Forgets the collections that could not be opened, before another attempt.
+    /// Forgets the collections that could not be opened, before another attempt. The caller has the
+    /// guard of `changes`.
     pub fn forget_unavailable(&self) {
         for name in self.unavailable() {
             self.set(name, None);
         }
-    }
-
-    /// Adds a collection that a start could not open.
-    pub fn add_unavailable(&self, name: CollectionName) {
-        self.set(name, Some(Standing::Unavailable));
     }
 
     /// The collection of this name, or the collection that `create` has put on disk.
@@ -165,12 +156,17 @@ impl<T> Registry<T> {
         self.changes().map(|mut closed| *closed = true)
     }
 
-    fn changes(&self) -> Result<MutexGuard<'_, bool>, EngineError> {
+    /// Waits for a change in progress; changes by others wait while the guard lives.
+    ///
+    /// # Errors
+    /// `Closed`.
+    pub fn changes(&self) -> Result<MutexGuard<'_, bool>, EngineError> {
         let changes = self.changes.lock().unwrap_or_else(PoisonError::into_inner);
         if *changes { Err(EngineError::Closed) } else { Ok(changes) }
     }
 
-    fn set(&self, name: CollectionName, standing: Option<Standing<T>>) {
+    /// The caller has the guard of `changes`.
+    pub fn set(&self, name: CollectionName, standing: Option<Standing<T>>) {
         let mut names = self.names.write().unwrap_or_else(PoisonError::into_inner);
         let previous = match standing {
             Some(standing) => names.insert(name, standing),

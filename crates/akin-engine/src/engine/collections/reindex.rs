@@ -216,6 +216,8 @@ impl Collections {
         let (this, replaced, new) = (Arc::clone(self), Arc::clone(old), Arc::clone(new));
         let swap = move || {
             let finish = || {
+                // Only now: a client whose write was acknowledged reads it under the name.
+                replaced.redirect(Arc::clone(&new));
                 paused.supersede();
                 let writes_paused_ms = since.elapsed().as_secs_f64() * 1e3;
                 tracing::info!(name = %new.name, writes_paused_ms, "a collection was reindexed");
@@ -227,28 +229,11 @@ impl Collections {
                     );
                 }
             };
-            this.give_name(&replaced, &new, || Ok(new.stored.take_name()?), finish)
+            let take_name = || Ok(new.stored.take_name()?);
+            this.registry.replace(&replaced.name, &replaced, &new, take_name, finish)
         };
         off_runtime(swap).await??;
         old.close_removed().await;
         Ok(())
-    }
-
-    /// The name of a collection leads to its successor once `take_name` has given it that in the
-    /// store. `finish` runs before any other change of the name.
-    pub(super) fn give_name(
-        &self,
-        old: &Arc<Collection>,
-        new: &Arc<Collection>,
-        take_name: impl FnOnce() -> Result<(), EngineError>,
-        finish: impl FnOnce(),
-    ) -> Result<(), EngineError> {
-        let redirect = || {
-            // Only now: a client whose write was acknowledged reads it under the name.
-            let set = old.engine.successor.set(Arc::clone(new));
-            set.unwrap_or_else(|_| unreachable!("a collection is replaced once"));
-            finish();
-        };
-        self.registry.replace(&old.name, old, new, take_name, redirect)
     }
 }

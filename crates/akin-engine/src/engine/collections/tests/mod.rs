@@ -1,3 +1,4 @@
+mod following;
 mod model;
 mod reindexing;
 
