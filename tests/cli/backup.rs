@@ -291,7 +291,7 @@ fn declared_sizes_are_checked_before_unpacking() {
     let zeros = vec![0; 1 << 20];
     for (kind, declared, why) in [
         // More than any disk has.
-        (tar::EntryType::Regular, 1 << 60, "bytes, and"),
+        (tar::EntryType::Regular, 1 << 60, "a store in the backup needs"),
         (tar::EntryType::Regular, 1 << 20, "not a database of the length that it declares"),
         // A name of so many bytes would be read into memory.
         (tar::EntryType::GNULongName, 1 << 40, "unexpected entry"),
