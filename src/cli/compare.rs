@@ -9,7 +9,9 @@ use clap::Args;
 use super::failure::{Failure, of_engine};
 use super::serve::ConfigFile;
 use crate::document::Content;
-use crate::engine::{Analyser, CompareOptions, Comparison, MeasureSelection, compare_contents};
+use crate::engine::{
+    Analyser, CompareOptions, Comparison, MeasureSelection, Scores, compare_contents,
+};
 use akin_core::measure::MEASURES;
 use akin_files::input;
 use akin_files::output::write_json;
@@ -79,8 +81,7 @@ fn name(path: &Path) -> String {
 }
 
 fn write_scores(out: &mut impl Write, comparison: &Comparison, threshold: f64) -> io::Result<()> {
-    let Comparison { estimated, exact, containment, .. } = comparison;
-    let (Some(estimated), Some(exact), Some(containment)) = (estimated, exact, containment) else {
+    let Scores::Sets { estimated, exact, containment } = &comparison.scores else {
         return Ok(());
     };
     writeln!(

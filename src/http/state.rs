@@ -152,7 +152,7 @@ impl AppState {
     /// `overloaded` if `bulk_requests_max` are held, `too_many_requests` if the client holds its
     /// share of them.
     pub(super) fn bulk_permit(&self, client: &RequestClient) -> Result<QuotaPermit, Problem> {
-        Ok(self.bulk_requests.take(client)?)
+        self.bulk_requests.take(client)
     }
 
     /// A permit for a discovery, held while it runs.
@@ -161,6 +161,6 @@ impl AppState {
     /// `overloaded` if `discoveries_max` are held, `too_many_requests` if the client holds its
     /// share of them.
     pub(super) fn discovery_permit(&self, client: &RequestClient) -> Result<QuotaPermit, Problem> {
-        Ok(self.discoveries.take(client)?)
+        self.discoveries.take(client)
     }
 }

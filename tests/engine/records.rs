@@ -6,7 +6,7 @@ use std::path::Path;
 use akin::document::{Content, Document};
 use akin::engine::{
     AddOptions, AddStatus, Answer, CollectionSettings, CompareOptions, ContentError, Engine,
-    EngineError, Lookup, Mode, OnDuplicate, Probe, Reach, Similarity,
+    EngineError, Lookup, Mode, OnDuplicate, Probe, Reach, Scores, Similarity,
 };
 use akin_core::scheme::{Kind, Threshold};
 use akin_core::text::{Equivalents, Unit};
@@ -269,10 +269,11 @@ async fn a_comparison_has_the_points_of_each_field() {
         )
         .await
         .unwrap();
-    assert_eq!(comparison.points, Some(96 + 96));
-    let exact = comparison.exact.unwrap();
+    let Scores::Records { exact, points, .. } = comparison.scores else {
+        panic!("nothing of a record is estimated: {comparison:?}")
+    };
+    assert_eq!(points, 96 + 96);
     assert_eq!((exact.intersection, exact.union), (0, 5));
-    assert_eq!(comparison.estimated, None, "nothing of a record is estimated");
     assert_eq!(comparison.probability_candidate, Some(0.0), "they agree in no field");
     assert_eq!(comparison.probability_reported, 0.0);
     let fields = comparison.explanation.unwrap().fields;

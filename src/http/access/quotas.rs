@@ -75,28 +75,6 @@ pub struct QuotaPermit {
     client: RequestClient,
 }
 
-/// Why there is none.
-#[derive(Debug, PartialEq, Eq, thiserror::Error)]
-pub enum QuotaExceeded {
-    #[error("{max} {what} already ({setting})")]
-    AllAreHeld { max: usize, what: &'static str, setting: &'static str },
-    #[error(
-        "{max} {what} for this client already, its share (client_share_percent) of {setting}: a \
-         client is a key or, where none is needed, an address"
-    )]
-    ClientHoldsItsShare { max: usize, what: &'static str, setting: &'static str },
-}
-
-impl From<QuotaExceeded> for Problem {
-    fn from(error: QuotaExceeded) -> Self {
-        let code = match error {
-            QuotaExceeded::AllAreHeld { .. } => Code::Overloaded,
-            QuotaExceeded::ClientHoldsItsShare { .. } => Code::TooManyRequests,
-        };
-        Self::new(code, error.to_string())
-    }
-}
-
 impl ClientQuotas {
     /// `max` permits, of which a client may hold a share.
     pub fn new(
@@ -108,16 +86,24 @@ impl ClientQuotas {
         Arc::new(Self { what, setting, max, per_client_max, held: Mutex::default() })
     }
 
-    pub fn take(self: &Arc<Self>, client: &RequestClient) -> Result<QuotaPermit, QuotaExceeded> {
-        let (what, setting) = (self.what, self.setting);
+    /// # Errors
+    /// `overloaded`: all permits are held; `too_many_requests`: the client holds its share.
+    pub fn take(self: &Arc<Self>, client: &RequestClient) -> Result<QuotaPermit, Problem> {
+        let Self { what, setting, max, per_client_max, .. } = **self;
         let mut held = self.held();
-        if held.sum >= self.max {
-            return Err(QuotaExceeded::AllAreHeld { max: self.max, what, setting });
+        if held.sum >= max {
+            return Err(Problem::new(
+                Code::Overloaded,
+                format!("{max} {what} already ({setting})"),
+            ));
         }
         let count = held.by_client.entry(client.clone()).or_default();
-        if *count >= self.per_client_max {
-            let max = self.per_client_max;
-            return Err(QuotaExceeded::ClientHoldsItsShare { max, what, setting });
+        if *count >= per_client_max {
+            let detail = format!(
+                "{per_client_max} {what} for this client already, its share (client_share_percent) \
+                 of {setting}: a client is a key or, where none is needed, an address"
+            );
+            return Err(Problem::new(Code::TooManyRequests, detail));
         }
         *count += 1;
         held.sum += 1;
@@ -162,14 +148,16 @@ mod tests {
         let quotas = ClientQuotas::new("requests run", ("requests_max", 3), 50);
         let is_share = |client: RequestClient| {
             let refused = quotas.take(&client).err();
-            matches!(refused, Some(QuotaExceeded::ClientHoldsItsShare { max: 2, .. }))
+            refused.is_some_and(|problem| {
+                problem.code == Code::TooManyRequests && problem.detail.starts_with("2 requests")
+            })
         };
         let first = quotas.take(&key("a")).ok().unwrap();
         let _second = quotas.take(&key("a")).ok().unwrap();
         assert!(is_share(key("a")));
         let other = quotas.take(&key("b")).ok().unwrap();
         let refused = quotas.take(&key("c")).err();
-        assert!(matches!(refused, Some(QuotaExceeded::AllAreHeld { max: 3, .. })));
+        assert_eq!(refused.unwrap().detail, "3 requests run already (requests_max)");
         drop(other);
         assert!(is_share(key("a")));
         drop(first);

@@ -132,7 +132,18 @@ impl Reporter {
 
     /// Logs the numbers of documents by outcome.
     pub fn log(&self, ended: &str, took: Duration) {
-        self.tally.log(ended, took);
+        let OutcomeCounts { created, replaced, unchanged, skipped, errors } = self.tally;
+        let took_us = took.as_micros() as u64;
+        tracing::info!(
+            ended,
+            created,
+            replaced,
+            unchanged,
+            skipped,
+            errors,
+            took_us,
+            "bulk import"
+        );
     }
 
     /// The end of the results.
@@ -211,20 +222,5 @@ impl OutcomeCounts {
             AddStatus::Skipped => &mut self.skipped,
         };
         *count += 1;
-    }
-
-    fn log(&self, ended: &str, took: Duration) {
-        let Self { created, replaced, unchanged, skipped, errors } = self;
-        let took_us = took.as_micros() as u64;
-        tracing::info!(
-            ended,
-            created,
-            replaced,
-            unchanged,
-            skipped,
-            errors,
-            took_us,
-            "bulk import"
-        );
     }
 }

@@ -1,6 +1,5 @@
 //! The optional parts of an answer: names with commas between, in a body also an array of them.
 
-use std::borrow::Cow;
 use std::fmt;
 
 use serde::de::{Error, SeqAccess, Visitor};
@@ -36,7 +35,7 @@ impl Include {
 }
 
 /// The optional parts of a match: by default none.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MatchInclude(pub MatchDetails);
 
 /// The optional part of a document with passages: its metadata.
@@ -50,39 +49,26 @@ pub struct PassageInclude {
 pub struct Measures(pub MeasureSelection);
 
 /// A choice of names.
-trait Names: Sized {
-    /// What the names must be.
-    fn expected() -> Cow<'static, str>;
-
-    fn none() -> Self;
-
+trait Names: Default {
     /// Each name, and whether it is chosen.
     fn choices(&mut self) -> Vec<(&'static str, &mut bool)>;
+
+    /// What the names must be.
+    fn expected() -> String {
+        let mut none = Self::default();
+        let names: Vec<_> = none.choices().into_iter().map(|(name, _)| name).collect();
+        let several = if names.len() > 1 { ", or several of them with commas between" } else { "" };
+        format!("must be {}{several}", names.join(", "))
+    }
 }
 
 impl Names for Include {
-    fn expected() -> Cow<'static, str> {
-        "must be sketch, shingles or both with a comma between".into()
-    }
-
-    fn none() -> Self {
-        Self::default()
-    }
-
     fn choices(&mut self) -> Vec<(&'static str, &mut bool)> {
         vec![("sketch", &mut self.sketch), ("shingles", &mut self.shingles)]
     }
 }
 
 impl Names for MatchInclude {
-    fn expected() -> Cow<'static, str> {
-        "must be text, metadata, highlights, or several of them with commas between".into()
-    }
-
-    fn none() -> Self {
-        Self(MatchDetails::default())
-    }
-
     fn choices(&mut self) -> Vec<(&'static str, &mut bool)> {
         let MatchDetails { metadata, content, highlights } = &mut self.0;
         vec![("text", content), ("metadata", metadata), ("highlights", highlights)]
@@ -90,28 +76,12 @@ impl Names for MatchInclude {
 }
 
 impl Names for PassageInclude {
-    fn expected() -> Cow<'static, str> {
-        "must be metadata".into()
-    }
-
-    fn none() -> Self {
-        Self::default()
-    }
-
     fn choices(&mut self) -> Vec<(&'static str, &mut bool)> {
         vec![("metadata", &mut self.metadata)]
     }
 }
 
 impl Names for Measures {
-    fn expected() -> Cow<'static, str> {
-        MeasureSelection::expected().into()
-    }
-
-    fn none() -> Self {
-        Self::default()
-    }
-
     fn choices(&mut self) -> Vec<(&'static str, &mut bool)> {
         self.0.choices().collect()
     }
@@ -121,7 +91,7 @@ macro_rules! named {
     ($($choice:ty),+) => {$(
         impl<'de> Deserialize<'de> for $choice {
             fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                deserializer.deserialize_any(NamesVisitor(Self::none()))
+                deserializer.deserialize_any(NamesVisitor(Self::default()))
             }
         }
 

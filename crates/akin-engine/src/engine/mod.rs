@@ -56,7 +56,7 @@ pub use collections::{
 };
 pub use compare::compare_contents;
 pub use compare::comparison::{
-    CompareOptions, ComparedField, Comparison, ExactResemblance, Explanation, Passages,
+    CompareOptions, ComparedField, Comparison, ExactResemblance, Explanation, Passages, Scores,
 };
 pub use compare::measures::{MeasureSelection, MeasureValues};
 pub use discovery::{

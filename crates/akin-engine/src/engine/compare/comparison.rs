@@ -21,15 +21,9 @@ pub struct CompareOptions {
 /// The estimated and the exact Jaccard similarity (resemblance) of two documents.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct Comparison {
-    /// By the sketches. Absent of records, which are not estimated.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub estimated: Option<Estimate>,
-    /// Absent of signatures, which have no sets.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub exact: Option<ExactResemblance>,
-    /// Absent where `exact` is.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub containment: Option<PairContainment>,
+    #[serde(flatten)]
+    #[schema(inline)]
+    pub scores: Scores,
     /// The probability that two documents of this resemblance share a key that a lookup at
     /// the collection's threshold probes; of records 1 if they share a key, else 0. Absent where
     /// candidates are found otherwise (`kind = "prefix"`).
@@ -40,19 +34,39 @@ pub struct Comparison {
     /// below the threshold.
     #[schema(example = 0.9998)]
     pub probability_reported: f64,
-    /// Of records only: the points of all fields.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(example = 296)]
-    pub points: Option<u32>,
-    /// Of records only: the points of each field that both have.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub field_points: Option<BTreeMap<String, u32>>,
     /// On request, by `measures`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub measures: Option<MeasureValues>,
     /// On request, by `explain`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub explanation: Option<Explanation>,
+}
+
+/// How similar two documents are, by their kind.
+#[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
+#[serde(untagged)]
+pub enum Scores {
+    #[schema(title = "ComparedSets")]
+    Sets {
+        /// By the sketches.
+        estimated: Estimate,
+        exact: ExactResemblance,
+        containment: PairContainment,
+    },
+    /// Signatures have no sets.
+    #[schema(title = "ComparedSignatures")]
+    Signatures { estimated: Estimate },
+    /// Records are not estimated.
+    #[schema(title = "ComparedRecords")]
+    Records {
+        exact: ExactResemblance,
+        containment: PairContainment,
+        /// The points of all fields.
+        #[schema(example = 296)]
+        points: u32,
+        /// The points of each field that both have.
+        field_points: BTreeMap<String, u32>,
+    },
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, ToSchema)]

@@ -98,20 +98,15 @@ impl std::str::FromStr for MeasureSelection {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let mut measures = Self::default();
-        match text.split(',').all(|name| measures.add(name)) {
-            true => Ok(measures),
-            false => Err(Self::expected()),
+        if text.split(',').all(|name| measures.add(name)) {
+            return Ok(measures);
         }
+        let names = MEASURES.map(|measure| measure.name).join(", ");
+        Err(format!("must be {names}, or several of them separated by commas"))
     }
 }
 
 impl MeasureSelection {
-    /// What the names of measures must be.
-    pub fn expected() -> String {
-        let names = MEASURES.map(|measure| measure.name).join(", ");
-        format!("must be {names}, or several of them separated by commas")
-    }
-
     /// The names of the measures, and whether each is selected.
     pub fn choices(&mut self) -> impl Iterator<Item = (&'static str, &mut bool)> {
         MEASURES.iter().map(|measure| measure.name).zip(&mut self.0)

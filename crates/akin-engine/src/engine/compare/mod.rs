@@ -12,9 +12,10 @@ use crate::engine::compare::measures::{bag_overlap, measure};
 use crate::engine::compare::records::compare_records;
 use crate::engine::{
     Analyser, Analysis, CompareOptions, Comparison, EngineError, ExactResemblance, Explanation,
-    MeasureSelection, PairContainment, Passages,
+    MeasureSelection, PairContainment, Passages, Scores,
 };
 use akin_core::measure::Overlap;
+use akin_core::sketch::Estimate;
 use akin_core::text::{CharOffsets, ShingleSet};
 
 /// A side of a comparison.
@@ -64,22 +65,26 @@ fn compare_sets(
     options: CompareOptions,
 ) -> Result<Comparison, EngineError> {
     let overlap = Overlap::of(&a.set, &b.set);
-    let mut comparison = compare_analyses(analyser, a, b, overlap);
-    if let Some(contents) = contents.filter(|_| options.explain) {
-        let (a, b) = ((contents.0, a), (contents.1, b));
-        comparison.explanation = Some(explain_contents(analyser, a, b)?);
-    }
-    comparison.measures = measure(analyser, contents, &overlap, options.measures)?;
-    if let Some(exact) = &mut comparison.exact {
-        let bag = match contents {
-            _ if analyser.multiset => Some(overlap),
-            Some(contents) => Some(bag_overlap(analyser, contents)?),
-            None => None,
-        };
-        exact.bag = bag.map(|bag| bag.resemblance_by_sum());
-        exact.bag_max_union = bag.map(|bag| bag.resemblance());
-    }
-    Ok(comparison)
+    let explained = contents.filter(|_| options.explain);
+    let explanation =
+        explained.map(|(of_a, of_b)| explain_contents(analyser, (of_a, a), (of_b, b)));
+    let measures = measure(analyser, contents, &overlap, options.measures)?;
+    let bag = match contents {
+        _ if analyser.multiset => Some(overlap),
+        Some(contents) => Some(bag_overlap(analyser, contents)?),
+        None => None,
+    };
+    let scores = Scores::Sets {
+        estimated: estimate(analyser, a, b),
+        exact: ExactResemblance {
+            bag: bag.map(|bag| bag.resemblance_by_sum()),
+            bag_max_union: bag.map(|bag| bag.resemblance()),
+            ..ExactResemblance::from(overlap)
+        },
+        containment: PairContainment::from(overlap),
+    };
+    let explanation = explanation.transpose()?;
+    Ok(Comparison { explanation, measures, ..scored(analyser, scores, overlap.resemblance()) })
 }
 
 /// Signatures have no sets, so the comparison has only an estimate.
@@ -91,36 +96,22 @@ fn compare_signatures(
     if options.explain || options.measures != MeasureSelection::default() {
         return Err(EngineError::NotForSignatures);
     }
-    let comparison = compare_analyses(analyser, a, b, Overlap::of(&a.set, &b.set));
-    let (scheme, threshold) = (&analyser.scheme, analyser.threshold);
-    let estimated = comparison.estimated.map_or(0.0, |estimate| estimate.value);
-    Ok(Comparison {
-        exact: None,
-        containment: None,
-        probability_candidate: scheme.probability_candidate(estimated, threshold),
-        probability_reported: scheme.probability_reported(estimated, threshold),
-        ..comparison
-    })
+    let estimated = estimate(analyser, a, b);
+    Ok(scored(analyser, Scores::Signatures { estimated }, estimated.value))
 }
 
-/// The part of a comparison that needs no contents.
-fn compare_analyses(
-    analyser: &Analyser,
-    a: &Analysis,
-    b: &Analysis,
-    overlap: Overlap,
-) -> Comparison {
-    let (scheme, threshold) = (&analyser.scheme, analyser.threshold);
+fn estimate(analyser: &Analyser, a: &Analysis, b: &Analysis) -> Estimate {
     let agreeing = analyser.estimator.agreeing(a.sketch.as_bytes(), b.sketch.as_bytes());
-    let resemblance = overlap.resemblance();
+    analyser.estimator.estimate(agreeing)
+}
+
+/// The part of a comparison that is not on request.
+fn scored(analyser: &Analyser, scores: Scores, resemblance: f64) -> Comparison {
+    let (scheme, threshold) = (&analyser.scheme, analyser.threshold);
     Comparison {
-        estimated: Some(analyser.estimator.estimate(agreeing)),
-        exact: Some(ExactResemblance::from(overlap)),
-        containment: Some(PairContainment::from(overlap)),
+        scores,
         probability_candidate: scheme.probability_candidate(resemblance, threshold),
         probability_reported: scheme.probability_reported(resemblance, threshold),
-        points: None,
-        field_points: None,
         measures: None,
         explanation: None,
     }
@@ -224,6 +215,13 @@ mod tests {
         compare_contents(&analyser, a, b, explained()).unwrap()
     }
 
+    fn of_sets(comparison: &Comparison) -> (ExactResemblance, Estimate) {
+        let Scores::Sets { exact, estimated, .. } = comparison.scores else {
+            panic!("texts have sets: {comparison:?}")
+        };
+        (exact, estimated)
+    }
+
     /// The parts of a text.
     fn parts(text: &str, ranges: &[[usize; 2]]) -> Vec<String> {
         let part = |[from, to]: &[usize; 2]| text.chars().skip(*from).take(to - from).collect();
@@ -243,7 +241,7 @@ mod tests {
         let comparison = compare_contents(&analyser, a, b, explained()).unwrap();
         // Each text has, with the three shared shingles, two shingles at the end of the ignored
         // part.
-        let exact = comparison.exact.unwrap();
+        let (exact, _) = of_sets(&comparison);
         assert_eq!((exact.intersection, exact.union), (3, 7));
         let explanation = comparison.explanation.unwrap();
         for (text, passages, ignored) in [
@@ -310,8 +308,8 @@ mod tests {
     #[test]
     fn equal_texts_share_everything() {
         let comparison = compare("one two three four", "One, two; three... four!");
-        let estimated = comparison.estimated.unwrap().value;
-        assert_eq!((comparison.exact.unwrap().value, estimated), (1.0, 1.0));
+        let (exact, estimated) = of_sets(&comparison);
+        assert_eq!((exact.value, estimated.value), (1.0, 1.0));
         let explanation = comparison.explanation.unwrap();
         assert_eq!(explanation.bands_shared.len(), 32);
         assert_eq!(explanation.a.shared, [[0, 18]]);
@@ -325,7 +323,7 @@ mod tests {
             let other = [&words[..shared], &["other".to_owned()]].concat();
             let comparison = compare(&words.join(" "), &other.join(" "));
             let candidate = comparison.probability_candidate.unwrap();
-            (comparison.exact.unwrap().value, candidate, comparison.probability_reported)
+            (of_sets(&comparison).0.value, candidate, comparison.probability_reported)
         };
         let (value, candidate, reported) = resemblance_and_chances(79);
         assert!((0.77..0.8).contains(&value) && candidate > 0.95 && reported == 0.0);
@@ -336,7 +334,7 @@ mod tests {
     #[test]
     fn nothing_in_common_is_nothing_in_common() {
         let comparison = compare("one two three four", "five six seven eight");
-        assert_eq!(comparison.exact.unwrap().intersection, 0);
+        assert_eq!(of_sets(&comparison).0.intersection, 0);
         assert!(comparison.probability_candidate.unwrap() < 1e-9);
         assert!(comparison.explanation.unwrap().a.shared.is_empty());
     }

@@ -6,7 +6,7 @@ use crate::document::Content;
 use crate::engine::compare::measures::measure;
 use crate::engine::{
     Analyser, CompareOptions, ComparedField, Comparison, EngineError, ExactResemblance,
-    Explanation, PairContainment,
+    Explanation, PairContainment, Scores,
 };
 use akin_core::measure::Points;
 use akin_core::scheme::FieldKeys;
@@ -31,9 +31,6 @@ pub(super) fn compare_records(
     let is_enough = points.total() >= analyser.points_min;
     let overlap = points.overlap();
     Ok(Comparison {
-        estimated: None,
-        exact: Some(ExactResemblance::from(overlap)),
-        containment: Some(PairContainment::from(overlap)),
         probability_candidate: Some(f64::from(u8::from(is_candidate))),
         probability_reported: f64::from(u8::from(is_candidate && is_enough)),
         measures: measure(analyser, Some(contents), &overlap, options.measures)?,
@@ -42,8 +39,12 @@ pub(super) fn compare_records(
             fields: compared_fields(&a, &b, &points),
             ..Explanation::default()
         }),
-        points: Some(points.total()),
-        field_points: Some(points.by_field),
+        scores: Scores::Records {
+            exact: ExactResemblance::from(overlap),
+            containment: PairContainment::from(overlap),
+            points: points.total(),
+            field_points: points.by_field,
+        },
     })
 }
 
