@@ -420,12 +420,14 @@ export interface ComparedField {
 
 /** The estimated and the exact Jaccard similarity (resemblance) of two documents. */
 export interface Comparison {
-  /** By the sketches. Absent of records, which are not estimated. */
-  estimated?: Estimate;
-  /** Absent of signatures, which have no sets. */
   exact?: ExactResemblance;
-  /** Absent where `exact` is. */
   containment?: PairContainment;
+  /** The points of all fields. */
+  points?: number;
+  /** The points of each field that both have. */
+  field_points?: Record<string, number>;
+  /** By the sketches. */
+  estimated?: Estimate;
   /**
    * The probability that two documents of this resemblance share a key that a lookup at the
    * collection's threshold probes; of records 1 if they share a key, else 0. Absent where
@@ -437,10 +439,6 @@ export interface Comparison {
    * below the threshold.
    */
   probability_reported: number;
-  /** Of records only: the points of all fields. */
-  points?: number;
-  /** Of records only: the points of each field that both have. */
-  field_points?: Record<string, number>;
   /** On request, by `measures`. */
   measures?: Measures;
   /** On request, by `explain`. */

@@ -505,12 +505,14 @@ class ComparedField(TypedDict):
 class Comparison(TypedDict):
     """The estimated and the exact Jaccard similarity (resemblance) of two documents."""
 
-    estimated: NotRequired[Estimate]
-    """By the sketches. Absent of records, which are not estimated."""
     exact: NotRequired[ExactResemblance]
-    """Absent of signatures, which have no sets."""
     containment: NotRequired[PairContainment]
-    """Absent where `exact` is."""
+    points: NotRequired[int]
+    """The points of all fields."""
+    field_points: NotRequired[dict[str, int]]
+    """The points of each field that both have."""
+    estimated: NotRequired[Estimate]
+    """By the sketches."""
     probability_candidate: NotRequired[float]
     """The probability that two documents of this resemblance share a key that a lookup at the
     collection's threshold probes; of records 1 if they share a key, else 0. Absent where
@@ -520,10 +522,6 @@ class Comparison(TypedDict):
     """The probability that a lookup of one at the collection's threshold reports the other: 0
     below the threshold.
     """
-    points: NotRequired[int]
-    """Of records only: the points of all fields."""
-    field_points: NotRequired[dict[str, int]]
-    """Of records only: the points of each field that both have."""
     measures: NotRequired[Measures]
     """On request, by `measures`."""
     explanation: NotRequired[Explanation]
