@@ -153,11 +153,13 @@ async fn two_documents_are_compared() {
             "containment",
             "estimated",
             "exact",
+            "kind",
             "probability_candidate",
             "probability_reported",
             "took_us",
         ];
         assert_eq!(fields, expected);
+        assert_eq!(comparison["kind"], "sets");
         let exact = &comparison["exact"];
         let ratio = exact["intersection"].as_f64().unwrap() / exact["union"].as_f64().unwrap();
         assert_eq!(exact["value"], json!(ratio));

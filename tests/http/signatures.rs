@@ -217,6 +217,7 @@ async fn near_duplicates_are_skipped_and_listed_by_their_estimates() {
     assert!(cluster["members"].as_array().unwrap().iter().any(|it| it["id"] == "0"), "{cluster}");
     let path = "/collections/signed/resemblance?a=5/0&b=5/3";
     let comparison = app.get(path).await.json();
+    assert_eq!(comparison["kind"], "signatures");
     let estimated = comparison["estimated"]["value"].as_f64().unwrap();
     assert!((estimated - share(&all["5/0"], &all["5/3"])).abs() < 1e-6, "{comparison}");
     assert_eq!((comparison.get("exact"), comparison.get("containment")), (None, None));

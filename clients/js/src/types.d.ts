@@ -426,6 +426,7 @@ export interface Comparison {
   points?: number;
   /** The points of each field that both have. */
   field_points?: Record<string, number>;
+  kind: "sets" | "signatures" | "records";
   /** By the sketches. */
   estimated?: Estimate;
   /**

@@ -511,6 +511,7 @@ class Comparison(TypedDict):
     """The points of all fields."""
     field_points: NotRequired[dict[str, int]]
     """The points of each field that both have."""
+    kind: Literal["sets", "signatures", "records"]
     estimated: NotRequired[Estimate]
     """By the sketches."""
     probability_candidate: NotRequired[float]

@@ -44,7 +44,7 @@ pub struct Comparison {
 
 /// How similar two documents are, by their kind.
 #[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
-#[serde(untagged)]
+#[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Scores {
     #[schema(title = "ComparedSets")]
     Sets {
