@@ -152,6 +152,44 @@ fn parquet_columns_may_lie_within_others() {
     }
 }
 
+/// A row with a text and a time, which is a number of this unit.
+fn timed_parquet(unit: &str, time: i64) -> Vec<u8> {
+    let schema = format!(
+        "message schema {{
+            REQUIRED BYTE_ARRAY text (STRING);
+            REQUIRED INT64 date (TIMESTAMP({unit},true));
+        }}"
+    );
+    let schema = Arc::new(parse_message_type(&schema).unwrap());
+    let mut file = Vec::new();
+    let mut writer = SerializedFileWriter::new(&mut file, schema, Arc::default()).unwrap();
+    let mut group = writer.next_row_group().unwrap();
+    let text = ByteArray::from("a page of some words".as_bytes().to_vec());
+    let mut column = group.next_column().unwrap().unwrap();
+    column.typed::<ByteArrayType>().write_batch(&[text], None, None).unwrap();
+    column.close().unwrap();
+    let mut column = group.next_column().unwrap().unwrap();
+    column.typed::<Int64Type>().write_batch(&[time], None, None).unwrap();
+    column.close().unwrap();
+    group.close().unwrap();
+    writer.close().unwrap();
+    file
+}
+
+/// The nanoseconds of 1999 are a higher number than the microseconds of 2026.
+#[test]
+fn the_newest_row_is_kept_whatever_the_unit_of_its_time() {
+    let dir = tempfile::tempdir().unwrap();
+    let old = put(dir.path(), "old.parquet", timed_parquet("NANOS", 915_148_800_000_000_000));
+    let new = put(dir.path(), "new.parquet", timed_parquet("MICROS", 1_767_225_600_000_000));
+    for inputs in [[&old, &new], [&new, &old]] {
+        let ended = akin(&["dedup", inputs[0], inputs[1], "--keep", "newest"]);
+        let kept: Vec<&str> = ended.stdout.lines().collect();
+        assert_eq!(kept.len(), 1, "{}", ended.stderr);
+        assert!(kept[0].contains("2026-01-01"), "{}", kept[0]);
+    }
+}
+
 /// No writer here compresses by brotli, so the metadata of the column `text` is changed to say so:
 /// in Thrift's compact protocol the codec, an i32 whose value is doubled, follows the path.
 fn with_codec(snappy: &[u8], codec: u8) -> Vec<u8> {

@@ -93,8 +93,8 @@ fn selection(choice: u8, bytes: &[u8]) -> Selection {
     let extract = if choice & 1 == 0 { Extract::Text } else { Extract::Main };
     let records = (choice & 2 != 0).then(|| "data".to_owned());
     let stdin = PathBuf::from("-");
-    let copies = HashMap::from([(stdin.clone(), Arc::new(written(bytes)))]);
-    let reading = Reading { format, extract, records, copies, ..Reading::default() };
+    let pipes = HashMap::from([(stdin.clone(), Arc::new(written(bytes)))]);
+    let reading = Reading { format, extract, records, pipes, ..Reading::default() };
     Selection { paths: vec![stdin], reading, ..Selection::default() }
 }
 

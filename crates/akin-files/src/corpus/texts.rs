@@ -6,7 +6,7 @@ use super::gather::read;
 use super::pipeline::{Analysed, work_in_order};
 use super::uncompared::Uncompared;
 use crate::failure::Failure;
-use crate::input::{Event, Item, Origin, Selection};
+use crate::input::{Event, Item, Origin, Record, Selection};
 use crate::meter::Meter;
 use akin_core::text::{Fold, ShingleSettings, Shingler, WordSequence};
 use akin_model::document::{Content, DocumentId};
@@ -16,6 +16,8 @@ pub struct WordedText {
     pub id: DocumentId,
     pub text: String,
     pub words: WordSequence,
+    /// Whether the text is made of chat messages.
+    pub has_messages: bool,
 }
 
 /// Why a record is not compared.
@@ -76,23 +78,24 @@ impl TextCutter {
     /// # Errors
     /// The record has no text, or too short a text.
     pub fn cut(&self, item: &Item) -> Result<WordedText, NoText> {
-        let (id, text) = text_of(item).map_err(NoText::Invalid)?;
+        let record = item.record().map_err(NoText::Invalid)?;
+        let has_messages = item.has_messages(&record);
+        let (id, text) = text_of(record).map_err(NoText::Invalid)?;
         let words = self.shingler.words(&text);
         let words = words.map_err(|error| NoText::Invalid(error.to_string()))?;
         let is_short = || words.readers_words(&text, 0..words.len()) < self.min_words;
         match self.min_words > 0 && !words.is_empty() && is_short() {
             true => Err(NoText::Short),
-            false => Ok(WordedText { id, text, words }),
+            false => Ok(WordedText { id, text, words, has_messages }),
         }
     }
 }
 
-/// The id and the text of a document. A document without an id is named by its place.
+/// The id and the text of a document.
 ///
 /// # Errors
-/// Why the item is no document with a text.
-pub fn text_of(item: &Item) -> Result<(DocumentId, String), String> {
-    let record = item.record()?;
+/// The document has no text.
+pub fn text_of(record: Record<'_>) -> Result<(DocumentId, String), String> {
     match record.content {
         Content::Text(text) => Ok((record.id, text)),
         _ => Err("the document has no text: only texts are compared".to_owned()),

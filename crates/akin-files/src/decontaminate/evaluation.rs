@@ -46,7 +46,7 @@ impl Evaluation {
         let mut bytes = 0;
         let cutter = TextCutter::new(plan.shingles.clone(), 0);
         let cut = |item: &_| {
-            let WordedText { id, text, words } = cutter.cut(item)?;
+            let WordedText { id, text, words, .. } = cutter.cut(item)?;
             let is_short = words.readers_words(&text, 0..words.len()) < plan.words;
             Ok((id, words, is_short))
         };

@@ -102,7 +102,7 @@ impl Scanner<'_> {
     fn contaminated(
         &self,
         item: &Item,
-        WordedText { id, text, words }: WordedText,
+        WordedText { id, text, words, .. }: WordedText,
         found: Contamination,
     ) -> Contaminated {
         let bytes: Vec<_> = found.spans.iter().map(|span| words.bytes(span.clone())).collect();

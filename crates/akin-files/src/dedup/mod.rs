@@ -34,7 +34,9 @@ use super::corpus::{
     Sources, changed, disk_failed, numbered,
 };
 use super::failure::Failure;
-use super::input::{self, Cancelled, Event, Selection, read_inputs, refuse_stdin_twice};
+use super::input::{
+    self, Cancelled, Event, InputCopies, Selection, read_inputs, refuse_stdin_twice,
+};
 use super::meter::{Meter, Quantity};
 use super::offline::STATE_FILES;
 use super::output::{Destination, Output, print_json};
@@ -132,6 +134,7 @@ pub fn run(arguments: Arguments, configured: Configured) -> Result<ExitCode, Fai
     // Old documents are read several times, too: for templates, for their sets, for their words.
     for selection in plan.old.iter_mut().chain([&mut plan.selection]) {
         selection.copy_pipes(|| room.file())?;
+        keep_copies(selection, &room)?;
     }
     match spans {
         None => leave_out_near_duplicates(&plan),
@@ -142,6 +145,9 @@ pub fn run(arguments: Arguments, configured: Configured) -> Result<ExitCode, Fai
 /// Inputs are unpacked to temporary files, to be read again, if the disk has room for so many times
 /// the inputs: texts, sets and sketches together are some ten times as large as compressed texts.
 const UNPACKED_TIMES: u64 = 16;
+
+/// Copies take at most one of so many parts of the free disk.
+const DISK_PARTS: u64 = 2;
 
 /// Larger inputs are unpacked each time that they are read: their copies would take most of the
 /// disk.
@@ -228,16 +234,15 @@ impl DedupPlan {
 }
 
 fn leave_out_near_duplicates(plan: &DedupPlan) -> Result<ExitCode, Failure> {
-    let DedupPlan { old, place, keep, mode, settings, options, .. } = plan;
-    let (mut selection, mode) = (plan.selection.clone(), *mode);
+    let DedupPlan { selection, old, place, keep, settings, options, .. } = plan;
+    let mode = plan.mode;
     let (threshold, quiet) = (settings.scheme.threshold, options.analysis.quiet);
     let output = place.path();
     let room = options.room(output.as_deref());
-    keep_unpacked(&mut selection, &room)?;
     let mut state =
         plan.state.as_ref().map(|path| open_state(path, settings, mode, keep)).transpose()?;
     let shingle_words = settings.shingles.size as usize;
-    let ignored = plan.templates(&selection, room.memory)?;
+    let ignored = plan.templates(selection, room.memory)?;
     let gathering = Gathering {
         settings,
         options,
@@ -250,11 +255,11 @@ fn leave_out_near_duplicates(plan: &DedupPlan) -> Result<ExitCode, Failure> {
         shingle_words: (plan.rule == RemovalRule::Contained).then_some(shingle_words),
         drops_sets: plan.reads_few_sets(),
     };
-    let mut gathered = gathering.gather(old.as_ref(), &selection)?;
+    let mut gathered = gathering.gather(old.as_ref(), selection)?;
     if gathering.drops_sets {
-        gathering.add_dropped(&mut gathered, old.as_ref(), &selection, (mode, threshold))?;
+        gathering.add_dropped(&mut gathered, old.as_ref(), selection, (mode, threshold))?;
     }
-    let (of, left_out) = plan.representatives(&mut gathered, &selection)?;
+    let (of, left_out) = plan.representatives(&mut gathered, selection)?;
     let GatheredCorpus { mut corpus, outcomes, files, repeated, uncompared, sources, .. } =
         gathered;
     let sources = Sources { column: sources.as_ref(), files: &files };
@@ -275,9 +280,9 @@ fn leave_out_near_duplicates(plan: &DedupPlan) -> Result<ExitCode, Failure> {
     let places = ReportPlaces { files: &files, repeated: &repeated, state: state.as_ref() };
     let report = plan.report(&mut clusters, &places)?;
     let meter = Meter::new(quiet, "writing", DOCUMENTS, outcomes.len() as u64);
-    let mut writer = KeptWriter::new(place.clone(), &selection, plan.annotate)?;
+    let mut writer = KeptWriter::new(place.clone(), selection, plan.annotate)?;
     let outcomes = numbered(&outcomes, clusters.new_documents().start);
-    rewrite(&selection, outcomes, &mut clusters, &meter, &mut writer)?;
+    rewrite(selection, outcomes, &mut clusters, &meter, &mut writer)?;
     drop(meter);
     // A run that is killed after this step can be repeated: the state knows its batch.
     let batch = state.as_mut().map(|state| add_to_state(state, &mut clusters)).transpose()?;
@@ -358,13 +363,13 @@ impl DedupPlan {
     }
 }
 
-/// Copies what cannot be read twice cheaply.
-fn keep_unpacked(selection: &mut Selection, room: &Room) -> Result<(), Failure> {
+/// Copies what cannot be read again cheaply.
+fn keep_copies(selection: &mut Selection, room: &Room) -> Result<(), Failure> {
     let free = room.disk_free().map_err(|error| disk_failed(&error))?;
     let packed_max = PACKED_BYTES_MAX.min(free / UNPACKED_TIMES);
-    if selection.bytes(|| true).is_some_and(|bytes| bytes <= packed_max) {
-        selection.keep_unpacked(room.file().map_err(|error| disk_failed(&error))?);
-    }
+    let keeps_unpacked = selection.bytes(|| true).is_some_and(|bytes| bytes <= packed_max);
+    let file = room.file().map_err(|error| disk_failed(&error))?;
+    selection.keep_copies(InputCopies::new(file, free / DISK_PARTS, keeps_unpacked));
     Ok(())
 }
 

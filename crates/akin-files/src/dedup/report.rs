@@ -81,7 +81,7 @@ impl CutReport {
     /// The file cannot be written.
     pub fn write(
         &mut self,
-        WordedText { id, text, words }: &WordedText,
+        WordedText { id, text, words, .. }: &WordedText,
         repeats: &[Repeat<u32>],
     ) -> Result<(), Failure> {
         let offsets = CharOffsets::new(text);

@@ -69,7 +69,7 @@ impl SpanPasses<'_> {
             let cut = |item: &Item| {
                 let text = self.cutter.cut(item)?;
                 // A text of which nothing can be cut out is refused before anything is written.
-                Ok((text.words, !is_old && item.has_messages()))
+                Ok((text.words, !is_old && text.has_messages))
             };
             let (mut size, mut empty, mut uncompared) =
                 (PassSize::default(), 0, Uncompared::default());
@@ -261,13 +261,18 @@ impl SpanWriting<'_> {
         let screening = self.passes.plan.options.analysis.screening();
         let words_cut: usize = cuts.iter().map(Range::len).sum();
         let words_left = text.words.len() - words_cut;
-        let readers_words = |range| text.words.readers_words(&text.text, range);
-        let readers_cut: usize = cuts.iter().cloned().map(readers_words).sum();
-        let readers_left = readers_words(0..text.words.len()) - readers_cut;
+        let readers_left = || {
+            let readers_words = |range| text.words.readers_words(&text.text, range);
+            let readers_cut: usize = cuts.iter().cloned().map(readers_words).sum();
+            readers_words(0..text.words.len()) - readers_cut
+        };
         let is_cut = !cuts.is_empty();
         self.counts.add(text.words.len(), words_cut, cuts.len());
         let is_emptied = is_cut && words_left == 0;
-        let is_short = is_cut && words_left > 0 && readers_left < screening.min_words;
+        let is_short = is_cut
+            && words_left > 0
+            && screening.min_words > 0
+            && readers_left() < screening.min_words;
         self.counts.emptied += u64::from(is_emptied);
         self.counts.short += u64::from(is_short);
         if is_emptied || is_short || text.words.is_empty() && screening.drop_empty {

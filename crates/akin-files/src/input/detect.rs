@@ -4,6 +4,7 @@
 use std::borrow::Cow;
 
 use clap::ValueEnum;
+use csv::StringRecord;
 use encoding_rs::Encoding;
 
 use super::columns::TextColumns;
@@ -264,26 +265,27 @@ fn is_html(lower: &str) -> bool {
     begins.starts_with("<!doctype html") || TAGS.iter().any(tag)
 }
 
-/// The separator of a table, if its first line has the column of the texts.
+/// The separator of a table, if its first record has the column of the texts.
 fn table(begins: &str, columns: &TextColumns) -> Option<u8> {
-    let first = begins.lines().next()?;
     [b',', b'\t', b';', b'|'].into_iter().find(|separator| {
-        let cells: Vec<_> = first.split(*separator as char).map(unquoted).collect();
-        let has = |name: &str| cells.contains(&name);
+        let cells = first_record(begins, *separator);
+        let has = |name: &str| cells.iter().any(|cell| cell == name);
         cells.len() > 1 && columns.text_names().all(has) && columns.id.as_deref().is_none_or(has)
     })
 }
 
-/// The most frequent separator of the first line.
+/// The separator by which the first record has most cells.
 fn separator(begins: &str) -> u8 {
-    let first = begins.lines().next().unwrap_or_default();
-    let count = |separator: &u8| first.bytes().filter(|byte| byte == separator).count();
+    let count = |separator: &u8| first_record(begins, *separator).len();
     // Of equal counts the last is the maximum.
     [b'|', b';', b'\t', b','].into_iter().max_by_key(count).unwrap_or(b',')
 }
 
-fn unquoted(cell: &str) -> &str {
-    cell.strip_prefix('"').and_then(|cell| cell.strip_suffix('"')).unwrap_or(cell)
+/// The first record of a table. A cell in quotes may have separators.
+fn first_record(begins: &str, separator: u8) -> StringRecord {
+    let mut reader = csv::ReaderBuilder::new();
+    let reader = reader.has_headers(false).delimiter(separator).from_reader(begins.as_bytes());
+    reader.into_records().next().and_then(Result::ok).unwrap_or_default()
 }
 
 /// The part after the last dot, before the extension of a compression: `csv` of `a.csv.gz`.
@@ -326,9 +328,13 @@ mod tests {
         ] {
             assert_eq!(of(start.as_bytes(), "a.bin"), Ok(Detected::As(format)), "{start}");
         }
-        for (start, separator) in
-            [("id,text\n", b','), ("\"id\"\t\"text\"\tlang\n", b'\t'), ("text;b", b';')]
-        {
+        for (start, separator) in [
+            ("id,text\n", b','),
+            ("\"id\"\t\"text\"\tlang\n", b'\t'),
+            ("text;b", b';'),
+            ("\"a, \"\"b\"\"\",\"text\"\n1,2\n", b','),
+            ("\"a,text,b\";\"text\"\n1;2\n", b';'),
+        ] {
             assert_eq!(of(start.as_bytes(), "a"), Ok(Detected::Table(separator)), "{start}");
         }
         let bytes = b"\xff\xfei\0d\0,\0t\0e\0x\0t\0\n\0";
@@ -340,6 +346,7 @@ mod tests {
         assert_eq!(of(b"{broken", "a.jsonl.gz"), Ok(Detected::As(Format::Jsonl)));
         assert_eq!(of(b"\0\xff", "a.JSONL"), Ok(Detected::As(Format::Jsonl)));
         assert_eq!(of(b"url;body", "d.x/a.csv.zst"), Ok(Detected::Table(b';')));
+        assert_eq!(of(b"\"a,b,c\";body", "a.csv"), Ok(Detected::Table(b';')));
         assert_eq!(of(b"url\tbody,a,b", "a.tsv"), Ok(Detected::Table(b'\t')));
         assert_eq!(of(b"some words", "a.parquet"), Ok(Detected::As(Format::Parquet)));
         assert_eq!(of(b"{\"text\": 1}", "a.txt"), Ok(Detected::As(Format::Text)));

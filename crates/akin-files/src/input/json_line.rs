@@ -16,11 +16,13 @@ use super::members::{Member, Value, members};
 /// # Errors
 /// The JSON is malformed, or not an object.
 pub fn members_with_text<'a>(json: &'a [u8], name: &str) -> Result<Vec<Member<'a>>, String> {
-    let usual = std::str::from_utf8(json).ok().and_then(|json| usual_members(json, name));
-    usual.map_or_else(|| members(json), Ok)
+    // Without an early end, the loop has vector instructions.
+    let has_control = json.iter().fold(0, |found, byte| found | u8::from(*byte < b' ')) != 0;
+    let usual = || usual_members(std::str::from_utf8(json).ok()?, name);
+    if has_control { None } else { usual() }.map_or_else(|| members(json), Ok)
 }
 
-/// `None` if another reader has to read the line.
+/// The line has no control characters. `None` if another reader has to read the line.
 fn usual_members<'a>(json: &'a str, text_name: &str) -> Option<Vec<Member<'a>>> {
     let mut members = Vec::new();
     let mut rest = after(json, '{')?;
@@ -48,7 +50,7 @@ fn after(json: &str, character: char) -> Option<&str> {
 }
 
 fn without_blanks(json: &str) -> &str {
-    json.trim_start_matches([' ', '\t', '\n', '\r'])
+    json.trim_start_matches(' ')
 }
 
 /// Any value, and the JSON behind it.
@@ -64,10 +66,6 @@ fn text(json: &str) -> Option<(Cow<'_, str>, &str)> {
     let (mut text, mut run) = (String::new(), 0);
     loop {
         let end = run + memchr::memchr2(b'"', b'\\', &bytes[run..])?;
-        // Without an early end, the loop has vector instructions.
-        if bytes[run..end].iter().fold(0, |found, byte| found | u8::from(*byte < b' ')) != 0 {
-            return None;
-        }
         if bytes[end] == b'"' {
             let behind = &json[end + 1..];
             if run == 0 {

@@ -26,6 +26,13 @@ impl Value<'_> {
         matches!(self, Self::Json(json) if json.get() == "null")
     }
 
+    pub fn is_text(&self) -> bool {
+        match self {
+            Self::Text(_) => true,
+            Self::Json(json) => json.get().starts_with('"'),
+        }
+    }
+
     pub fn is_list(&self) -> bool {
         matches!(self, Self::Json(json) if json.get().starts_with('['))
     }
@@ -178,11 +185,11 @@ pub fn without(object: &RawValue, path: &str) -> Option<Box<RawValue>> {
     Some(self::object(&members))
 }
 
-/// An object with another text as the value of the member at a path; `None` if it does not have the
-/// member.
+/// An object with another text as the value of the member at a path; `None` if that is no text.
 pub fn replaced(object: &[u8], path: &str, text: &str) -> Option<Box<RawValue>> {
     let mut members = members(object).ok()?;
     if let Some((_, old)) = members.iter_mut().find(|(name, _)| name == path) {
+        old.is_text().then_some(())?;
         *old = Value::Text(Cow::Borrowed(text));
         return Some(self::object(&members));
     }

@@ -6,11 +6,13 @@
 mod answer;
 mod column_names;
 mod columns;
+mod copies;
 mod detect;
 mod encoding;
 mod event;
 mod html;
 mod json_line;
+mod kept_pages;
 mod lines;
 mod list;
 mod members;
@@ -37,13 +39,13 @@ mod tests;
 mod text;
 #[cfg(feature = "html")]
 mod tree;
-mod unpacked;
 mod values;
 mod warc;
 mod warc_records;
 
 pub use column_names::ColumnNames;
 pub use columns::TextColumns;
+pub use copies::InputCopies;
 #[cfg(any(test, fuzzing, feature = "fuzzing"))]
 pub use detect::{Format, of_magic};
 pub use event::{Cancelled, Emit, Event, Skip};

@@ -15,10 +15,9 @@ use flate2::bufread::MultiGzDecoder;
 use super::encoding::decoded;
 use super::event::Stop;
 use super::text::whole;
-use super::unpacked::{Copied, UnpackedCopies};
 use crate::failure::Failure;
 
-const BUFFER_BYTES: usize = 64 << 10;
+pub const BUFFER_BYTES: usize = 64 << 10;
 /// The highest ratio of gzip. zstd reaches 30 times as much, but only for repetitions.
 pub const RATIO_MAX: u64 = 1_032;
 /// Every file may unpack to this size.
@@ -35,7 +34,7 @@ const MARK_BYTES: usize = 3;
 /// # Errors
 /// It cannot be read.
 pub fn open_file(path: &Path) -> io::Result<Box<dyn BufRead>> {
-    decompressed(source(path)?, None)
+    Ok(decompressed(source(path)?)?.0)
 }
 
 /// Whether a file, decompressed, is Parquet.
@@ -73,20 +72,16 @@ fn open_pipe(path: &Path) -> io::Result<File> {
 }
 
 /// All members of a gzip file and all frames of a zstd file; anything else after them is an error,
-/// and so is a file that unpacks to more than [`RATIO_MAX`] times its size. `copy` gets the
-/// unpacked bytes.
-pub fn decompressed<'a>(
-    raw: impl Read + 'a,
-    copy: Option<(&'a UnpackedCopies, &'a Path)>,
-) -> io::Result<Box<dyn BufRead + 'a>> {
+/// and so is a file that unpacks to more than [`RATIO_MAX`] times its size. Also returns whether it
+/// is compressed.
+pub fn decompressed<'a>(raw: impl Read + 'a) -> io::Result<(Box<dyn BufRead + 'a>, bool)> {
     let packed = Rc::new(Cell::new(0));
     let raw = Counting { inner: raw, bytes: Rc::clone(&packed) };
     let mut raw = BufReader::with_capacity(BUFFER_BYTES, raw);
     let start = raw.fill_buf()?;
-    match compression_of(start) {
-        Some(compression) => Ok(bounded((compression.unpack)(Box::new(raw))?, packed, copy)),
-        None => Ok(Box::new(raw)),
-    }
+    let Some(compression) = compression_of(start) else { return Ok((Box::new(raw), false)) };
+    let unpacked = Unpacked { inner: (compression.unpack)(Box::new(raw))?, bytes: 0, packed };
+    Ok((Box::new(BufReader::with_capacity(BUFFER_BYTES, unpacked)), true))
 }
 
 /// A compression of whole files.
@@ -133,16 +128,6 @@ fn is_zstd(start: &[u8]) -> bool {
     let magic = start.first_chunk().map_or(0, |magic| u32::from_le_bytes(*magic));
     magic == zstd::zstd_safe::MAGICNUMBER
         || magic & zstd::zstd_safe::MAGIC_SKIPPABLE_MASK == zstd::zstd_safe::MAGIC_SKIPPABLE_START
-}
-
-fn bounded<'a>(
-    unpacked: impl Read + 'a,
-    packed: Rc<Cell<u64>>,
-    copy: Option<(&'a UnpackedCopies, &'a Path)>,
-) -> Box<dyn BufRead + 'a> {
-    let unpacked = Unpacked { inner: unpacked, bytes: 0, packed };
-    let copy = copy.map(|(copies, path)| copies.begin(path));
-    Box::new(BufReader::with_capacity(BUFFER_BYTES, Copied::new(unpacked, copy)))
 }
 
 /// Counts the bytes that are read through it.
@@ -239,7 +224,7 @@ mod tests {
     }
 
     fn read(bytes: &[u8]) -> io::Result<String> {
-        io::read_to_string(decompressed(bytes, None)?)
+        io::read_to_string(decompressed(bytes)?.0)
     }
 
     #[test]
@@ -277,7 +262,7 @@ mod tests {
             packed.write_all(&blank).unwrap();
         }
         let packed = packed.finish().unwrap();
-        let mut reader = decompressed(&packed[..], None).unwrap();
+        let mut reader = decompressed(&packed[..]).unwrap().0;
         let error = io::copy(&mut reader, &mut io::sink()).unwrap_err();
         assert!(error.to_string().contains("1032 times its size"), "{error}");
     }

@@ -10,12 +10,12 @@ use encoding_rs::Encoding;
 
 use super::column_names::ColumnNames;
 use super::columns::TextColumns;
+use super::copies::InputCopies;
 use super::detect::Format;
 use super::encoding::encoding;
 use super::list::read_list;
 use super::screening::{OnInvalid, Screening};
 use super::selection::{Selection, refuse_url};
-use super::unpacked::UnpackedCopies;
 use crate::failure::Failure;
 use crate::feature::HTML;
 use akin_model::content::Extract;
@@ -72,9 +72,10 @@ pub struct Reading {
     /// The member of JSON objects with the array of documents.
     pub records: Option<String>,
     /// Copies of pipes, which can be read only once.
-    pub copies: HashMap<PathBuf, Arc<File>>,
-    /// Copies of compressed inputs, if the command reads them twice and the disk has room.
-    pub unpacked: Option<Arc<UnpackedCopies>>,
+    pub pipes: HashMap<PathBuf, Arc<File>>,
+    /// What was read of compressed inputs and of pages, if the command reads them again and the
+    /// disk has room.
+    pub copies: Option<Arc<InputCopies>>,
 }
 
 impl Reading {
@@ -151,9 +152,7 @@ impl InputOptions {
         });
         let (format, encoding, extract) = (self.format, self.encoding, self.extract);
         let records = self.records.clone();
-        let copies = HashMap::new();
-        let reading =
-            Reading { columns, copies, encoding, extract, format, records, unpacked: None };
+        let reading = Reading { columns, encoding, extract, format, records, ..Reading::default() };
         Selection { paths, reading, extensions: self.include.clone() }
     }
 }

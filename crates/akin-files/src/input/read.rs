@@ -1,18 +1,16 @@
 //! From files to documents, in bounded memory.
 
-use std::fs::File;
 use std::io::{self, BufReader, Read};
-use std::ops::Range;
-use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::columns::TextColumns;
+use super::copies::{Copied, CopyOf, FromCopy};
 use super::detect::{Detected, Format, START_BYTES, chosen, detect};
 use super::encoding::decoded;
 use super::event::{Cancelled, Emit, Event, Skip, Stop};
-use super::open::{decompressed, peeked, source};
+use super::open::{BUFFER_BYTES, decompressed, peeked, source};
 use super::options::Reading;
 #[cfg(feature = "parquet")]
 use super::parquet;
@@ -20,7 +18,7 @@ use super::record::Origin;
 use super::selection::{Input, Selection};
 use super::sink::Sink;
 use super::warc::PageReading;
-use super::{html, lines, table, text, values, warc};
+use super::{html, kept_pages, lines, table, text, values, warc};
 use crate::feature::HTML;
 #[cfg(not(feature = "parquet"))]
 use crate::feature::PARQUET;
@@ -109,16 +107,15 @@ fn read_file(
     sink: &mut Sink<'_, '_>,
 ) -> Result<(), Stop> {
     let path = input.path.as_deref().unwrap_or(Path::new("-"));
-    let unpacked = reading.unpacked.as_deref();
-    let from_copy = |file: &Arc<File>, bytes| FromCopy { file: Arc::clone(file), bytes };
-    let inner: Box<dyn Read> =
-        match (unpacked.and_then(|all| Some((all, all.range(path)?))), reading.copies.get(path)) {
-            (Some((all, bytes)), _) => Box::new(from_copy(&all.file, bytes)),
-            (None, Some(copy)) => Box::new(from_copy(copy, 0..u64::MAX)),
-            (None, None) => source(path)?,
-        };
-    let copy = unpacked.map(|all| (all, path));
-    let reader = decompressed(CountingReader { inner, bytes: bytes_read }, copy)?;
+    let copies = reading.copies.as_deref();
+    let copy = copies.and_then(|copies| copies.of(path));
+    let inner: Box<dyn Read> = match (copy, reading.pipes.get(path)) {
+        (Some((CopyOf::Pages, copy)), _) => return kept_pages::read(copy, sink),
+        (Some((CopyOf::Unpacked, copy)), _) => Box::new(copy),
+        (None, Some(pipe)) => Box::new(FromCopy::whole(pipe)),
+        (None, None) => source(path)?,
+    };
+    let (reader, is_packed) = decompressed(CountingReader { inner, bytes: bytes_read })?;
     let (start, reader) = peeked(reader, START_BYTES)?;
     if start.is_empty() {
         return Err(Stop::Empty);
@@ -128,6 +125,13 @@ fn read_file(
         (Some(format), _) => chosen(format, &start),
         (None, Some(_)) => Detected::As(Format::Json),
         (None, None) => detect(&start, &input.name, &reading.columns, encoding)?,
+    };
+    let reader = match copies.filter(|copies| is_packed && copies.keeps_unpacked) {
+        Some(copies) if !is_of_pages(detected) => {
+            let copied = Copied::new(reader, copies.begin(CopyOf::Unpacked, path));
+            Box::new(BufReader::with_capacity(BUFFER_BYTES, copied))
+        }
+        _ => reader,
     };
     let decoded = |reader| decoded(&start, reader, encoding);
     match detected {
@@ -143,10 +147,12 @@ fn read_file(
         Detected::As(Format::Html) if !HTML.is_built_in => {
             Err(Stop::Failed { line: None, reason: HTML.absent() })
         }
-        Detected::As(Format::Html) => html::read(reader, encoding, reading.extract, sink),
-        Detected::As(Format::Warc) => {
+        Detected::As(Format::Html) => kept_pages::keeping(copies, path, sink, |sink| {
+            html::read(reader, encoding, reading.extract, sink)
+        }),
+        Detected::As(Format::Warc) => kept_pages::keeping(copies, path, sink, |sink| {
             warc::read(reader, PageReading { encoding, extract: reading.extract }, sink)
-        }
+        }),
         #[cfg(not(feature = "parquet"))]
         Detected::As(Format::Parquet) => Err(Stop::Failed { line: None, reason: PARQUET.absent() }),
         #[cfg(feature = "parquet")]
@@ -161,23 +167,12 @@ fn read_file(
 const NOT_A_FORMAT: &str = "it is neither JSON nor a table with a column of texts; --text-column \
                             names the column, and --format text reads it as a single text";
 
+fn is_of_pages(detected: Detected) -> bool {
+    matches!(detected, Detected::As(Format::Html | Format::Warc))
+}
+
 fn is_unmarked_stdin(input: &Input, reading: &Reading) -> bool {
     input.path.is_none() && reading.format.is_none()
-}
-
-/// Reads a part of a file, also while other readers read the file.
-struct FromCopy {
-    file: Arc<File>,
-    bytes: Range<u64>,
-}
-
-impl Read for FromCopy {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let most = (self.bytes.end - self.bytes.start).min(buffer.len() as u64) as usize;
-        let read = self.file.read_at(&mut buffer[..most], self.bytes.start)?;
-        self.bytes.start += read as u64;
-        Ok(read)
-    }
 }
 
 /// Counts the bytes that are read through it.

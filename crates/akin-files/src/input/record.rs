@@ -102,9 +102,14 @@ impl Item {
     /// The line of the document with another text; `None` if its text is not a single value.
     pub fn with_text(&self, text: &str) -> Option<Vec<u8>> {
         let name = self.columns.text_name()?;
-        find(&self.members().ok()?, name)?.text().ok()??;
-        // A line that is made here is a document as the API takes it.
-        let name = if self.is_json() { name } else { "text" };
+        let name = match &self.source {
+            Source::Line(_) => name,
+            Source::Values(_) => {
+                find(&self.members().ok()?, name)?.text().ok()??;
+                // A line that is made here is a document as the API takes it.
+                "text"
+            }
+        };
         Some(replaced(&self.line(), name, text)?.get().as_bytes().to_vec())
     }
 
@@ -117,10 +122,11 @@ impl Item {
         self
     }
 
-    /// Whether the text is a list of messages, which [`Self::with_text`] cannot replace.
-    pub fn has_messages(&self) -> bool {
-        let messages = |name| Some(find(&self.members().ok()?, name)?.is_list());
-        self.columns.text_name().and_then(messages).unwrap_or(false)
+    /// Whether the text of this record is a list of messages, which [`Self::with_text`] cannot
+    /// replace.
+    pub fn has_messages(&self, record: &Record<'_>) -> bool {
+        let text = self.columns.text_name().and_then(|name| find(&record.members, name));
+        text.is_some_and(|text| text.is_list())
     }
 
     /// The error of a text that [`Self::with_text`] cannot replace.

@@ -8,10 +8,10 @@ use std::sync::Arc;
 
 use walkdir::{DirEntry, WalkDir};
 
+use super::copies::InputCopies;
 use super::detect::extension;
 use super::open::source;
 use super::options::Reading;
-use super::unpacked::UnpackedCopies;
 use crate::failure::Failure;
 
 /// A file, or stdin.
@@ -89,14 +89,14 @@ impl Selection {
                 Ok(Arc::new(copy))
             };
             let copy = copied().map_err(|error: io::Error| Failure::unreadable(path, error))?;
-            self.reading.copies.insert(path.clone(), copy);
+            self.reading.pipes.insert(path.clone(), copy);
         }
         Ok(())
     }
 
-    /// Keeps unpacked copies of compressed inputs for the next time that they are read.
-    pub fn keep_unpacked(&mut self, file: File) {
-        self.reading.unpacked = Some(Arc::new(UnpackedCopies::new(file)));
+    /// Keeps what is read for the next time, where that is cheaper than to read it again.
+    pub fn keep_copies(&mut self, copies: InputCopies) {
+        self.reading.copies = Some(Arc::new(copies));
     }
 
     fn inputs_of<'a>(
@@ -238,7 +238,7 @@ mod tests {
             std::fs::write(path, bytes).unwrap();
         }
         let mut selection = Selection { paths: paths.to_vec(), ..Selection::default() };
-        selection.keep_unpacked(tempfile::tempfile().unwrap());
+        selection.keep_copies(InputCopies::new(tempfile::tempfile().unwrap(), 1 << 20, true));
         let read = || {
             let (mut lines, mut failed) = (Vec::new(), 0);
             let read = read_inputs(&selection, &AtomicU64::new(0), &mut |event| {

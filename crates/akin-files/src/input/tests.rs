@@ -7,7 +7,7 @@ use clap::ValueEnum;
 use serde_json::{Value, json};
 
 use super::detect::{FORMATS, Format, KnownFormat};
-use super::{Event, Selection, name_of, read_inputs};
+use super::{Event, InputCopies, Selection, name_of, read_inputs};
 
 /// The documents of a file, and its failures.
 pub fn read_with(selection: &Selection) -> (Vec<Value>, Vec<String>) {
@@ -90,6 +90,40 @@ fn a_crawlers_own_records_are_not_documents() {
     assert_eq!(failures, Vec::<String>::new());
     let metadata = json!({"url": "http://a.example/"});
     assert_eq!(documents, [json!({"id": "<urn:x>", "text": "A page.", "metadata": metadata})]);
+}
+
+#[test]
+fn pages_are_extracted_once() {
+    let record = |n: usize| {
+        let answer = format!("HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n<p>Page \"{n}\".");
+        format!(
+            "WARC/1.0\r\nWARC-Type: response\r\nWARC-Record-ID: <urn:{n}>\r\n\
+             Content-Type: application/http\r\nContent-Length: {}\r\n\r\n{answer}\r\n\r\n",
+            answer.len()
+        )
+    };
+    let broken = "WARC/1.0\r\nContent-Length: many\r\n\r\nx\r\n\r\n";
+    let warc = [&record(1), broken, &record(2)].concat();
+    let packed = zstd::encode_all(warc.as_bytes(), 1).unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    let paths = ["a.warc", "b.html", "c.warc.zst"].map(|name| dir.path().join(name));
+    let write = |files: [&[u8]; 3]| {
+        paths.iter().zip(files).for_each(|(path, file)| fs::write(path, file).unwrap());
+    };
+    let mut selection = Selection { paths: paths.to_vec(), ..Selection::default() };
+    write([warc.as_bytes(), b"<title>T</title><p>A page.", &packed]);
+    selection.keep_copies(InputCopies::new(tempfile::tempfile().unwrap(), 1 << 20, true));
+    let first = read_with(&selection);
+    assert_eq!((first.0.len(), first.1.len()), (5, 2));
+    // Only the copies have the pages now.
+    write([b""; 3]);
+    assert_eq!(read_with(&selection), first);
+    write([warc.as_bytes(), b"<p>A page.", &packed]);
+    selection.keep_copies(InputCopies::new(tempfile::tempfile().unwrap(), 40, true));
+    assert_eq!(read_with(&selection).0.len(), 5);
+    write([b"", b"<p>Another.", b""]);
+    let again = read_with(&selection);
+    assert_eq!((again.0.len(), &again.0[0]["text"]), (1, &json!("Another.")), "without room");
 }
 
 #[test]

@@ -77,7 +77,7 @@ impl TemplateSearch<'_> {
         let total = selection.bytes(|| true).unwrap_or(0);
         let meter = Meter::new(options.quiet, doing, Quantity::Bytes, total);
         let cut = |item: &Item| {
-            let (_, text) = text_of(item).map_err(NoText::Invalid)?;
+            let (_, text) = item.record().and_then(text_of).map_err(NoText::Invalid)?;
             match shingler.text(&text) {
                 Ok(shingled) => Ok(Some((text, shingled.set))),
                 Err(ShingleError::Empty) => Ok(None),

@@ -2,9 +2,9 @@
 
 use std::collections::{HashMap, HashSet};
 
+use indicatif::HumanBytes;
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::check_memory;
 use super::frequent::{Bounds, SHINGLE_BYTES};
 use crate::corpus::{AnalysisOptions, read, value_of, work_in_order};
 use crate::failure::Failure;
@@ -50,7 +50,7 @@ impl SourceTemplates<'_> {
                     }
                 }
             }
-            check_memory(counted.len() * SHINGLE_BYTES, self.memory)
+            self.check_memory(counted.len() * SHINGLE_BYTES)
         })?;
         Ok(found.into_iter().collect())
     }
@@ -69,7 +69,7 @@ impl SourceTemplates<'_> {
             let cut = |item: &Item| self.cut(item);
             work_in_order(read(selection), self.options.threads(), &meter, cut, |_, cut| {
                 let Some((source, set)) = cut.flatten() else { return Ok(()) };
-                check_memory(seen.len() * size_of::<u64>() * 2, self.memory)?;
+                self.check_memory(seen.len() * size_of::<u64>() * 2)?;
                 match seen.insert(set.fingerprint() ^ source) {
                     true => visit((source, set)),
                     false => Ok(()),
@@ -77,6 +77,18 @@ impl SourceTemplates<'_> {
             })?;
         }
         Ok(())
+    }
+
+    /// `bytes`: of the sets that were seen, or of the shingles that are counted.
+    fn check_memory(&self, bytes: usize) -> Result<(), Failure> {
+        if bytes <= self.memory / 2 {
+            return Ok(());
+        }
+        let allowed = HumanBytes(self.memory as u64);
+        Err(Failure::with_hint(
+            format!("finding templates takes more than half of the {allowed} that are allowed"),
+            "allow more by --memory-max-mib; a higher --ignore-templates counts fewer shingles",
+        ))
     }
 
     fn cut(&self, item: &Item) -> Option<OfSource> {

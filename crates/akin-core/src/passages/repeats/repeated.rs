@@ -76,6 +76,21 @@ fn each_anchor(grams: &[u64], of_span: usize, mut visit: impl FnMut(Range<usize>
     visit(first..grams.len() + 1 - of_span, grams[anchor]);
 }
 
+/// The anchors of a text, each with the spans that follow each other with it.
+fn anchors(words: &[u64], span_words: usize) -> Vec<(Range<usize>, u64)> {
+    let (grams, mut anchors) = (hashes(words, gram_words(span_words)), Vec::new());
+    each_anchor(&grams, grams_of_span(span_words), |spans, anchor| anchors.push((spans, anchor)));
+    anchors
+}
+
+/// Prefetches the memory of an anchor that comes soon after this one.
+#[inline]
+fn prefetch_anchor(table: &HashTable<Markable>, anchors: &[(Range<usize>, u64)], at: usize) {
+    if let Some((_, ahead)) = anchors.get(at + AHEAD) {
+        table.prefetch(*ahead);
+    }
+}
+
 impl RepeatedGrams {
     /// The usual length of a span.
     pub const USUAL_WORDS: usize = 50;
@@ -96,12 +111,13 @@ impl RepeatedGrams {
         if words.len() < self.span_words {
             return;
         }
-        let grams = hashes(words, gram_words(self.span_words));
-        each_anchor(&grams, grams_of_span(self.span_words), |_, anchor| {
-            if !self.anchors.mark(anchor) {
-                self.anchors.insert(anchor, ());
+        let anchors = anchors(words, self.span_words);
+        for (at, (_, anchor)) in anchors.iter().enumerate() {
+            prefetch_anchor(&self.anchors, &anchors, at);
+            if !self.anchors.mark(*anchor) {
+                self.anchors.insert(*anchor, ());
             }
-        });
+        }
     }
 
     /// The bytes of memory.
@@ -154,17 +170,23 @@ impl<T: Copy + Default + Ord> Repeats<T> {
         if words.len() < span_words {
             return found;
         }
-        let blocks = self.blocks_of(words);
+        let mut blocks = self.blocks_of(words);
         if blocks.is_empty() {
             return found;
         }
         let hashes = RunHashes::new(words);
+        if Self::IS_PLAIN {
+            for SpanBlock { spans, hash, .. } in &mut blocks {
+                *hash = hashes.at(spans.start..spans.end + span_words - 1);
+            }
+        }
         let (spans, count) = (hashes.of_words(span_words), words.len() + 1 - span_words);
         let mut tasks = vec![SpanTask::default(); count];
-        for SpanBlock { spans, task } in &blocks {
-            let is_known = task.is_looked_up
-                && Self::IS_PLAIN
-                && self.blocks.get(hashes.at(spans.start..spans.end + span_words - 1)).is_some();
+        for (at, SpanBlock { spans, task, hash }) in blocks.iter().enumerate() {
+            if let Some(ahead) = blocks.get(at + AHEAD).filter(|_| Self::IS_PLAIN) {
+                self.blocks.prefetch(ahead.hash);
+            }
+            let is_known = task.is_looked_up && Self::IS_PLAIN && self.blocks.get(*hash).is_some();
             let task = if is_known { SpanTask { is_known, ..SpanTask::default() } } else { *task };
             tasks[spans.clone()].fill(task);
         }
@@ -192,10 +214,9 @@ impl<T: Copy + Default + Ord> Repeats<T> {
                 Repeat::extend(&mut found, at..at + span_words, first);
             }
         }
-        for SpanBlock { spans, .. } in blocks {
+        for SpanBlock { spans, hash, .. } in blocks {
             if Self::IS_PLAIN && tasks[spans.start].is_stored {
-                let words = spans.start..spans.end + span_words - 1;
-                self.blocks.insert(hashes.at(words), ());
+                self.blocks.insert(hash, ());
             }
         }
         for repeat in &mut found {
@@ -207,15 +228,16 @@ impl<T: Copy + Default + Ord> Repeats<T> {
 
     /// The spans of a text whose anchor occurs again, anywhere in the corpus, by their anchors.
     fn blocks_of(&mut self, words: &[u64]) -> Vec<SpanBlock> {
-        let grams = hashes(words, gram_words(self.span_words));
+        let anchors = anchors(words, self.span_words);
         let mut blocks = Vec::new();
-        each_anchor(&grams, grams_of_span(self.span_words), |spans, anchor| {
-            let is_looked_up = self.anchors.is_marked(anchor);
-            if self.anchors.mark(anchor) {
+        for (at, (spans, anchor)) in anchors.iter().enumerate() {
+            prefetch_anchor(&self.anchors, &anchors, at);
+            let is_looked_up = self.anchors.is_marked(*anchor);
+            if self.anchors.mark(*anchor) {
                 let task = SpanTask { is_looked_up, is_stored: true, is_known: false };
-                blocks.push(SpanBlock { spans, task });
+                blocks.push(SpanBlock { spans: spans.clone(), task, hash: 0 });
             }
-        });
+        }
         blocks
     }
 
@@ -250,6 +272,8 @@ impl<T: Copy + Ord> Repeat<T> {
 struct SpanBlock {
     spans: Range<usize>,
     task: SpanTask,
+    /// Of the words of all its spans, if such hashes are kept.
+    hash: u64,
 }
 
 /// What is done with a span.
