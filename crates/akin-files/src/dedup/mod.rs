@@ -146,9 +146,6 @@ pub fn run(arguments: Arguments, configured: Configured) -> Result<ExitCode, Fai
 /// the inputs: texts, sets and sketches together are some ten times as large as compressed texts.
 const UNPACKED_TIMES: u64 = 16;
 
-/// Copies take at most one of so many parts of the free disk.
-const DISK_PARTS: u64 = 2;
-
 /// Larger inputs are unpacked each time that they are read: their copies would take most of the
 /// disk.
 const PACKED_BYTES_MAX: u64 = 128 << 20;
@@ -369,7 +366,8 @@ fn keep_copies(selection: &mut Selection, room: &Room) -> Result<(), Failure> {
     let packed_max = PACKED_BYTES_MAX.min(free / UNPACKED_TIMES);
     let keeps_unpacked = selection.bytes(|| true).is_some_and(|bytes| bytes <= packed_max);
     let file = room.file().map_err(|error| disk_failed(&error))?;
-    selection.keep_copies(InputCopies::new(file, free / DISK_PARTS, keeps_unpacked));
+    // Sets and the output need room, too.
+    selection.keep_copies(InputCopies::new(file, free / 2, keeps_unpacked));
     Ok(())
 }
 
