@@ -103,7 +103,7 @@ fn pages_are_extracted_once() {
         )
     };
     let broken = "WARC/1.0\r\nContent-Length: many\r\n\r\nx\r\n\r\n";
-    let warc = [&record(1), broken, &record(2)].concat();
+    let warc = [record(1), broken.to_owned(), record(2)].concat();
     let packed = zstd::encode_all(warc.as_bytes(), 1).unwrap();
     let dir = tempfile::tempdir().unwrap();
     let paths = ["a.warc", "b.html", "c.warc.zst"].map(|name| dir.path().join(name));
@@ -116,7 +116,7 @@ fn pages_are_extracted_once() {
     let first = read_with(&selection);
     assert_eq!((first.0.len(), first.1.len()), (5, 2));
     // Only the copies have the pages now.
-    write([b""; 3]);
+    write([b"", b"", b""]);
     assert_eq!(read_with(&selection), first);
     write([warc.as_bytes(), b"<p>A page.", &packed]);
     selection.keep_copies(InputCopies::new(tempfile::tempfile().unwrap(), 40, true));
