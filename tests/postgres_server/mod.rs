@@ -321,8 +321,12 @@ fn signal(name: &str, pids: &[u32]) {
     let _ = Command::new("kill").arg(format!("-{name}")).args(pids).stderr(Stdio::null()).status();
 }
 
-/// The newest installed version.
+/// Those of the directory that the variable `AKIN_TEST_POSTGRES` names, or of the newest installed
+/// version.
 fn programs() -> Option<PathBuf> {
+    if let Some(bin) = std::env::var_os("AKIN_TEST_POSTGRES") {
+        return Some(bin.into());
+    }
     let versions = PROGRAMS.iter().filter_map(|dir| fs::read_dir(dir).ok()).flatten();
     let mut bins: Vec<PathBuf> =
         versions.filter_map(|dir| Some(dir.ok()?.path().join("bin"))).collect();

@@ -64,7 +64,8 @@ impl Collections {
                 let standing = match opened {
                     Ok(opened) => Standing::Open(Arc::new(opened)),
                     Err(error) => {
-                        tracing::error!(%name, %error, "a collection is unavailable: run akin verify");
+                        let advice = "a collection is unavailable: run akin verify";
+                        tracing::error!(%name, %error, "{advice}");
                         Standing::Unavailable
                     }
                 };
