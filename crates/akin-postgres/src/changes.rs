@@ -14,11 +14,12 @@ use crate::backend::PostgresCollection;
 use crate::lookup::document_id;
 use crate::pool::Parameters;
 
-/// The last transaction whose changes readers can see, of a collection `c`.
-pub(crate) const LAST_CHANGE: &str = "coalesce((SELECT h.xid FROM akin.changes h
+/// The last transaction whose changes readers can see, or could before they were trimmed, of a
+/// collection `c`.
+pub(crate) const LAST_CHANGE: &str = "greatest(c.trimmed, (SELECT h.xid FROM akin.changes h
     WHERE h.collection = c.collection
     AND h.xid < pg_snapshot_xmin(pg_current_snapshot())::text::int8
-    ORDER BY h.xid DESC LIMIT 1), 0)";
+    ORDER BY h.xid DESC LIMIT 1))";
 
 #[async_trait]
 impl ChangeFeed for PostgresCollection {
