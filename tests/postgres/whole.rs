@@ -127,7 +127,7 @@ async fn a_document_of_a_crowd_reads_as_much_however_large_the_crowd_is() {
 async fn a_read_that_gets_no_connection_in_time_is_refused() {
     let Some(database) = Database::new() else { return };
     let connections =
-        akin_postgres::ConnectionSettings { deadline: Duration::from_millis(500), ..connections() };
+        akin_postgres::ConnectionSettings { deadline: Duration::from_secs(2), ..connections() };
     let store = akin_postgres::PostgresStore::open(&database.url(), &connections).await.unwrap();
     let store = Arc::new(store);
     let open = move || {
