@@ -227,4 +227,28 @@ mod tests {
         assert_eq!(calls([Asked(32, 1_000), Asked(32, 10), Asked(32, 10)]), [2, 1]);
         assert_eq!(calls([Asked(READ_MAX, 2), Asked(1, 1)]), [1, 1], "more than a call reads");
     }
+
+    /// Few requests would take a call each; a call that takes long must not delay many.
+    #[tokio::test]
+    async fn requests_wait_for_as_many_as_are_in_flight() {
+        let waiting = WaitingRequests::new();
+        let asked = |requests| (0..requests).map(|_| Asked(1, 1));
+        let _first = waiting.push_all(asked(3));
+        assert_eq!(waiting.next_read().await.len(), 3);
+        let _few = waiting.push_all(asked(2));
+        let next = || {
+            let waiting = Arc::clone(&waiting);
+            tokio::spawn(async move { waiting.next_read().await.len() })
+        };
+        let taken = next();
+        for _ in 0..10 {
+            yield_now().await;
+        }
+        let _third = waiting.push_all(asked(1));
+        assert_eq!(taken.await.unwrap(), 3);
+        let _last = waiting.push_all(asked(1));
+        let taken = next();
+        waiting.end_read(6);
+        assert_eq!(taken.await.unwrap(), 1);
+    }
 }
