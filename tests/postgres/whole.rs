@@ -102,8 +102,9 @@ async fn read_of_each(database: &Database, crowd: u64) -> u64 {
         let given = document(&format!("m{n}"), &of_family(1, n));
         (server.prepare(given).unwrap(), akin::engine::AddOptions::default())
     };
-    let added = server.add_all((0..crowd).map(member).collect()).await;
-    added.into_iter().for_each(|of| drop(of.unwrap()));
+    for added in server.add_all((0..crowd).map(member).collect()).await {
+        drop(added.unwrap());
+    }
     drop(server);
     let before = read();
     let server = engine(database).await;
