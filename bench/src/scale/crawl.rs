@@ -42,18 +42,28 @@ impl Crawl {
         Self { language: Language::new(&mut Numbers(1)), words: words as f64 }
     }
 
-    /// Writes JSON lines of `{"id", "text"}`.
-    pub fn write(&self, documents: usize, file: &Path) {
-        let mut file = BufWriter::new(File::create(file).expect("the file can be made"));
+    /// Writes JSON lines of `{"id", "text"}`, compressed by zstd if the file is called so. Returns the
+    /// bytes of the lines.
+    pub fn write(&self, documents: usize, file: &Path) -> u64 {
+        let is_compressed = file.extension().is_some_and(|extension| extension == "zst");
+        let file = BufWriter::new(File::create(file).expect("the file can be made"));
+        let mut file: Box<dyn Write> = if is_compressed {
+            Box::new(zstd::Encoder::new(file, 1).expect("zstd has memory").auto_finish())
+        } else {
+            Box::new(file)
+        };
+        let mut bytes = 0;
         let parts: Vec<usize> = (0..documents).step_by(PART).collect();
         for parts in parts.chunks(PARTS) {
             let lines = |from: &usize| self.lines(*from, documents.min(from + PART));
             let made: Vec<Vec<u8>> = parts.par_iter().map(lines).collect();
             for lines in made {
+                bytes += lines.len() as u64;
                 file.write_all(&lines).expect("the disk has room");
             }
         }
         file.flush().expect("the disk has room");
+        bytes
     }
 
     fn lines(&self, from: usize, end: usize) -> Vec<u8> {

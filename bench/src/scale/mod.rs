@@ -6,7 +6,7 @@ mod crawl;
 mod page;
 mod server;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 
 use clap::Args;
@@ -25,6 +25,9 @@ pub struct Arguments {
     /// Words of a document on average
     #[arg(long, default_value_t = 500)]
     words: usize,
+    /// Compress the documents to deduplicate by zstd, where the disk has no room for their lines
+    #[arg(long)]
+    compressed: bool,
     /// Import this many documents into a server, kill it, and start it again
     #[arg(long)]
     server: Option<usize>,
@@ -69,30 +72,41 @@ pub fn run(arguments: &Arguments) {
     }
 }
 
-/// A corpus in a folder that is removed with all that is in it.
-fn corpus(arguments: &Arguments, documents: usize) -> (TempDir, PathBuf) {
-    std::fs::create_dir_all(&arguments.work).expect("the folder can be made");
-    let folder = TempDir::new_in(&arguments.work).expect("a directory");
-    let file = folder.path().join("crawl.jsonl");
-    Crawl::new(arguments.words).write(documents, &file);
-    (folder, file)
+/// A corpus of JSON lines, in a folder that is removed with all that is in it.
+struct Corpus {
+    folder: TempDir,
+    file: PathBuf,
+    /// Of the lines, before compression.
+    bytes: u64,
 }
 
-fn outcome(task: &str, arguments: &Arguments, documents: usize, file: &Path) -> Outcome {
+impl Corpus {
+    fn make(arguments: &Arguments, documents: usize, name: &str) -> Self {
+        std::fs::create_dir_all(&arguments.work).expect("the folder can be made");
+        let folder = TempDir::new_in(&arguments.work).expect("a directory");
+        let file = folder.path().join(name);
+        let bytes = Crawl::new(arguments.words).write(documents, &file);
+        Self { folder, file, bytes }
+    }
+}
+
+fn outcome(task: &str, arguments: &Arguments, documents: usize, corpus: &Corpus) -> Outcome {
     let setting = format!("{} words", arguments.words);
     let mut outcome = Outcome::new("akin", env!("CARGO_PKG_VERSION"), &setting, documents);
     task.clone_into(&mut outcome.task);
     outcome.set("words", arguments.words as f64);
-    outcome.set("file_bytes", std::fs::metadata(file).expect("it was made").len() as f64);
+    outcome.set("file_bytes", corpus.bytes as f64);
     outcome
 }
 
 /// The kept documents go nowhere.
 fn dedup(arguments: &Arguments, documents: usize) -> Outcome {
-    let (folder, file) = corpus(arguments, documents);
-    let mut outcome = outcome("dedup", arguments, documents, &file);
+    let name = if arguments.compressed { "crawl.jsonl.zst" } else { "crawl.jsonl" };
+    let corpus = Corpus::make(arguments, documents, name);
+    let mut outcome = outcome("dedup", arguments, documents, &corpus);
+    outcome.set("compressed", f64::from(u8::from(arguments.compressed)));
     let mut command = Command::new(&arguments.akin);
-    command.arg("dedup").arg(&file).arg("--quiet").env("TMPDIR", folder.path());
+    command.arg("dedup").arg(&corpus.file).arg("--quiet").env("TMPDIR", corpus.folder.path());
     command.args(["--memory-max-mib", &arguments.memory_max_mib.to_string()]);
     let used = ProcessGroup::run(&mut command, PROCESSOR_S_MAX).expect("akin has room");
     outcome.set("processor_s", used.processor_s);

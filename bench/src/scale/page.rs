@@ -94,18 +94,20 @@ impl Growth {
 }
 
 fn dedup(outcomes: &[Outcome]) -> String {
-    let mut table = "| documents | words | GB | CPU seconds | seconds | peak MB | temporary GB | \
+    let mut table = "| documents | words | GB | input | CPU seconds | seconds | peak MB | temporary GB | \
          CPU µs a document | temporary B a document | measured |\n\
-         |--:|--:|--:|--:|--:|--:|--:|--:|--:|---|\n"
+         |--:|--:|--:|---|--:|--:|--:|--:|--:|--:|---|\n"
         .to_owned();
     for it in of(outcomes, "dedup") {
+        let is_compressed = it.get("compressed").is_some_and(|flag| flag > 0.0);
         let (cpu, disk) = (figure(it, "processor_s"), figure(it, "temporary_bytes"));
         let each = |figure: f64| short(figure / it.documents as f64);
         table += &format!(
-            "| {} | {} | {} | {} | {} | {} | {} | {} | {} | {} |\n",
+            "| {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} |\n",
             thousands(it.documents as u64),
             figure(it, "words"),
             short(figure(it, "file_bytes") / 1e9),
+            if is_compressed { "zstd" } else { "lines" },
             short(cpu),
             short(figure(it, "seconds")),
             short(figure(it, "peak_bytes") / 1e6),

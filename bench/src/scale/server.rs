@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use tempfile::TempDir;
 
-use super::{Arguments, corpus, outcome};
+use super::{Arguments, Corpus, outcome};
 use crate::client;
 use crate::corpus::made_up_id;
 use crate::made::Numbers;
@@ -16,8 +16,9 @@ use crate::participants::{Job, Server};
 const LOOKUPS: usize = 20_000;
 
 pub fn measure(arguments: &Arguments, documents: usize) -> Outcome {
-    let (folder, file) = corpus(arguments, documents);
-    let mut outcome = outcome("server", arguments, documents, &file);
+    let corpus = Corpus::make(arguments, documents, "crawl.jsonl");
+    let mut outcome = outcome("server", arguments, documents, &corpus);
+    let folder = &corpus.folder;
     let job = Job {
         task: "server".to_owned(),
         participant: "akin".to_owned(),
@@ -33,7 +34,7 @@ pub fn measure(arguments: &Arguments, documents: usize) -> Outcome {
     let server = Server::start(&job, &dir);
     let (before, started) = (processor_s(server.id()), Instant::now());
     let mut import = Command::new(&arguments.akin);
-    import.arg("import").arg(&file).args(["--quiet", "--url"]);
+    import.arg("import").arg(&corpus.file).args(["--quiet", "--url"]);
     import.arg(format!("http://{}", server.address)).stdout(Stdio::null());
     assert!(import.status().expect("akin starts").success(), "all is imported");
     let took = started.elapsed().as_secs_f64();
@@ -43,7 +44,7 @@ pub fn measure(arguments: &Arguments, documents: usize) -> Outcome {
     outcome.set("resident_bytes", resident_bytes(&server.id().to_string()) as f64 / each);
     let stats = server.get("/stats");
     outcome.set("database_bytes", stats["database_bytes"].as_f64().expect("a figure") / each);
-    std::fs::remove_file(file).expect("it was imported");
+    std::fs::remove_file(&corpus.file).expect("it was imported");
     look_up(&server, documents, &mut outcome);
 
     server.kill();
