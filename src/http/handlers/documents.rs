@@ -64,13 +64,12 @@ impl FromRequest<AppState> for Posted {
         let media = Media::of(&parts.headers, &taken)?;
         let mut reader = BodyReader::new(body, &parts.extensions, state);
         let form = match media {
-            Media::Text | Media::Html => None,
             Media::Ndjson => {
                 reader.begin().await?;
                 Some(Form::Lines)
             }
             Media::Json if is_array(&mut reader, state).await? => Some(Form::Array),
-            Media::Json | Media::MergePatch => None,
+            Media::Json | Media::MergePatch | Media::Text | Media::Html => None,
         };
         if id.is_some() && matches!(media, Media::Json | Media::Ndjson) {
             let detail = "the parameter 'id' is for a text or a page: a JSON document has its own";

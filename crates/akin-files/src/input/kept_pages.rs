@@ -58,7 +58,10 @@ pub fn keeping(
     };
     let (columns, names_places) = (sink.columns, sink.names_places);
     read(&mut Sink { file: sink.file.clone(), names_places, columns, emit: &mut emit })?;
-    copy.map_or(Ok(()), |copy| Ok(copy.end()))
+    if let Some(copy) = copy {
+        copy.end();
+    }
+    Ok(())
 }
 
 /// The copy with this event; `None` if it cannot be written.

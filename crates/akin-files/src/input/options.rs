@@ -152,7 +152,7 @@ impl InputOptions {
         });
         let (format, encoding, extract) = (self.format, self.encoding, self.extract);
         let records = self.records.clone();
-        let reading = Reading { columns, encoding, extract, format, records, ..Reading::default() };
+        let reading = Reading { format, encoding, extract, columns, records, ..Reading::default() };
         Selection { paths, reading, extensions: self.include.clone() }
     }
 }

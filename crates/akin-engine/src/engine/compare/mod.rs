@@ -84,7 +84,7 @@ fn compare_sets(
         containment: PairContainment::from(overlap),
     };
     let explanation = explanation.transpose()?;
-    Ok(Comparison { explanation, measures, ..scored(analyser, scores, overlap.resemblance()) })
+    Ok(Comparison { measures, explanation, ..scored(analyser, scores, overlap.resemblance()) })
 }
 
 /// Signatures have no sets, so the comparison has only an estimate.
