@@ -4,7 +4,6 @@
 use std::collections::HashMap;
 use std::env;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::sync::{Arc, LazyLock, Mutex};
 
 use akin::backend::testing::Memory;
@@ -16,7 +15,7 @@ use akin::storage::StorageSettings;
 use akin_core::scheme::Scheme;
 
 use crate::postgres_server::PostgresServer;
-use crate::store_under_test::{BACKEND, blocking, server_url, store_of};
+use crate::store_under_test::{BACKEND, blocking, run_again, server_url, store_of};
 
 /// What the backend in memory does not have: the names of these tests begin so.
 const NOT_IN_MEMORY: &[&str] = &[
@@ -167,19 +166,6 @@ fn open_in_memory(dir: &Path, settings: &CollectionSettings, opening: &Opening) 
     let new = || Arc::new(Memory::new(scheme, estimator, opening.clock.clone()));
     let memory = Arc::clone(KEPT.lock().unwrap().entry(dir.to_owned()).or_insert_with(new));
     Ok((memory, seeded))
-}
-
-/// Runs this binary's tests again over a backend, but for those whose names begin with `skipped`.
-fn run_again(backend: &str, skipped: &[&str]) -> String {
-    let mut tests = Command::new(env::current_exe().unwrap());
-    tests.env(BACKEND, backend);
-    for other in skipped {
-        tests.args(["--skip", other]);
-    }
-    let output = tests.output().unwrap();
-    let told = String::from_utf8_lossy(&output.stdout).into_owned();
-    assert!(output.status.success(), "{told}");
-    told
 }
 
 #[test]

@@ -3,6 +3,7 @@ use akin_core::scheme::{Kind, SchemeSettings};
 use serde_json::{Value, json};
 
 use crate::app::{App, text};
+use crate::store_under_test::is_local;
 
 fn point(curve: &Value, step: usize) -> f64 {
     curve["points"][step]["candidate"].as_f64().unwrap()
@@ -25,7 +26,7 @@ async fn the_default_curve_is_that_of_the_collection() {
     let curve = app.get("/curve?threshold=0.9").await.json();
     assert_eq!((&curve["keys_probed"], &curve["threshold"]), (&json!(5), &json!(0.9)));
     let bytes = curve["measured_bytes_per_document"].as_f64();
-    assert!(bytes.unwrap() > 128.0, "{curve}");
+    assert!(!is_local() || bytes.unwrap() > 128.0, "{curve}");
 }
 
 #[tokio::test]

@@ -5,6 +5,7 @@
 mod access;
 mod adversaries;
 mod app;
+mod backends;
 mod backup;
 mod bulk;
 mod changes;
@@ -32,6 +33,8 @@ mod lookups;
 mod measures;
 mod memory;
 mod nearest;
+#[path = "../not_run/mod.rs"]
+mod not_run;
 #[path = "../../crates/akin-core/benches/corpus/numbers.rs"]
 mod numbers;
 mod openapi;
@@ -40,6 +43,8 @@ mod options;
 mod pages;
 mod passages;
 mod places;
+#[path = "../postgres_server/mod.rs"]
+mod postgres_server;
 mod previous;
 mod recall;
 mod records;
@@ -47,7 +52,6 @@ mod refusals;
 mod reindex;
 mod signatures;
 mod socket;
-#[allow(dead_code, reason = "tests/engine uses the rest")]
 #[path = "../store_under_test/mod.rs"]
 mod store_under_test;
 mod thresholds;

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use tower::ServiceExt;
 
 use crate::app::{App, arriving, post};
+use crate::store_under_test::is_local;
 
 #[tokio::test]
 async fn a_ready_server_answers_ready() {
@@ -27,7 +28,7 @@ async fn stats_have_all_fields() {
     assert_eq!(stats["documents"], 1);
     assert_eq!(stats["version"], env!("CARGO_PKG_VERSION"));
     assert_eq!(stats["settings"]["sketch"]["slots"], 128);
-    assert_eq!(stats["recovery"]["source"], "empty");
+    assert!(!is_local() || stats["recovery"]["source"] == "empty", "{stats}");
     let figures = [
         "distinct_sets",
         "keys",
@@ -41,12 +42,14 @@ async fn stats_have_all_fields() {
         "sequence",
         "uptime_s",
     ];
-    for figure in figures {
-        assert!(stats[figure].is_u64(), "{figure}: {stats}");
+    if is_local() {
+        for figure in figures {
+            assert!(stats[figure].is_u64(), "{figure}: {stats}");
+        }
+        assert!(stats["bytes_per_document"].as_f64().unwrap() > 0.0);
+        let bytes = ["ids_bytes", "index_bytes"].map(|figure| stats[figure].as_u64().unwrap());
+        assert!(0 < bytes[0] && bytes[0] < bytes[1], "{bytes:?}");
     }
-    assert!(stats["bytes_per_document"].as_f64().unwrap() > 0.0);
-    let bytes = ["ids_bytes", "index_bytes"].map(|figure| stats[figure].as_u64().unwrap());
-    assert!(0 < bytes[0] && bytes[0] < bytes[1], "{bytes:?}");
     let started_at = stats["started_at"].as_str().unwrap();
     assert!(started_at.parse::<jiff::Timestamp>().is_ok(), "{started_at}");
 }
@@ -276,8 +279,9 @@ async fn every_metric_is_described_and_documented() {
     assert_eq!(headed, exposed, "descriptions, and metrics");
     let page = include_str!("../../docs/operations.md");
     let table = page.split("## Metrics").nth(1).unwrap().split("```yaml").next().unwrap();
-    assert_eq!(named(table), exposed, "docs/operations.md, and metrics");
-    for name in named(page) {
+    assert!(exposed.is_subset(&named(table)), "docs/operations.md, and metrics");
+    // A backend without a disk of its own has no metrics of a disk.
+    for name in named(page).into_iter().filter(|_| is_local()) {
         assert!(exposed.contains(&name), "{name} is in docs/operations.md alone");
     }
     assert!(scraped.contains(concat!("akin_build_info{version=\"", env!("CARGO_PKG_VERSION"))));

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use crate::app::{App, Reply};
 use crate::numbers::Numbers;
+use crate::store_under_test::is_local;
 
 const SIGNED: &str = "/collections/signed";
 const DOCUMENTS: &str = "/collections/signed/documents";
@@ -135,7 +136,8 @@ async fn values_of_64_bits_may_be_kept_in_8() {
 async fn signatures_survive_replacement_removal_and_restart() {
     let (app, all) = (signed(32).await, of_32_bits());
     fill(&app, &all).await;
-    assert!(app.post_json("/collections/signed/snapshots", "").await.status.is_success());
+    let snapshot = app.post_json("/collections/signed/snapshots", "").await.status;
+    assert!(snapshot.is_success() || !is_local());
     let replaced = json!({"id": "0/0", "signature": all["1/0"]});
     assert_eq!(app.post_json(DOCUMENTS, &replaced).await.json()["status"], "replaced");
     assert_eq!(app.post_json(DOCUMENTS, &replaced).await.json()["status"], "unchanged");

@@ -1,7 +1,10 @@
 //! The store that tests keep their collections in: a directory, or a database of the server of
 //! PostgreSQL whose URL the variable `AKIN_TEST_BACKEND` has.
 
+#![allow(dead_code, reason = "each test crate uses a part of it")]
+
 use std::path::Path;
+use std::process::Command;
 use std::sync::Arc;
 
 use akin::backend::{CollectionStore, LocalCollections};
@@ -53,8 +56,8 @@ fn in_database(url: &str, dir: &Path, storage: &StorageSettings) -> Arc<dyn Coll
 /// Unless it exists, of an earlier start over the directory.
 #[cfg(feature = "postgres")]
 fn create_database(url: &str, name: &str) {
-    let create = format!("CREATE DATABASE {name} STRATEGY file_copy");
-    let mut psql = std::process::Command::new("psql");
+    let create = format!("CREATE DATABASE {name}");
+    let mut psql = Command::new("psql");
     let output = psql.args([url, "-qtAc", &create]).output().unwrap();
     let error = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success() || error.contains("already exists"), "{error}");
@@ -68,4 +71,22 @@ fn in_database(url: &str, _: &Path, _: &StorageSettings) -> Arc<dyn CollectionSt
 /// Calls what blocks on another thread, as the threads of a runtime may not.
 pub fn blocking<T: Send>(call: impl FnOnce() -> T + Send) -> T {
     std::thread::scope(|scope| scope.spawn(call).join().unwrap())
+}
+
+/// Runs this binary's tests again over a backend, but for those whose names begin with `skipped`.
+pub fn run_again(backend: &str, skipped: &[&str]) -> String {
+    let mut tests = Command::new(std::env::current_exe().unwrap());
+    tests.env(BACKEND, backend);
+    for other in skipped {
+        tests.args(["--skip", other]);
+    }
+    let output = tests.output().unwrap();
+    let told = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success(), "{told}");
+    told
+}
+
+/// Whether collections are in a directory.
+pub fn is_local() -> bool {
+    server_url().is_none()
 }
