@@ -36,6 +36,8 @@ const NOT_IN_POSTGRES: &[&str] = &[
     "lookups::in_a_prefix_collection_lookups_are_exact",
     // All of these: each operation over each kind of collection.
     "conformance::every_operation_answers_as_documented",
+    // A change is seen once no older transaction runs, also in the databases of other tests.
+    "changes::what_was_stored_and_removed_is_told_in_order",
     // The files of a collection: they are read, damaged, or full.
     "bulk::documents_are_stored_in_the_order_of_their_ordinals",
     "connections::a_slow_export_is_aborted_and_frees_the_log",
@@ -51,5 +53,5 @@ const NOT_IN_POSTGRES: &[&str] = &[
 fn the_tests_pass_over_postgresql() {
     let Some(server) = PostgresServer::start(&["fsync=off", "max_connections=800"]) else { return };
     let told = run_again(&server.url("postgres"), NOT_IN_POSTGRES);
-    assert!(told.contains("running 24"), "some 240 tests are of PostgreSQL, too: {told}");
+    assert!(told.contains("running 23"), "some 230 tests are of PostgreSQL, too: {told}");
 }
