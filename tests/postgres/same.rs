@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use akin::backend::LocalCollection;
 use akin::document::{Content, Document, DocumentId, Metadata};
 use akin::engine::{
-    AddOptions, Clock, ClusterQuery, CollectionSettings, Discovery, DocumentChange, Engine,
-    EngineError, Linkage, Lookup, Mode, OnDuplicate, Opening, Order, Probe,
+    AddOptions, AddStatus, Clock, ClusterQuery, CollectionSettings, Discovery, DocumentChange,
+    Engine, EngineError, Linkage, Lookup, Mode, OnDuplicate, Opening, Order, Probe,
 };
 use akin::storage::StorageSettings;
 use futures_util::StreamExt;
@@ -226,6 +226,25 @@ async fn a_change_of_metadata_is_not_lost_and_removal_by_conditions_removes_what
         assert_eq!((removed.matched, removed.removed), (10, 10));
     }
     both.assert_same().await;
+}
+
+/// The call after one that replaced documents began without a question to the database, and took
+/// the version that it did not know for a changed one.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_document_over_a_version_is_stored_right_after_a_replacement() {
+    let Some(database) = Database::new() else { return };
+    let engine = crate::engine(&database).await;
+    crate::add(&engine, "a", &of_family(1, 1)).await;
+    for n in 2..6 {
+        crate::add(&engine, "a", &of_family(n, n)).await;
+        let version = engine.get(&id("a")).await.unwrap().ordinal;
+        let prepared = engine.prepare(document("a", &of_family(n, 0))).unwrap().over(version);
+        let stored = engine.add_all(vec![(prepared, AddOptions::default())]).await.remove(0);
+        assert_eq!(stored.unwrap().status, AddStatus::Replaced);
+        let outdated = engine.prepare(document("a", &of_family(n, 9))).unwrap().over(version);
+        let refused = engine.add_all(vec![(outdated, AddOptions::default())]).await.remove(0);
+        assert!(matches!(refused, Err(EngineError::DocumentChanged)), "{refused:?}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

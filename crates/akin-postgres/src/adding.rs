@@ -154,7 +154,9 @@ pub(crate) async fn add(
 ) -> Result<Vec<Result<Option<Stored>, BackendError>>, BackendError> {
     let mut batch = InsertBatch::new(requests).await?;
     batch.judge().await;
-    if !busy.begins_locked.load(Ordering::Relaxed) {
+    // Documents that would not be written are decided about without the database's word: versions
+    // that they replace are not known yet.
+    if !batch.writes() || !busy.begins_locked.load(Ordering::Relaxed) {
         let rows = in_time(deadline, batch.arguments().add(&connection.client)).await?;
         if InsertBatch::is_written(&rows) {
             return Ok(batch.outcomes());
