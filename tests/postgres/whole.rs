@@ -90,6 +90,25 @@ async fn a_sample_is_uniform_and_does_not_read_the_collection() {
     assert!(after - before < 50_000, "{} rows were read for 20 samples", after - before);
 }
 
+/// Only the lookup of a stored document needs its set: others ask for the sketches or the ordinals of
+/// thousands of documents.
+#[tokio::test(flavor = "multi_thread")]
+async fn sketches_of_many_documents_are_read_without_their_sets() {
+    let Some(database) = Database::new() else { return };
+    let server = engine(&database).await;
+    for n in 0..3 {
+        crate::add(&server, &format!("d{n}"), &of_family(n, 0)).await;
+    }
+    drop(server);
+    let reader = backend(&database).await;
+    let many = reader.sketched(&[crate::id("d0"), crate::id("d1")]).await.unwrap();
+    let one = reader.sketched(&[crate::id("d2")]).await.unwrap();
+    database.sql("UPDATE akin.documents SET content = NULL");
+    let sketched: Vec<_> = many.into_iter().chain(one).map(|of| of.unwrap().candidate).collect();
+    let sets = reader.sets(&sketched).await.unwrap();
+    assert_eq!(sets.iter().map(Option::is_some).collect::<Vec<_>>(), [false, false, true]);
+}
+
 /// Rows of all tables that the indexes lead to, for each of ten documents added to a crowd.
 async fn read_of_each(database: &Database, crowd: u64) -> u64 {
     let read = || {

@@ -30,7 +30,7 @@ const SETS_AT_ONCE: usize = 40;
 const SHINGLES_AT_ONCE: usize = 64 << 10;
 
 /// Larger contents or elements of a document are not read together with its sketch, in bytes.
-pub(crate) const SMALL_BYTES: i32 = 8 << 10;
+const SMALL_BYTES: i32 = 8 << 10;
 
 /// The keys of a lookup, and its own set.
 pub(crate) struct ProbeKeys {
@@ -174,15 +174,18 @@ impl PostgresCollection {
         SelectedSets { sets, seen, in_crowd, left_out }
     }
 
-    /// The sketches of documents by their ids.
+    /// The sketches of documents by their ids. The set of a single document is read, too, as its
+    /// lookup needs it next; who asks for many documents may need no set.
     pub(crate) async fn sketched_by_ids(
         &self,
         ids: &[DocumentId],
     ) -> Result<Vec<Option<Sketched>>, BackendError> {
-        let ids = ids.iter().map(|id| id.as_str().to_owned()).collect();
-        let wanted = WantedDocuments { collection: self.number, ids, now_ms: self.now_ms() };
+        let ids: Vec<String> = ids.iter().map(|id| id.as_str().to_owned()).collect();
+        let bytes_max = (self.has_sets && ids.len() == 1).then_some(SMALL_BYTES);
+        let (collection, now_ms) = (self.number, self.now_ms());
+        let wanted = WantedDocuments { collection, ids, now_ms, bytes_max };
         let rows = answered(self.shared.documents.push(wanted)).await?;
-        if self.has_sets {
+        if bytes_max.is_some() {
             let materials = rows.iter().flatten().filter_map(|row| {
                 Some((self.fingerprint(row.get(2)), Material::of_document(row)?))
             });

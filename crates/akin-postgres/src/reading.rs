@@ -11,7 +11,7 @@ use tokio_postgres::types::Type;
 use crate::coalescing::{ReadRequest, Request, WaitingRequests, Weight};
 use crate::database::DatabaseConnection;
 use crate::error::failed;
-use crate::lookup::{FoundSets, NearSet, ProbeKeys, SMALL_BYTES, document_id, ordinal};
+use crate::lookup::{FoundSets, NearSet, ProbeKeys, document_id, ordinal};
 use crate::pool::Parameters;
 use crate::rows::Material;
 
@@ -50,6 +50,8 @@ pub(crate) struct WantedDocuments {
     pub collection: i32,
     pub ids: Vec<String>,
     pub now_ms: i64,
+    /// What their sets are made of is read, too, if it has no more bytes.
+    pub bytes_max: Option<i32>,
 }
 
 impl ReadRequest for ProbeKeys {
@@ -130,25 +132,28 @@ impl ReadRequest for WantedDocuments {
     type Answer = Vec<Option<Row>>;
 
     fn weight(&self) -> Weight {
-        Weight { others: self.ids.len() * DOCUMENT_WEIGHT, ..Weight::default() }
+        let of_each = if self.bytes_max.is_some() { DOCUMENT_WEIGHT } else { 1 };
+        Weight { others: self.ids.len() * of_each, ..Weight::default() }
     }
 
     async fn read(
         connection: &DatabaseConnection,
         wanted: &[Request<Self, Vec<Option<Row>>>],
     ) -> Result<Vec<Vec<Option<Row>>>, BackendError> {
-        let (mut collections, mut ids, mut times) = (Vec::new(), Vec::new(), Vec::new());
-        for WantedDocuments { collection, ids: of, now_ms } in wanted.iter().map(|of| &of.asked) {
-            collections.extend(of.iter().map(|_| *collection));
-            times.extend(of.iter().map(|_| *now_ms));
-            ids.extend(of.iter().map(String::as_str));
+        let (mut collections, mut ids) = (Vec::new(), Vec::new());
+        let (mut times, mut most) = (Vec::new(), Vec::new());
+        for asked in wanted.iter().map(|of| &of.asked) {
+            collections.extend(asked.ids.iter().map(|_| asked.collection));
+            times.extend(asked.ids.iter().map(|_| asked.now_ms));
+            most.extend(asked.ids.iter().map(|_| asked.bytes_max));
+            ids.extend(asked.ids.iter().map(String::as_str));
         }
         let sql = "SELECT * FROM akin.sketched($1, $2, $3, $4)";
         let parameters: Parameters<'_> = &[
             (&collections, Type::INT4_ARRAY),
             (&ids, Type::TEXT_ARRAY),
             (&times, Type::INT8_ARRAY),
-            (&SMALL_BYTES, Type::INT4),
+            (&most, Type::INT4_ARRAY),
         ];
         let rows = connection.client.query_typed(sql, parameters).await.map_err(failed)?;
         let mut found: Vec<Option<Row>> = ids.iter().map(|_| None).collect();

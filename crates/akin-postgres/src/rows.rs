@@ -56,8 +56,12 @@ impl Material {
         Self::of(row, 4, row.get::<_, Option<i32>>(7)?)
     }
 
+    /// The bytes that the set is made of: of a compressed content, those that it declares.
     fn bytes(&self) -> usize {
-        self.content.as_ref().or(self.elements.as_ref()).map_or(0, Vec::len)
+        match (&self.elements, &self.content) {
+            (Some(elements), _) => elements.len(),
+            (None, content) => content.as_deref().and_then(content::plain_bytes).unwrap_or(0),
+        }
     }
 
     /// `None` for bytes that this program cannot have written.
@@ -176,4 +180,18 @@ impl PostgresCollection {
 
 pub(crate) fn sketch(bytes: &[u8]) -> Sketch {
     Sketch::from_bytes(bytes.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_bytes_of_a_compressed_content_are_those_of_the_text() {
+        let text = Content::Text("word ".repeat(200_000));
+        let content = content::encode(&text, 1);
+        assert!(content.len() < 10_000);
+        let material = Material { form: 0, content: Some(content), elements: None, shingles: 1 };
+        assert_eq!(material.bytes(), 1_000_000);
+    }
 }

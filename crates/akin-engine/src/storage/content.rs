@@ -50,7 +50,7 @@ const BLOCK_PLAIN_BYTES_MAX: usize = 128 << 10;
 
 /// The content size that a frame declares, which is untrusted: it may come from a foreign backup.
 /// Memory is allocated for it, so it must be a size that the frame can have.
-fn plain_bytes(frame: &[u8]) -> Option<usize> {
+pub fn plain_bytes(frame: &[u8]) -> Option<usize> {
     let length = usize::try_from(get_frame_content_size(frame).ok()??).ok()?;
     let possible = (frame.len() / BLOCK_BYTES_MIN).saturating_mul(BLOCK_PLAIN_BYTES_MAX);
     (length < PLAIN_BYTES_END && length <= possible).then_some(length)

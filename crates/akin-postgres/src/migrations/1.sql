@@ -120,8 +120,8 @@ BEGIN
 END $$;
 
 -- Documents with these ids that have not expired at these times, with their places in the lists,
--- and what their sets are made of unless it has more than `small` bytes.
-CREATE FUNCTION sketched(collections int[], ids text[], times bigint[], small int)
+-- and what their sets are made of unless it has more than so many bytes (`most`).
+CREATE FUNCTION sketched(collections int[], ids text[], times bigint[], most int[])
 RETURNS TABLE (
     ordinal bigint, id text, entry bigint, shingles int, sketch bytea, has_metadata boolean,
     place bigint, form smallint, content bytea, elements bytea
@@ -129,9 +129,10 @@ RETURNS TABLE (
 #variable_conflict use_column
 BEGIN
     RETURN QUERY SELECT d.ordinal, d.id, d.entry, e.shingles, e.sketch, d.metadata IS NOT NULL,
-        o.place, d.form, CASE WHEN octet_length(d.content) <= small THEN d.content END,
-        CASE WHEN octet_length(e.elements) <= small THEN e.elements END
-    FROM unnest(collections, ids, times) WITH ORDINALITY o(collection, id, now, place), LATERAL (
+        o.place, d.form, CASE WHEN octet_length(d.content) <= o.bytes THEN d.content END,
+        CASE WHEN octet_length(e.elements) <= o.bytes THEN e.elements END
+    FROM unnest(collections, ids, times, most) WITH ORDINALITY o(collection, id, now, bytes, place),
+    LATERAL (
         SELECT * FROM documents WHERE collection = o.collection AND id = o.id LIMIT 1
     ) d, LATERAL (SELECT * FROM entries WHERE entry = d.entry LIMIT 1) e
     WHERE d.expires_at IS NULL OR d.expires_at > o.now;
