@@ -18,7 +18,7 @@ use tokio_postgres::Row;
 
 use crate::backend::PostgresCollection;
 use crate::batch::{InsertBatch, lock_of_id};
-use crate::coalescing::{READ_MAX, Request, TOGETHER_MAX, WaitingRequests, Weight};
+use crate::coalescing::{Request, TOGETHER_MAX, WaitingRequests, Weight};
 use crate::database::DatabaseConnection;
 use crate::lookup::of_key;
 use crate::pool::in_time;
@@ -106,7 +106,6 @@ impl BusyKeys {
         while taken.len() < TOGETHER_MAX
             && left.len() < LOOKED_AT_MAX
             && bytes < BATCH_BYTES_MAX
-            && weight.rows() <= READ_MAX
             && let Some(request) = queue.pop_front()
         {
             if !request.is_wanted() {
@@ -126,8 +125,12 @@ impl BusyKeys {
                 blocked.extend(asked.locks());
                 left.push(request);
             } else {
+                let Some(with) = weight.with_next(asked.weight()) else {
+                    queue.push_front(request);
+                    break;
+                };
+                weight = with;
                 ids.insert(id, taken.len());
-                weight = weight.with(asked.weight());
                 bytes += asked.addition.document.document.content.weight();
                 taken.push(request);
             }

@@ -148,12 +148,18 @@ impl<A, B> Request<A, B> {
 }
 
 impl Weight {
-    pub fn with(self, other: Self) -> Self {
+    fn with(self, other: Self) -> Self {
         Self {
             keys: self.keys + other.keys,
             of_key: self.of_key.max(other.of_key),
             others: self.others + other.others,
         }
+    }
+
+    /// With the weight of a further request, if a call may answer it, too.
+    pub fn with_next(self, next: Self) -> Option<Self> {
+        let with = self.with(next);
+        (self.rows() == 0 || with.rows() <= READ_MAX).then_some(with)
     }
 
     pub fn rows(self) -> usize {
@@ -172,11 +178,11 @@ fn first<A: ReadRequest>(
         if !request.is_wanted() {
             continue;
         }
-        weight = weight.with(request.asked.weight());
-        if !taken.is_empty() && weight.rows() > READ_MAX {
+        let Some(with) = weight.with_next(request.asked.weight()) else {
             queue.push_front(request);
             break;
-        }
+        };
+        weight = with;
         taken.push(request);
     }
     taken
@@ -226,6 +232,7 @@ mod tests {
         assert_eq!(calls([Asked(32, 2_000)].into_iter().chain(narrow())), [1, 40]);
         assert_eq!(calls([Asked(32, 1_000), Asked(32, 10), Asked(32, 10)]), [2, 1]);
         assert_eq!(calls([Asked(READ_MAX, 2), Asked(1, 1)]), [1, 1], "more than a call reads");
+        assert_eq!(calls([Asked(1, 1), Asked(READ_MAX, 2)]), [1, 1], "more than a call reads");
     }
 
     /// Few requests would take a call each; a call that takes long must not delay many.
