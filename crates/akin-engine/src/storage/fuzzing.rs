@@ -7,7 +7,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::record;
 use super::row::{ALL_COLUMNS, DetailsPart, RowPart, SketchRow, content_digest, seal};
-use super::snapshot_file::{HEAD_BYTES, Section};
+use super::snapshot_file::{Place, Section};
 use super::snapshot_reader::SnapshotReader;
 use super::{EncodedRecord, Snapshots, StorageError, content, elements, log, schema};
 use crate::document::{Content, Document, Ordinal};
@@ -60,15 +60,20 @@ fn resealed(input: &[u8]) -> Option<Vec<u8>> {
     let mut bytes = input.to_vec();
     let check = xxh3_64(bytes.get(..12)?) as u32;
     bytes.get_mut(12..16)?.copy_from_slice(&check.to_le_bytes());
-    let mut at = HEAD_BYTES as usize;
+    let mut place = Place::HEADER;
+    let mut at = place.at as usize;
     while at < bytes.len() {
         let content = at + Section::HEAD_BYTES as usize;
         let Section { kind, records, bytes: length, .. } =
             Section::decode(bytes.get(at..content)?).ok()?;
         let end = content.checked_add(usize::try_from(length).ok()?)?;
-        let sealed = Section::of(kind, records, bytes.get(content..end)?);
+        let sealed = Section::of(kind, records, bytes.get(content..end)?, place);
         bytes[at..content].copy_from_slice(&sealed.encode());
+        if place.snapshot == Place::HEADER.snapshot {
+            place.snapshot = sealed.checksum;
+        }
         at = end;
+        place.at = end as u64;
     }
     Some(bytes)
 }

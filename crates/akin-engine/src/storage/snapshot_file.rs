@@ -14,15 +14,19 @@
 //!     4  kind, see below                   bytes  a listing: one document
 //!     4  records                               8  fingerprint of its set
 //!     8  bytes of its content: B               8  expires at, ms since 1970; 2^63 - 1: never
-//!     8  xxh3 of the 16 bytes before           6  ordinal
-//!        and of the content                    2  bytes of the id: D; + 0x8000: has metadata
-//!     B  content                               D  id, UTF-8
+//!     8  xxh3 of its place (see below),        6  ordinal
+//!        the 16 bytes before and the           2  bytes of the id: D; + 0x8000: has metadata
+//!        content                               D  id, UTF-8
+//!     B  content
 //! ```
 //!
 //! The first section is of kind 1, the header: the bytes of a sketch S (4), the sequence (8), the
 //! time of its creation in ms since 1970 (8), the next ordinal (8), and the identity, UTF-8. The
 //! last is of kind 4, the end: the numbers of entries (8) and of listings (8) in all sections. The
 //! sections between have entries (2) or listings (3).
+//!
+//! The place of a section is the xxh3 of the header's section (8; for the header itself 0), and the
+//! number of bytes of the file before the section (8). It is not in the file.
 //!
 //! The magic number, the format and its check keep their positions in all future formats, so that a
 //! file of another format can be distinguished from a broken file.
@@ -32,18 +36,18 @@
 //!
 //! ```text
 //! 41 4b 49 4e 53 4e 41 50  01 00 00 00  9f 0b e4 08
-//! 01 00 00 00  00 00 00 00  1e 00 00 00 00 00 00 00  f7 87 da ce 49 f0 0d 86
+//! 01 00 00 00  00 00 00 00  1e 00 00 00 00 00 00 00  67 35 fd 06 37 74 71 aa
 //! 02 00 00 00  02 00 00 00 00 00 00 00
 //! 00 10 00 00 00 00 00 00  02 00 00 00 00 00 00 00  7b 7d
-//! 02 00 00 00  01 00 00 00  1e 00 00 00 00 00 00 00  82 70 30 08 1e 62 5f 9a
+//! 02 00 00 00  01 00 00 00  1e 00 00 00 00 00 00 00  9e dc 06 26 4b f1 f7 11
 //! 08 07 06 05 04 03 02 01  03 00 00 00  02 00 00 00  c0 c1
 //! 00 00 00 00 00 00  01 00 00 00 00 00
-//! 03 00 00 00  02 00 00 00  32 00 00 00 00 00 00 00  c7 a5 f3 e0 16 d9 d9 f6
+//! 03 00 00 00  02 00 00 00  32 00 00 00 00 00 00 00  f0 85 e8 25 a1 c6 dd aa
 //! 08 07 06 05 04 03 02 01  ff ff ff ff ff ff ff 7f
 //! 00 00 00 00 00 00  01 00  61
 //! 08 07 06 05 04 03 02 01  ff ff ff ff ff ff ff 7f
 //! 01 00 00 00 00 00  01 80  62
-//! 04 00 00 00  00 00 00 00  10 00 00 00 00 00 00 00  41 37 f7 7c c3 e6 30 25
+//! 04 00 00 00  00 00 00 00  10 00 00 00 00 00 00 00  4d f5 af 44 8c 2a c8 09
 //! 01 00 00 00 00 00 00 00  02 00 00 00 00 00 00 00
 //! ```
 
@@ -167,22 +171,37 @@ pub(super) enum SectionKind {
     End = 4,
 }
 
+/// The place where a section belongs. The checksum of the section covers it: a disk that writes to
+/// a wrong place, or loses a write over an old file, leaves a section that is whole, but another.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Place {
+    /// The checksum of the header, which differs between snapshots; 0 for the header itself.
+    pub snapshot: u64,
+    /// The bytes of the file before the section.
+    pub at: u64,
+}
+
+impl Place {
+    /// The place of the header.
+    pub const HEADER: Self = Self { snapshot: 0, at: HEAD_BYTES };
+}
+
 /// A section without its content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Section {
     pub kind: SectionKind,
     pub records: u32,
     pub bytes: u64,
-    checksum: u64,
+    pub checksum: u64,
 }
 
 impl Section {
     pub const HEAD_BYTES: u64 = 24;
 
-    /// The section with a content.
-    pub fn of(kind: SectionKind, records: u32, content: &[u8]) -> Self {
+    /// The section with a content, for a place.
+    pub fn of(kind: SectionKind, records: u32, content: &[u8], place: Place) -> Self {
         let section = Self { kind, records, bytes: content.len() as u64, checksum: 0 };
-        Self { checksum: section.sum(content), ..section }
+        Self { checksum: section.sum(content, place), ..section }
     }
 
     pub fn encode(&self) -> [u8; 24] {
@@ -209,16 +228,17 @@ impl Section {
         }
     }
 
-    /// The checksum of a section with this content.
-    fn sum(&self, content: &[u8]) -> u64 {
+    /// The checksum of a section with this content at this place.
+    fn sum(&self, content: &[u8], place: Place) -> u64 {
         let mut hasher = Xxh3::new();
+        hasher.update([place.snapshot, place.at].map(u64::to_le_bytes).as_flattened());
         hasher.update(&self.encode()[..16]);
         hasher.update(content);
         hasher.digest()
     }
 
-    pub fn check(&self, content: &[u8]) -> Result<(), BrokenSnapshot> {
-        match self.sum(content) == self.checksum {
+    pub fn check(&self, content: &[u8], place: Place) -> Result<(), BrokenSnapshot> {
+        match self.sum(content, place) == self.checksum {
             true => Ok(()),
             false => Err(BrokenSnapshot::Format("one of its sections does not match its checksum")),
         }

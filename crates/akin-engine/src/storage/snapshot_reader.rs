@@ -5,8 +5,8 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use super::snapshot_file::{
-    BrokenSnapshot, HEAD_BYTES, Section, SectionKind, SnapshotHeader, SnapshotRecord, check_head,
-    u64_of, visit_records,
+    BrokenSnapshot, HEAD_BYTES, Place, Section, SectionKind, SnapshotHeader, SnapshotRecord,
+    check_head, u64_of, visit_records,
 };
 use super::{StorageError, directory};
 use akin_model::stats::SnapshotInfo;
@@ -26,8 +26,8 @@ struct SnapshotFile {
 #[derive(Debug)]
 struct SnapshotEnds {
     header: SnapshotHeader,
-    /// The place after the header.
-    next: u64,
+    /// The place of the section after the header.
+    next: Place,
     entries: u64,
     documents: u64,
 }
@@ -38,18 +38,18 @@ pub struct SnapshotReader {
     path: PathBuf,
     file: SnapshotFile,
     ends: SnapshotEnds,
-    /// The sections between header and end, each with the place of its content in the file.
-    sections: Vec<(u64, Section)>,
+    /// The sections between header and end, each with its place.
+    sections: Vec<(Place, Section)>,
 }
 
 impl SnapshotReader {
     pub(super) fn open(path: &Path) -> Result<Self, BrokenSnapshot> {
         let file = SnapshotFile::open(path)?;
         let ends = file.ends()?;
-        let (mut at, end) = (ends.next, file.bytes - END_BYTES);
+        let (mut place, end) = (ends.next, file.bytes - END_BYTES);
         let (mut sections, mut entries, mut documents) = (Vec::new(), 0, 0);
-        while at < end {
-            let section = file.section(at)?;
+        while place.at < end {
+            let section = file.section(place.at)?;
             if !section.has_room(ends.header.sketch_bytes) {
                 return Err(BrokenSnapshot::Format("a section is too short for its records"));
             }
@@ -58,10 +58,10 @@ impl SnapshotReader {
                 SectionKind::Listings => documents += u64::from(section.records),
                 _ => return Err(BrokenSnapshot::Format("its header or its end comes twice")),
             }
-            sections.push((at + Section::HEAD_BYTES, section));
-            at += Section::HEAD_BYTES + section.bytes;
+            sections.push((place, section));
+            place.at += Section::HEAD_BYTES + section.bytes;
         }
-        if at != end || (entries, documents) != (ends.entries, ends.documents) {
+        if place.at != end || (entries, documents) != (ends.entries, ends.documents) {
             return Err(BrokenSnapshot::Format("it does not have the records that its end counts"));
         }
         Ok(Self { path: path.to_owned(), file, ends, sections })
@@ -101,8 +101,8 @@ impl SnapshotReader {
         content: &mut Vec<u8>,
         visit: impl FnMut(SnapshotRecord<'_>),
     ) -> Result<(), StorageError> {
-        let (start, section) = &self.sections[section];
-        let read = self.file.content(*start, section, content);
+        let (place, section) = &self.sections[section];
+        let read = self.file.content(*place, section, content);
         read.and_then(|()| visit_records(section, self.ends.header.sketch_bytes, content, visit))
             .map_err(|broken| {
                 let (path, what) = (self.path.clone(), broken.to_string());
@@ -121,24 +121,27 @@ impl SnapshotFile {
     }
 
     fn ends(&self) -> Result<SnapshotEnds, BrokenSnapshot> {
-        let (header, next) = self.read(HEAD_BYTES, SectionKind::Header)?;
-        let (end, _) = self.read(self.bytes.saturating_sub(END_BYTES), SectionKind::End)?;
+        let (first, header) = self.read(Place::HEADER, SectionKind::Header)?;
+        let of_this = |at| Place { snapshot: first.checksum, at };
+        let next = of_this(HEAD_BYTES + Section::HEAD_BYTES + first.bytes);
+        let end = of_this(self.bytes.saturating_sub(END_BYTES));
+        let (_, end) = self.read(end, SectionKind::End)?;
         let (mut end, header) = (end.as_slice(), SnapshotHeader::decode(&header)?);
         let (entries, documents) = (u64_of(&mut end)?, u64_of(&mut end)?);
         Ok(SnapshotEnds { header, next, entries, documents })
     }
 
-    /// Reads a section of this kind, and returns the place after it, too.
-    fn read(&self, at: u64, kind: SectionKind) -> Result<(Vec<u8>, u64), BrokenSnapshot> {
-        let (section, mut content) = (self.section(at)?, Vec::new());
+    /// Reads a section of this kind and its content.
+    fn read(&self, place: Place, kind: SectionKind) -> Result<(Section, Vec<u8>), BrokenSnapshot> {
+        let (section, mut content) = (self.section(place.at)?, Vec::new());
         if section.kind != kind {
             return Err(BrokenSnapshot::Format("it lacks its header or its end"));
         }
-        self.content(at + Section::HEAD_BYTES, &section, &mut content)?;
-        Ok((content, at + Section::HEAD_BYTES + section.bytes))
+        self.content(place, &section, &mut content)?;
+        Ok((section, content))
     }
 
-    /// The section at a place.
+    /// The section after so many bytes of the file.
     fn section(&self, at: u64) -> Result<Section, BrokenSnapshot> {
         let mut head = [0; Section::HEAD_BYTES as usize];
         self.file.read_exact_at(&mut head, at)?;
@@ -148,16 +151,17 @@ impl SnapshotFile {
     /// Reads and verifies the content of a section.
     fn content(
         &self,
-        start: u64,
+        place: Place,
         section: &Section,
         content: &mut Vec<u8>,
     ) -> Result<(), BrokenSnapshot> {
+        let start = place.at + Section::HEAD_BYTES;
         if start.saturating_add(section.bytes) > self.bytes {
             return Err(BrokenSnapshot::Format("it is truncated"));
         }
         content.resize(section.bytes as usize, 0);
         self.file.read_exact_at(content, start)?;
-        section.check(content)
+        section.check(content, place)
     }
 }
 

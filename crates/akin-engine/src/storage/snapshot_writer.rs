@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 
 use super::snapshot::Snapshots;
 use super::snapshot_file::{
-    HAS_METADATA, NEVER, SECTION_BYTES, Section, SectionKind, SnapshotHeader, SnapshotRecord, head,
+    HAS_METADATA, NEVER, Place, SECTION_BYTES, Section, SectionKind, SnapshotHeader,
+    SnapshotRecord, head,
 };
 use super::{StorageError, directory};
 use akin_model::stats::SnapshotInfo;
@@ -22,6 +23,8 @@ pub struct SnapshotWriter {
     kind: SectionKind,
     records: u32,
     sketch_bytes: usize,
+    /// Of the header, once it is written.
+    header_checksum: u64,
     info: SnapshotInfo,
     entries: u64,
 }
@@ -42,6 +45,7 @@ impl SnapshotWriter {
             kind: SectionKind::Entries,
             records: 0,
             sketch_bytes: header.sketch_bytes as usize,
+            header_checksum: Place::HEADER.snapshot,
             info: SnapshotInfo {
                 sequence,
                 created_at: Time(created_at_ms),
@@ -51,7 +55,7 @@ impl SnapshotWriter {
             entries: 0,
         };
         writer.put(&head())?;
-        writer.put_section(SectionKind::Header, 0, &header.encode())?;
+        writer.header_checksum = writer.put_section(SectionKind::Header, 0, &header.encode())?;
         Ok(writer)
     }
 
@@ -137,14 +141,18 @@ impl SnapshotWriter {
         Ok(())
     }
 
+    /// Writes a section, and returns its checksum.
     fn put_section(
         &mut self,
         kind: SectionKind,
         records: u32,
         content: &[u8],
-    ) -> Result<(), StorageError> {
-        self.put(&Section::of(kind, records, content).encode())?;
-        self.put(content)
+    ) -> Result<u64, StorageError> {
+        let place = Place { snapshot: self.header_checksum, at: self.info.bytes };
+        let section = Section::of(kind, records, content, place);
+        self.put(&section.encode())?;
+        self.put(content)?;
+        Ok(section.checksum)
     }
 
     fn put(&mut self, bytes: &[u8]) -> Result<(), StorageError> {

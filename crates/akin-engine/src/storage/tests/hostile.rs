@@ -7,6 +7,7 @@ use rustix::fs::{Mode, mkfifoat};
 
 use super::*;
 use crate::storage::schema;
+use crate::storage::snapshot_file::{Place, Section, SectionKind};
 
 /// A closed store of three documents, changed by SQL.
 async fn changed(sql: &str) -> Home {
@@ -172,6 +173,9 @@ fn a_sparse_snapshot_takes_no_memory() {
     let sound = fs::read(&path).unwrap();
     // The end stays at the end of a file of a terabyte, with a section that fills the file.
     let (head, end) = sound.split_at(sound.len() - 40);
+    let snapshot = u64::from_le_bytes(head[32..40].try_into().unwrap());
+    let place = Place { snapshot, at: (1 << 40) - 40 };
+    let end = [&Section::of(SectionKind::End, 0, &end[24..], place).encode(), &end[24..]].concat();
     let section = [2, 0, 1 << 31, 0, 0, 0].map(u32::to_le_bytes);
     let mut head = [head, section.as_flattened()].concat();
     let bytes = (1 << 40) - 40 - head.len() as u64;
@@ -180,6 +184,6 @@ fn a_sparse_snapshot_takes_no_memory() {
     let file = File::create(&path).unwrap();
     file.set_len(1 << 40).unwrap();
     std::os::unix::fs::FileExt::write_all_at(&file, &head, 0).unwrap();
-    std::os::unix::fs::FileExt::write_all_at(&file, end, (1 << 40) - 40).unwrap();
+    std::os::unix::fs::FileExt::write_all_at(&file, &end, place.at).unwrap();
     assert_eq!(store.snapshots().readable(IDENTITY).unwrap().count(), 0);
 }

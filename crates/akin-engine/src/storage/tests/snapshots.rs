@@ -1,6 +1,7 @@
 //! A snapshot is read completely or refused.
 
 use std::fs;
+use std::ops::Range;
 use std::path::PathBuf;
 
 use super::*;
@@ -157,6 +158,76 @@ fn snapshot_with_a_flipped_bit_is_skipped() {
     }
 }
 
+/// The places of the sections of a snapshot.
+fn sections(bytes: &[u8]) -> Vec<Range<usize>> {
+    let (mut at, mut sections) = (16, Vec::new());
+    while at < bytes.len() {
+        let length = u64::from_le_bytes(bytes[at + 8..at + 16].try_into().unwrap()) as usize;
+        sections.push(at..at + 24 + length);
+        at += 24 + length;
+    }
+    sections
+}
+
+/// A snapshot of two sections of sets, which have equal lengths.
+fn take_two_sections(snapshots: &Snapshots, header: &SnapshotHeader) -> Vec<u8> {
+    let mut writer = snapshots.begin(header).unwrap();
+    for number in 0..13_798 {
+        writer
+            .write(&SnapshotRecord::Entry(SnapshotEntry {
+                fingerprint: u64::from(number) << 32 | header.sequence,
+                shingles: 1,
+                sketch: &[7; 16],
+                members: &[Ordinal::from(number)],
+            }))
+            .unwrap();
+    }
+    writer.finish().unwrap();
+    fs::read(snapshots.path(header.sequence)).unwrap()
+}
+
+#[tokio::test]
+async fn whole_sections_are_refused_in_the_place_of_others() {
+    let home = Home::new();
+    let store = home.open();
+    fill(&store, 3).await;
+    let other = take_two_sections(store.snapshots(), &header(2));
+    let older = SnapshotHeader { created_at_ms: 1, ..header(3) };
+    let older = take_two_sections(store.snapshots(), &older);
+    let sound = take_two_sections(store.snapshots(), &header(3));
+    let [head, first, second, end] = &sections(&sound)[..] else { panic!("four sections") };
+    assert_eq!(first.len(), second.len());
+    let path = path(&home, 3);
+    fs::remove_file(store.snapshots().path(2)).unwrap();
+    store.close().unwrap();
+    for (what, place, found) in [
+        ("the second in place of the first", first, &sound[second.clone()]),
+        ("the first in place of the second", second, &sound[first.clone()]),
+        ("of another snapshot", second, &other[second.clone()]),
+        ("of an older snapshot of the same sequence", second, &older[second.clone()]),
+        ("the header of another snapshot", head, &other[head.clone()]),
+        ("the end of another snapshot", end, &other[end.clone()]),
+    ] {
+        fs::write(&path, &sound).unwrap();
+        assert!(newest_whole(store.snapshots()).is_some(), "{what}");
+        let mut damaged = sound.clone();
+        damaged[place.clone()].copy_from_slice(found);
+        fs::write(&path, damaged).unwrap();
+        assert!(newest_whole(store.snapshots()).is_none(), "{what}");
+        let damage = verified(home.path()).expect_err(what);
+        assert!(damage.what.contains("does not match its checksum"), "{what}: {damage:?}");
+    }
+    let mut swapped = sound.clone();
+    swapped[first.clone()].copy_from_slice(&sound[second.clone()]);
+    swapped[second.clone()].copy_from_slice(&sound[first.clone()]);
+    fs::write(&path, swapped).unwrap();
+    let reader = store.snapshots().readable(IDENTITY).unwrap().next().unwrap().unwrap();
+    for section in 0..2 {
+        let error = reader.read(section, &mut Vec::new(), |_| ()).unwrap_err();
+        assert!(matches!(error, StorageError::CorruptSnapshot { .. }), "{error}");
+    }
+}
+
 #[test]
 fn snapshot_of_other_settings_is_refused_by_name() {
     let home = Home::new();
@@ -170,10 +241,15 @@ fn snapshot_of_other_settings_is_refused_by_name() {
 /// Recomputes the checksums of the sections at these places.
 fn seal(bytes: &mut [u8], sections: [usize; 4]) {
     let ends = sections.iter().skip(1).copied().chain([bytes.len()]);
+    let mut snapshot = 0;
     for (at, end) in sections.into_iter().zip(ends) {
-        let content = [&bytes[at..at + 16], &bytes[at + 24..end]].concat();
+        let place = [snapshot, at as u64].map(u64::to_le_bytes);
+        let content = [place.as_flattened(), &bytes[at..at + 16], &bytes[at + 24..end]].concat();
         let checksum = xxhash_rust::xxh3::xxh3_64(&content);
         bytes[at + 16..at + 24].copy_from_slice(&checksum.to_le_bytes());
+        if at == sections[0] {
+            snapshot = checksum;
+        }
     }
 }
 
