@@ -90,8 +90,8 @@ async fn a_sample_is_uniform_and_does_not_read_the_collection() {
     assert!(after - before < 50_000, "{} rows were read for 20 samples", after - before);
 }
 
-/// Only the lookup of a stored document needs its set: others ask for the sketches or the ordinals of
-/// thousands of documents.
+/// Only the lookup of a stored document needs its set: others ask for the sketches or the ordinals
+/// of thousands of documents.
 #[tokio::test(flavor = "multi_thread")]
 async fn sketches_of_many_documents_are_read_without_their_sets() {
     let Some(database) = Database::new() else { return };
@@ -109,13 +109,40 @@ async fn sketches_of_many_documents_are_read_without_their_sets() {
     assert_eq!(sets.iter().map(Option::is_some).collect::<Vec<_>>(), [false, false, true]);
 }
 
+/// A set of few shingles may have a large content: a lookup reads it alone.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_large_content_is_read_only_where_it_is_asked_for() {
+    let Some(database) = Database::new() else { return };
+    let server = engine(&database).await;
+    let mut text = of_family(1, 0);
+    for n in 0..3_000_u64 {
+        text.push_str(&format!(" {:x}", n.wrapping_mul(0x9e37_79b9_7f4a_7c15)));
+    }
+    crate::add(&server, "large", &text).await;
+    drop(server);
+    let read = |whole: &str| {
+        database.sql(&format!(
+            "SELECT m.content IS NOT NULL FROM akin.documents d, LATERAL
+             akin.members(ARRAY[d.entry], 0, 1, ARRAY[d.entry], 32768, {whole}) m"
+        ))
+    };
+    assert_eq!([read("'{}'"), read("ARRAY[d.entry]")], ["f", "t"]);
+    let server = engine(&database).await;
+    let content = akin::document::Content::Text(format!("{text} more"));
+    let lookup = akin::engine::Lookup::default();
+    let answer = server.similar(akin::engine::Probe::Content(content), lookup).await.unwrap();
+    assert_eq!(answer.matches.len(), 1, "{answer:?}");
+}
+
+/// Rows of all tables that the indexes led to.
+fn read_by_indexes(database: &Database) -> u64 {
+    reads(database);
+    let sum = "SELECT sum(idx_tup_fetch) FROM pg_stat_user_tables WHERE schemaname = 'akin'";
+    database.sql(sum).parse().unwrap()
+}
+
 /// Rows of all tables that the indexes lead to, for each of ten documents added to a crowd.
 async fn read_of_each(database: &Database, crowd: u64) -> u64 {
-    let read = || {
-        reads(database);
-        let sum = "SELECT sum(idx_tup_fetch) FROM pg_stat_user_tables WHERE schemaname = 'akin'";
-        database.sql(sum).parse::<u64>().unwrap()
-    };
     let server = engine(database).await;
     let member = |n| {
         let given = document(&format!("m{n}"), &of_family(1, n));
@@ -125,13 +152,13 @@ async fn read_of_each(database: &Database, crowd: u64) -> u64 {
         drop(added.unwrap());
     }
     drop(server);
-    let before = read();
+    let before = read_by_indexes(database);
     let server = engine(database).await;
     for n in crowd..crowd + 10 {
         crate::add(&server, &format!("m{n}"), &of_family(1, n)).await;
     }
     drop(server);
-    (read() - before) / 10
+    (read_by_indexes(database) - before) / 10
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -231,6 +231,7 @@ impl PostgresCollection {
             now_ms: self.now_ms(),
             materials: materials.clone(),
             shingles,
+            are_whole: false,
         };
         let read = answered(self.shared.readings.push(wanted)).await?;
         self.made(self.materials(&materials, &read)).await?;
@@ -251,18 +252,34 @@ impl PostgresCollection {
             }
         }
         for some in missing.chunks(TOGETHER_MAX) {
-            let entries: Vec<i64> = some.iter().map(|of| self.entry(of.fingerprint)).collect();
-            let wanted = WantedEntries {
-                materials: entries.clone(),
-                entries: entries.clone(),
-                members_max: 1,
-                now_ms: self.now_ms(),
-                shingles: some.iter().map(|of| of.shingles as usize).sum(),
-            };
-            let read = answered(self.shared.readings.push(wanted)).await?;
-            sets.extend(self.made(self.materials(&entries, &read)).await?);
+            sets.extend(self.sets_read(some, false).await?);
+            // Large contents one after the other, each in a call that reads few.
+            for of in some {
+                if !sets.contains_key(&of.fingerprint) {
+                    sets.extend(self.sets_read(&[*of], true).await?);
+                }
+            }
         }
         Ok(candidates.iter().map(|of| sets.get(&of.fingerprint).cloned()).collect())
+    }
+
+    /// Reads sets: of large contents only if they are `whole`.
+    async fn sets_read(
+        &self,
+        of: &[&Candidate],
+        are_whole: bool,
+    ) -> Result<Vec<(u64, ShingleSet)>, BackendError> {
+        let entries: Vec<i64> = of.iter().map(|of| self.entry(of.fingerprint)).collect();
+        let wanted = WantedEntries {
+            materials: entries.clone(),
+            entries: entries.clone(),
+            members_max: 1,
+            now_ms: self.now_ms(),
+            shingles: of.iter().map(|of| of.shingles as usize).sum(),
+            are_whole,
+        };
+        let read = answered(self.shared.readings.push(wanted)).await?;
+        self.made(self.materials(&entries, &read)).await
     }
 
     fn materials(&self, entries: &[i64], read: &Read) -> Vec<(u64, Material)> {

@@ -8,7 +8,7 @@ use akin_engine::backend::{BackendError, Member};
 use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 
-use crate::coalescing::{ReadRequest, Request, WaitingRequests, Weight};
+use crate::coalescing::{READ_MAX, ReadRequest, Request, WaitingRequests, Weight};
 use crate::database::DatabaseConnection;
 use crate::error::failed;
 use crate::lookup::{FoundSets, NearSet, ProbeKeys, document_id, ordinal};
@@ -21,6 +21,15 @@ const MEMBERS_USUAL: usize = 4;
 /// Shingles of a set that is read whose content or elements weigh as much as a row.
 const SHINGLES_OF_ROW: usize = 16;
 
+/// Larger contents of sets are read only where they are asked for whole, in bytes.
+const SMALL_CONTENT: i32 = 32 << 10;
+
+/// Rows that weigh as much as a content of that size.
+const SMALL_WEIGHT: usize = 64;
+
+/// Rows that weigh as much as a content of any size: a call reads a few of them.
+const WHOLE_WEIGHT: usize = READ_MAX / 4;
+
 /// Rows that weigh as much as a document that is read with its small content.
 const DOCUMENT_WEIGHT: usize = 32;
 
@@ -32,6 +41,8 @@ pub(crate) struct WantedEntries {
     /// The sets with wanted elements, which have so many shingles.
     pub materials: Vec<i64>,
     pub shingles: usize,
+    /// Of any size: otherwise large contents are not read.
+    pub are_whole: bool,
 }
 
 /// The documents of sets, and the rows of their elements.
@@ -87,11 +98,13 @@ impl ReadRequest for ProbeKeys {
 impl ReadRequest for WantedEntries {
     type Answer = Arc<Read>;
 
+    /// Of repeated or of very long words a set is small, and its content is not.
     fn weight(&self) -> Weight {
+        let of_each = if self.are_whole { WHOLE_WEIGHT } else { SMALL_WEIGHT };
         Weight {
             keys: self.entries.len(),
             of_key: self.members_max.min(MEMBERS_USUAL),
-            others: self.shingles / SHINGLES_OF_ROW,
+            others: self.materials.len() * of_each + self.shingles / SHINGLES_OF_ROW,
         }
     }
 
@@ -105,15 +118,18 @@ impl ReadRequest for WantedEntries {
         };
         let entries = distinct(&|of| of.entries.clone());
         let materials = distinct(&|of| of.materials.clone());
+        let whole = distinct(&|of| if of.are_whole { of.materials.clone() } else { Vec::new() });
         let of_set = wanted.iter().map(|of| of.asked.members_max).max().unwrap_or(0);
         let of_set = i32::try_from(of_set).unwrap_or(i32::MAX);
         let now_ms = wanted.iter().map(|of| of.asked.now_ms).max().unwrap_or(0);
-        let sql = "SELECT * FROM akin.members($1, $2, $3, $4)";
+        let sql = "SELECT * FROM akin.members($1, $2, $3, $4, $5, $6)";
         let parameters: Parameters<'_> = &[
             (&entries, Type::INT8_ARRAY),
             (&now_ms, Type::INT8),
             (&of_set, Type::INT4),
             (&materials, Type::INT8_ARRAY),
+            (&SMALL_CONTENT, Type::INT4),
+            (&whole, Type::INT8_ARRAY),
         ];
         let rows = connection.client.query_typed(sql, parameters).await.map_err(failed)?;
         let mut read = Read::default();

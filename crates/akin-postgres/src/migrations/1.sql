@@ -139,16 +139,21 @@ BEGIN
 END $$;
 
 -- The first documents of sets that have not expired; the first document of each set in `made` with
--- what the set is made of: its content, or the elements.
-CREATE FUNCTION members(sets bigint[], now bigint, of_set int, made bigint[])
-RETURNS TABLE (
+-- what the set is made of: its content, unless it has more than `small` bytes and the set is not in
+-- `whole`, or the elements.
+CREATE FUNCTION members(
+    sets bigint[], now bigint, of_set int, made bigint[], small int, whole bigint[]
+) RETURNS TABLE (
     entry bigint, ordinal bigint, id text, has_metadata boolean,
     form smallint, content bytea, elements bytea, shingles int
 ) LANGUAGE plpgsql STABLE AS $$
 #variable_conflict use_column
 BEGIN
     RETURN QUERY SELECT s, m.ordinal, m.id, m.has_metadata,
-        m.form, CASE WHEN e.entry IS NOT NULL THEN m.content END, e.elements, e.shingles
+        m.form, CASE
+            WHEN e.entry IS NOT NULL AND (octet_length(m.content) <= small OR s = ANY (whole))
+            THEN m.content
+        END, e.elements, e.shingles
     FROM unnest(sets) s, LATERAL (
         SELECT d.ordinal, d.id, d.metadata IS NOT NULL AS has_metadata, d.form, d.content,
             row_number() OVER (ORDER BY d.ordinal) AS place
