@@ -169,6 +169,38 @@ async fn a_document_of_a_crowd_reads_as_much_however_large_the_crowd_is() {
     assert!(of_many < of_few * 5 / 4, "{of_few} rows among 100, {of_many} among 600");
 }
 
+/// The first search reads a few sets of each key, and the near one comes last.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_near_set_is_found_behind_a_hundred_that_share_its_keys() {
+    let Some(database) = Database::new() else { return };
+    let server = engine(&database).await;
+    let words: Vec<String> = of_family(1, 0).split(' ').map(str::to_owned).collect();
+    let version = |n: u64, changed: &[usize]| {
+        let mut words = words.clone();
+        changed.iter().for_each(|place| words[*place] = format!("c{n}x{place}"));
+        words.join(" ")
+    };
+    for n in 0..100 {
+        crate::add(&server, &format!("v{n}"), &version(n, &[20, 40])).await;
+    }
+    crate::add(&server, "near", &version(999, &[59])).await;
+    let last = "9223372036854775807";
+    database.sql(&format!(
+        "CREATE TABLE near AS SELECT entry FROM akin.documents WHERE id = 'near';
+         UPDATE akin.entries SET entry = {last} WHERE entry IN (SELECT entry FROM near);
+         UPDATE akin.postings SET entry = {last} WHERE entry IN (SELECT entry FROM near);
+         UPDATE akin.documents SET entry = {last} WHERE id = 'near'"
+    ));
+    drop(server);
+    let server = engine(&database).await;
+    let content = akin::document::Content::Text(words.join(" "));
+    let threshold = akin_core::scheme::Threshold::new(0.9).ok();
+    let lookup = akin::engine::Lookup { threshold, ..akin::engine::Lookup::default() };
+    let answer = server.similar(akin::engine::Probe::Content(content), lookup).await.unwrap();
+    let found: Vec<&str> = answer.matches.iter().map(|of| of.id.as_str()).collect();
+    assert_eq!(found, ["near"], "{answer:?}");
+}
+
 /// Of three reads of the whole collection at the same time, two are served.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_read_that_gets_no_connection_in_time_is_refused() {

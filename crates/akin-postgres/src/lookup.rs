@@ -18,9 +18,13 @@ use crate::rows::Material;
 /// Sets that a search reads under all keys together for each that is looked for.
 const READ_FOR_EACH: usize = 5;
 
-/// Sets that a search reads of each key at least: more than an addition reports, so that it needs
-/// no further search among near-duplicates.
-const OF_KEY_LEAST: usize = 24;
+/// Sets that the first search of a lookup reads of each key at least: more than an addition
+/// reports, so that it needs no further search among near-duplicates.
+const OF_KEY_FIRST: usize = 24;
+
+/// Sets that a further search reads of each key at least. Among so many, of which hardly any is
+/// near, no further search is worth its work; among fewer, a near set may not have been read.
+const OF_KEY_FURTHER: usize = 200;
 
 /// Sets with elements that are read together with their documents: as many as a lookup checks at
 /// once.
@@ -69,6 +73,8 @@ pub(crate) struct SelectedSets {
     pub sets: Vec<SelectedSet>,
     pub seen: usize,
     /// Not all sets of a key were read.
+    pub are_more: bool,
+    /// Nor will be: many were.
     pub in_crowd: bool,
     pub left_out: u32,
 }
@@ -105,10 +111,10 @@ impl FoundSets {
 
     /// The sets of a probe, each with the number of its keys, and whether a key has more.
     fn of(&self, probe: &ProbeKeys) -> (Vec<(Arc<NearSet>, u32)>, bool) {
-        let (mut shared, mut in_crowd) = (HashMap::<i64, u32>::new(), false);
+        let (mut shared, mut are_more) = (HashMap::<i64, u32>::new(), false);
         for key in &probe.keys {
             let sets = self.by_key.get(key).map_or(&[][..], Vec::as_slice);
-            in_crowd |= sets.len() > probe.of_key;
+            are_more |= sets.len() > probe.of_key;
             for near in sets.iter().take(probe.of_key) {
                 *shared.entry(near.entry).or_default() += 1;
             }
@@ -117,7 +123,7 @@ impl FoundSets {
             shared.insert(probe.equal, probe.keys.len() as u32);
         }
         let set = |(entry, shared)| Some((Arc::clone(self.by_entry.get(&entry)?), shared));
-        (shared.into_iter().filter_map(set).collect(), in_crowd)
+        (shared.into_iter().filter_map(set).collect(), are_more)
     }
 }
 
@@ -126,7 +132,8 @@ impl FoundSets {
 pub(crate) fn of_key(keys: usize, limits: &SearchLimits) -> usize {
     let (keys, found_max) = (keys.max(1), limits.found_max);
     let is_wide = limits.postings_max > limits.compared_max;
-    let few = OF_KEY_LEAST.max(found_max.saturating_mul(READ_FOR_EACH) / keys);
+    let least = if found_max > SETS_AT_ONCE { OF_KEY_FURTHER } else { OF_KEY_FIRST };
+    let few = least.max(found_max.saturating_mul(READ_FOR_EACH) / keys);
     let wanted = if is_wide { limits.compared_max } else { few };
     wanted.min(limits.postings_max).min(READ_MAX / keys)
 }
@@ -161,7 +168,8 @@ impl PostgresCollection {
         probe: &ProbeKeys,
         found: &FoundSets,
     ) -> SelectedSets {
-        let (sharing, in_crowd) = found.of(probe);
+        let (sharing, are_more) = found.of(probe);
+        let in_crowd = are_more && probe.of_key >= OF_KEY_FURTHER;
         let seen = sharing.len();
         let agreeing = |(near, keys_shared): (Arc<NearSet>, u32)| {
             let agreeing = self.estimator.agreeing(search.sketch.as_bytes(), &near.sketch);
@@ -171,7 +179,7 @@ impl PostgresCollection {
         sets.sort_unstable_by_key(|of| (std::cmp::Reverse(of.agreeing), of.near.entry));
         let left_out = sets.get(search.limits.found_max).map_or(0, |first| first.agreeing);
         sets.truncate(search.limits.found_max);
-        SelectedSets { sets, seen, in_crowd, left_out }
+        SelectedSets { sets, seen, are_more, in_crowd, left_out }
     }
 
     /// The sketches of documents by their ids. The set of a single document is read, too, as its
@@ -307,8 +315,8 @@ impl PostgresCollection {
         read: &Read,
         members_max: usize,
     ) -> Candidates {
-        let SelectedSets { sets, seen, in_crowd, mut left_out } = selection;
-        let (mut found, mut truncated) = (Vec::with_capacity(sets.len()), in_crowd || left_out > 0);
+        let SelectedSets { sets, seen, are_more, in_crowd, mut left_out } = selection;
+        let (mut found, mut truncated) = (Vec::with_capacity(sets.len()), are_more || left_out > 0);
         for SelectedSet { near, agreeing, keys_shared } in sets {
             let members = read.members.get(&near.entry).map_or(&[][..], Vec::as_slice);
             if members.is_empty() {
@@ -326,7 +334,7 @@ impl PostgresCollection {
                 members: members.iter().take(members_max).cloned().collect(),
             });
         }
-        Candidates { found, seen, truncated, are_compared: !in_crowd, left_out, in_crowd }
+        Candidates { found, seen, truncated, are_compared: !are_more, left_out, in_crowd }
     }
 }
 
@@ -372,7 +380,7 @@ mod tests {
             (1, limits(40, 1), 200),
             (9, limits(40, 1), 24),
             (32, limits(40, 1), 24),
-            (32, limits(200, 1), 31),
+            (32, limits(200, 1), 200),
             (32, limits(10_000, 1), 1_562),
             (32, limits(40, 8), 2_048),
         ] {

@@ -21,7 +21,7 @@ use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 
 use crate::backend::PostgresCollection;
-use crate::lookup::{NearSet, SelectedSet};
+use crate::lookup::{NearSet, SelectedSet, SelectedSets};
 use crate::pool::Parameters;
 use crate::rows::COLUMNS;
 use crate::view::PostgresView;
@@ -121,7 +121,8 @@ impl SketchScanning for PostgresCollection {
         let (sets, left_out) = best.finish();
         let listed: Vec<&SelectedSet> = sets.iter().collect();
         let read = self.read(&listed, each_max, 0).await?;
-        let selection = crate::lookup::SelectedSets { sets, seen, in_crowd: false, left_out: 0 };
+        let (are_more, in_crowd) = (false, false);
+        let selection = SelectedSets { sets, seen, are_more, in_crowd, left_out: 0 };
         Ok(Candidates { left_out, ..self.candidates_of(selection, &read, each_max) })
     }
 
