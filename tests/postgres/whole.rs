@@ -115,7 +115,7 @@ async fn a_large_content_is_read_only_where_it_is_asked_for() {
     let Some(database) = Database::new() else { return };
     let server = engine(&database).await;
     let mut text = of_family(1, 0);
-    for n in 0..3_000_u64 {
+    for n in 0..12_000_u64 {
         text.push_str(&format!(" {:x}", n.wrapping_mul(0x9e37_79b9_7f4a_7c15)));
     }
     crate::add(&server, "large", &text).await;
@@ -169,9 +169,40 @@ async fn a_document_of_a_crowd_reads_as_much_however_large_the_crowd_is() {
     assert!(of_many < of_few * 5 / 4, "{of_few} rows among 100, {of_many} among 600");
 }
 
+/// Rows of all tables that the indexes lead to in a lookup whose keys have so many sets, none near.
+async fn read_among_unlike(database: &Database, sets: u64) -> u64 {
+    let server = engine(database).await;
+    crate::add(&server, "a", &of_family(1, 0)).await;
+    database.sql(&format!(
+        "INSERT INTO akin.entries
+         SELECT n, 58, sha512(n::text::bytea) || sha512((-n)::text::bytea)
+         FROM generate_series(1, {sets}) n ON CONFLICT DO NOTHING;
+         INSERT INTO akin.postings SELECT DISTINCT p.key, n
+         FROM akin.postings p, generate_series(1, {sets}) n ON CONFLICT DO NOTHING"
+    ));
+    server.remove(&crate::id("a")).await.unwrap();
+    drop(server);
+    let before = read_by_indexes(database);
+    let server = engine(database).await;
+    let content = akin::document::Content::Text(of_family(1, 0));
+    let lookup = akin::engine::Lookup::default();
+    let answer = server.similar(akin::engine::Probe::Content(content), lookup).await.unwrap();
+    assert!(answer.matches.is_empty() && answer.searched.truncated, "{answer:?}");
+    drop(server);
+    read_by_indexes(database) - before
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_lookup_in_a_crowd_of_unlike_sets_reads_as_much_however_large_the_crowd_is() {
+    let Some(database) = Database::new() else { return };
+    let of_few = read_among_unlike(&database, 400).await;
+    let of_many = read_among_unlike(&database, 3_000).await;
+    assert!(of_many < of_few * 5 / 4, "{of_few} rows among 400, {of_many} among 3,000");
+}
+
 /// The first search reads a few sets of each key, and the near one comes last.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_near_set_is_found_behind_a_hundred_that_share_its_keys() {
+async fn a_near_set_is_found_behind_many_that_share_its_keys() {
     let Some(database) = Database::new() else { return };
     let server = engine(&database).await;
     let words: Vec<String> = of_family(1, 0).split(' ').map(str::to_owned).collect();
@@ -180,16 +211,22 @@ async fn a_near_set_is_found_behind_a_hundred_that_share_its_keys() {
         changed.iter().for_each(|place| words[*place] = format!("c{n}x{place}"));
         words.join(" ")
     };
-    for n in 0..100 {
-        crate::add(&server, &format!("v{n}"), &version(n, &[20, 40])).await;
-    }
+    // Each changes other words, so that few keys of the near set have few others.
+    let versions = (0..180).map(|n| {
+        let places = [n as usize * 7 % 59, (n as usize * 13 + 29) % 59];
+        let given = document(&format!("v{n}"), &version(n, &places));
+        (server.prepare(given).unwrap(), akin::engine::AddOptions::default())
+    });
+    server.add_all(versions.collect()).await.into_iter().for_each(|of| drop(of.unwrap()));
     crate::add(&server, "near", &version(999, &[59])).await;
     let last = "9223372036854775807";
     database.sql(&format!(
         "CREATE TABLE near AS SELECT entry FROM akin.documents WHERE id = 'near';
          UPDATE akin.entries SET entry = {last} WHERE entry IN (SELECT entry FROM near);
          UPDATE akin.postings SET entry = {last} WHERE entry IN (SELECT entry FROM near);
-         UPDATE akin.documents SET entry = {last} WHERE id = 'near'"
+         UPDATE akin.documents SET entry = {last} WHERE id = 'near';
+         DELETE FROM akin.postings p WHERE entry = {last}
+             AND (SELECT count(*) FROM akin.postings o WHERE o.key = p.key) <= 25"
     ));
     drop(server);
     let server = engine(&database).await;
@@ -198,7 +235,8 @@ async fn a_near_set_is_found_behind_a_hundred_that_share_its_keys() {
     let lookup = akin::engine::Lookup { threshold, ..akin::engine::Lookup::default() };
     let answer = server.similar(akin::engine::Probe::Content(content), lookup).await.unwrap();
     let found: Vec<&str> = answer.matches.iter().map(|of| of.id.as_str()).collect();
-    assert_eq!(found, ["near"], "{answer:?}");
+    // Some versions differ at the edge, and reach the threshold, too.
+    assert!(found.contains(&"near"), "{answer:?}");
 }
 
 /// Of three reads of the whole collection at the same time, two are served.

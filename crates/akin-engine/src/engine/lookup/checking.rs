@@ -81,9 +81,9 @@ impl Checking {
         self.decoys + self.matching > self.checked
     }
 
-    /// Whether most checked candidates did not match.
+    /// Whether most checked candidates did not match, or none agreed enough to be checked.
     pub fn is_in_vain(&self) -> bool {
-        2 * self.matching < self.checked
+        2 * self.matching < self.checked.max(1)
     }
 
     /// Each block has as many candidates as all blocks before, so that a long list has few blocks.
