@@ -4,12 +4,12 @@
 use std::borrow::Cow;
 
 use clap::ValueEnum;
-use csv::StringRecord;
 use encoding_rs::Encoding;
 
 use super::columns::TextColumns;
 use super::event::Stop;
 use super::open::{PARQUET_MAGIC, split_compression};
+use super::separator;
 
 /// The format of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -134,7 +134,7 @@ pub fn detect(
 /// The format by its option, with the separator of the table that a CSV file begins with.
 pub fn chosen(format: Format, start: &[u8]) -> Detected {
     match format {
-        Format::Csv => Detected::Table(separator(&String::from_utf8_lossy(start))),
+        Format::Csv => Detected::Table(separator::most_frequent(&String::from_utf8_lossy(start))),
         Format::Tsv => Detected::Table(b'\t'),
         format => Detected::As(format),
     }
@@ -220,7 +220,7 @@ fn of_text(text: &str, columns: &TextColumns) -> Result<Option<Detected>, Stop> 
                 .into(),
         ));
     }
-    Ok(table(begins, columns).map(Detected::Table))
+    Ok(separator::of_table(begins, columns).map(Detected::Table))
 }
 
 /// Objects on lines of their own are lines of JSON; an object over several lines is not. Some of
@@ -263,29 +263,6 @@ fn is_html(lower: &str) -> bool {
         rest.is_some_and(|rest| rest.starts_with(|c: char| c == '>' || c.is_ascii_whitespace()))
     };
     begins.starts_with("<!doctype html") || TAGS.iter().any(tag)
-}
-
-/// The separator of a table, if its first record has the column of the texts.
-fn table(begins: &str, columns: &TextColumns) -> Option<u8> {
-    [b',', b'\t', b';', b'|'].into_iter().find(|separator| {
-        let cells = first_record(begins, *separator);
-        let has = |name: &str| cells.iter().any(|cell| cell == name);
-        cells.len() > 1 && columns.text_names().all(has) && columns.id.as_deref().is_none_or(has)
-    })
-}
-
-/// The separator by which the first record has most cells.
-fn separator(begins: &str) -> u8 {
-    let count = |separator: &u8| first_record(begins, *separator).len();
-    // Of equal counts the last is the maximum.
-    [b'|', b';', b'\t', b','].into_iter().max_by_key(count).unwrap_or(b',')
-}
-
-/// The first record of a table. A cell in quotes may have separators.
-fn first_record(begins: &str, separator: u8) -> StringRecord {
-    let mut reader = csv::ReaderBuilder::new();
-    let reader = reader.has_headers(false).delimiter(separator).from_reader(begins.as_bytes());
-    reader.into_records().next().and_then(Result::ok).unwrap_or_default()
 }
 
 /// The part after the last dot, before the extension of a compression: `csv` of `a.csv.gz`.

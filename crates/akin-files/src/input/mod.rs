@@ -32,6 +32,7 @@ mod record;
 mod record_text;
 mod screening;
 mod selection;
+mod separator;
 mod sink;
 mod table;
 #[cfg(test)]
