@@ -12,7 +12,7 @@ use tempfile::TempDir;
 use crate::crawls::fine_web;
 use crate::inputs::{gz, put};
 use crate::numbers::Numbers;
-use crate::{Ended, akin, akin_with_stdin};
+use crate::{Ended, akin, akin_with_stdin, command};
 
 /// Words from one number to another.
 fn words(range: Range<usize>) -> String {
@@ -468,4 +468,16 @@ fn spans_beyond_the_memory_are_refused() {
         let refused = ended.stderr.contains("MiB of memory that are allowed");
         assert!(refused == (mib == "1"), "{}", ended.stderr);
     }
+}
+
+/// Plain lines are read again, so no temporary file is needed.
+#[test]
+fn a_missing_directory_for_temporary_files_does_not_matter() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("a.jsonl");
+    fs::write(&file, "{\"id\": \"a\", \"text\": \"some words\"}\n").unwrap();
+    let mut command = command(&["dedup", "--spans", "50", file.to_str().unwrap()]);
+    let output = command.env("TMPDIR", dir.path().join("absent")).output().unwrap();
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && !output.stdout.is_empty(), "{stderr}");
 }

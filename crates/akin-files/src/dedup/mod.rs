@@ -5,6 +5,7 @@ mod alarm;
 mod annotation;
 mod clusters;
 mod contained;
+mod copies;
 mod removed;
 mod report;
 #[cfg_attr(not(feature = "parquet"), path = "no_rows.rs")]
@@ -26,6 +27,7 @@ use clap::Args;
 
 use self::alarm::{SourceCounts, refuse_removing};
 use self::clusters::{Representatives, Summary};
+use self::copies::keep_copies;
 use self::removed::{ReportPlaces, write_removed};
 use self::rule::{ByRule, RemovalRule, refuse_rule};
 use self::state::{add_to_state, open_state, refuse_for_state};
@@ -34,14 +36,11 @@ use super::corpus::{
     Sources, changed, disk_failed, numbered,
 };
 use super::failure::Failure;
-use super::input::{
-    self, Cancelled, Event, InputCopies, Selection, read_inputs, refuse_stdin_twice,
-};
+use super::input::{self, Cancelled, Event, Selection, read_inputs, refuse_stdin_twice};
 use super::meter::{Meter, Quantity};
 use super::offline::STATE_FILES;
 use super::output::{Destination, Output, print_json};
 use super::templates::SourceTemplates;
-use crate::offline::Room;
 use akin_core::join::Linkage;
 use akin_core::scheme::{Kind, Threshold};
 use akin_core::text::Unit;
@@ -132,23 +131,14 @@ pub fn run(arguments: Arguments, configured: Configured) -> Result<ExitCode, Fai
     let mut plan = DedupPlan::new(arguments, configured)?;
     let room = plan.options.room(plan.place.path().as_deref());
     // Old documents are read several times, too: for templates, for their sets, for their words.
-    for selection in plan.old.iter_mut().chain([&mut plan.selection]) {
-        selection.copy_pipes(|| room.file())?;
-        keep_copies(selection, &room)?;
-    }
+    let mut selections: Vec<_> = plan.old.iter_mut().chain([&mut plan.selection]).collect();
+    selections.iter_mut().try_for_each(|selection| selection.copy_pipes(|| room.file()))?;
+    keep_copies(selections, &room);
     match spans {
         None => leave_out_near_duplicates(&plan),
         Some(words) => spans::run(&plan, words.into()),
     }
 }
-
-/// Inputs are unpacked to temporary files, to be read again, if the disk has room for so many times
-/// the inputs: texts, sets and sketches together are some ten times as large as compressed texts.
-const UNPACKED_TIMES: u64 = 16;
-
-/// Larger inputs are unpacked each time that they are read: their copies would take most of the
-/// disk.
-const PACKED_BYTES_MAX: u64 = 128 << 20;
 
 const DOCUMENTS: Quantity = Quantity::Things("documents");
 
@@ -358,17 +348,6 @@ impl DedupPlan {
         write_removed(&mut output, clusters, places, &meter)?;
         Ok(Some(output))
     }
-}
-
-/// Copies what cannot be read again cheaply.
-fn keep_copies(selection: &mut Selection, room: &Room) -> Result<(), Failure> {
-    let free = room.disk_free().map_err(|error| disk_failed(&error))?;
-    let packed_max = PACKED_BYTES_MAX.min(free / UNPACKED_TIMES);
-    let keeps_unpacked = selection.bytes(|| true).is_some_and(|bytes| bytes <= packed_max);
-    let file = room.file().map_err(|error| disk_failed(&error))?;
-    // Sets and the output need room, too.
-    selection.keep_copies(InputCopies::new(file, free / 2, keeps_unpacked));
-    Ok(())
 }
 
 /// Writes documents while the input is read for the second time.

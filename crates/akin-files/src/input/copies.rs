@@ -7,24 +7,35 @@ use std::io::{self, Read};
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-/// The copies, in order in an unnamed file.
+/// The copies of one selection. Selections may share the file, and with it the room for copies, but
+/// not the copies: they may read the same path in other ways.
 #[derive(Debug)]
 pub struct InputCopies {
+    spool: Arc<Spool>,
+    /// Whether unpacked bytes are kept; they may be many times as large as the inputs.
+    pub keeps_unpacked: bool,
+    /// By the paths of the inputs.
+    kept: Mutex<HashMap<PathBuf, Kept>>,
+}
+
+/// The copies one after another, in an unnamed file.
+#[derive(Debug)]
+struct Spool {
     file: Arc<File>,
     /// The most bytes of all copies.
     bytes_max: u64,
-    /// Whether unpacked bytes are kept; they may be many times as large as the inputs.
-    pub keeps_unpacked: bool,
-    written: Mutex<Written>,
+    end: AtomicU64,
 }
 
-#[derive(Debug, Default)]
-struct Written {
-    /// The bytes of the file, by the paths of the inputs.
-    ranges: HashMap<PathBuf, (CopyOf, Range<u64>)>,
-    end: u64,
+#[derive(Clone, Debug)]
+struct Kept {
+    of: CopyOf,
+    range: Range<u64>,
+    /// The bytes that were read of the input.
+    input_bytes: u64,
 }
 
 /// What is copied of an input.
@@ -35,12 +46,16 @@ pub enum CopyOf {
     Pages,
 }
 
-/// A copy that is being written. One copy is written at a time.
+/// A copy that is being written. One copy is written at a time. A copy that is dropped before its
+/// end is cut off the file.
 pub struct InputCopy<'c> {
     copies: &'c InputCopies,
     of: CopyOf,
     path: &'c Path,
-    bytes: Range<u64>,
+    range: Range<u64>,
+    bytes_read: &'c AtomicU64,
+    read_before: u64,
+    is_whole: bool,
 }
 
 /// Copies the bytes that are read through it. A copy that cannot be written is given up.
@@ -55,21 +70,51 @@ pub struct FromCopy {
     bytes: Range<u64>,
 }
 
+/// Reads a copy, and counts the bytes of its input: after a part of the copy the same part of them.
+pub struct CountedCopy<'c> {
+    copy: FromCopy,
+    copy_bytes: u64,
+    input_bytes: u64,
+    counted: u64,
+    bytes_read: &'c AtomicU64,
+}
+
 impl InputCopies {
     pub fn new(file: File, bytes_max: u64, keeps_unpacked: bool) -> Self {
-        Self { file: Arc::new(file), bytes_max, keeps_unpacked, written: Mutex::default() }
+        let spool = Spool { file: Arc::new(file), bytes_max, end: AtomicU64::new(0) };
+        Self { spool: Arc::new(spool), keeps_unpacked, kept: Mutex::default() }
+    }
+
+    /// Copies for another selection, in the same file.
+    pub fn beside(&self) -> Self {
+        let spool = Arc::clone(&self.spool);
+        Self { spool, keeps_unpacked: self.keeps_unpacked, kept: Mutex::default() }
     }
 
     /// The copy of an input that was read to its end.
-    pub fn of(&self, path: &Path) -> Option<(CopyOf, FromCopy)> {
-        let written = self.written.lock().expect("nothing panics under the lock");
-        let (of, bytes) = written.ranges.get(path).cloned()?;
-        Some((of, FromCopy { file: Arc::clone(&self.file), bytes }))
+    pub fn of<'c>(
+        &self,
+        path: &Path,
+        bytes_read: &'c AtomicU64,
+    ) -> Option<(CopyOf, CountedCopy<'c>)> {
+        let kept = self.kept.lock().expect("nothing panics under the lock").get(path).cloned()?;
+        let Kept { of, range, input_bytes } = kept;
+        let copy_bytes = range.end - range.start;
+        let copy = FromCopy { file: Arc::clone(&self.spool.file), bytes: range };
+        Some((of, CountedCopy { copy, copy_bytes, input_bytes, counted: 0, bytes_read }))
     }
 
-    pub fn begin<'c>(&'c self, of: CopyOf, path: &'c Path) -> InputCopy<'c> {
-        let end = self.written.lock().expect("nothing panics under the lock").end;
-        InputCopy { copies: self, of, path, bytes: end..end }
+    /// `bytes_read` counts the bytes of the inputs; nothing of this input has been read before
+    /// `read_before`.
+    pub fn begin<'c>(
+        &'c self,
+        of: CopyOf,
+        path: &'c Path,
+        (bytes_read, read_before): (&'c AtomicU64, u64),
+    ) -> InputCopy<'c> {
+        let end = self.spool.end.load(Ordering::Relaxed);
+        let range = end..end;
+        InputCopy { copies: self, of, path, range, bytes_read, read_before, is_whole: false }
     }
 }
 
@@ -77,20 +122,32 @@ impl InputCopy<'_> {
     /// # Errors
     /// The disk or the room for copies is full.
     pub fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
-        let end = self.bytes.end + bytes.len() as u64;
-        if end > self.copies.bytes_max {
+        let end = self.range.end + bytes.len() as u64;
+        if end > self.copies.spool.bytes_max {
             return Err(io::ErrorKind::StorageFull.into());
         }
-        self.copies.file.write_all_at(bytes, self.bytes.end)?;
-        self.bytes.end = end;
+        self.copies.spool.file.write_all_at(bytes, self.range.end)?;
+        self.range.end = end;
         Ok(())
     }
 
     /// The input was read to its end.
-    pub fn end(self) {
-        let mut written = self.copies.written.lock().expect("nothing panics under the lock");
-        written.end = self.bytes.end;
-        written.ranges.insert(self.path.to_owned(), (self.of, self.bytes));
+    pub fn end(mut self) {
+        self.is_whole = true;
+        self.copies.spool.end.store(self.range.end, Ordering::Relaxed);
+        let input_bytes = self.bytes_read.load(Ordering::Relaxed) - self.read_before;
+        let kept = Kept { of: self.of, range: self.range.clone(), input_bytes };
+        let mut all = self.copies.kept.lock().expect("nothing panics under the lock");
+        all.insert(self.path.to_owned(), kept);
+    }
+}
+
+impl Drop for InputCopy<'_> {
+    fn drop(&mut self) {
+        if !self.is_whole {
+            // If the file cannot be cut, the next copy overwrites the rest.
+            self.copies.spool.file.set_len(self.range.start).ok();
+        }
     }
 }
 
@@ -126,5 +183,49 @@ impl Read for FromCopy {
         let read = self.file.read_at(&mut buffer[..most], self.bytes.start)?;
         self.bytes.start += read as u64;
         Ok(read)
+    }
+}
+
+impl Read for CountedCopy<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.copy.read(buffer)?;
+        let left = self.copy.bytes.end - self.copy.bytes.start;
+        let done = u128::from(self.copy_bytes - left) * u128::from(self.input_bytes);
+        // An empty copy is one of an input without pages.
+        let counted =
+            done.checked_div(self.copy_bytes.into()).map_or(self.input_bytes, |n| n as u64);
+        self.bytes_read.fetch_add(counted - self.counted, Ordering::Relaxed);
+        self.counted = counted;
+        Ok(read)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn selections_share_the_room_and_a_copy_that_is_given_up_is_cut_off() {
+        let file = tempfile::tempfile().unwrap();
+        let bytes = || file.metadata().unwrap().len();
+        let new = InputCopies::new(file.try_clone().unwrap(), 10, true);
+        let (old, path, read) = (new.beside(), Path::new("a"), AtomicU64::new(0));
+        let begin = |copies| InputCopies::begin(copies, CopyOf::Unpacked, path, (&read, 0));
+        let mut copy = begin(&new);
+        copy.write(b"abcdef").unwrap();
+        copy.end();
+        let mut copy = begin(&old);
+        copy.write(b"1234").unwrap();
+        assert!(copy.write(b"5").is_err(), "both have 10 bytes");
+        assert_eq!(bytes(), 10);
+        drop(copy);
+        assert_eq!(bytes(), 6);
+        assert!(old.of(path, &read).is_none(), "the other selection read this path");
+        let kept = new.of(path, &read).unwrap().1;
+        assert_eq!(io::read_to_string(kept).unwrap(), "abcdef");
+        let long = [&b"x"[..]; 5].concat();
+        let mut copied = Copied::new(&long[..], begin(&old));
+        assert_eq!(io::copy(&mut copied, &mut io::sink()).unwrap(), 5);
+        assert_eq!(bytes(), 6, "too long a copy is given up");
     }
 }

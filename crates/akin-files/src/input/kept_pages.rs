@@ -1,13 +1,12 @@
 //! The findings of a reader of pages, kept for the next time that the input is read: to find the
 //! text of a page takes longer than to write and read it.
 
-use std::io::{self, BufRead, BufReader};
-use std::path::Path;
+use std::io::{self, BufRead, BufReader, Read};
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::copies::{CopyOf, FromCopy, InputCopies, InputCopy};
+use super::copies::InputCopy;
 use super::event::{Event, Stop};
 use super::members::Value;
 use super::record::Source;
@@ -40,18 +39,19 @@ impl Finding {
     }
 }
 
-/// Reads pages by `read`, and keeps its findings for [`read`].
+/// Reads pages by `read`, and keeps its findings in the copy for [`read`].
 ///
 /// # Errors
 /// The errors of `read`: then nothing is kept.
 pub fn keeping(
-    copies: Option<&InputCopies>,
-    path: &Path,
+    copy: Option<InputCopy<'_>>,
     sink: &mut Sink<'_, '_>,
     read: impl FnOnce(&mut Sink<'_, '_>) -> Result<(), Stop>,
 ) -> Result<(), Stop> {
-    let Some(copies) = copies else { return read(sink) };
-    let mut copy = Some(copies.begin(CopyOf::Pages, path));
+    if copy.is_none() {
+        return read(sink);
+    }
+    let mut copy = copy;
     let mut emit = |event: Event| {
         copy = copy.take().and_then(|copy| written(copy, &event));
         (sink.emit)(event)
@@ -75,7 +75,7 @@ fn written<'c>(mut copy: InputCopy<'c>, event: &Event) -> Option<InputCopy<'c>> 
 ///
 /// # Errors
 /// The copy cannot be read.
-pub fn read(copy: FromCopy, sink: &mut Sink<'_, '_>) -> Result<(), Stop> {
+pub fn read(copy: impl Read, sink: &mut Sink<'_, '_>) -> Result<(), Stop> {
     for line in BufReader::new(copy).split(b'\n') {
         let finding = serde_json::from_slice(&line?);
         match finding.map_err(io::Error::from)? {

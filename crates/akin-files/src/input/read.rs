@@ -108,14 +108,16 @@ fn read_file(
 ) -> Result<(), Stop> {
     let path = input.path.as_deref().unwrap_or(Path::new("-"));
     let copies = reading.copies.as_deref();
-    let copy = copies.and_then(|copies| copies.of(path));
-    let inner: Box<dyn Read> = match (copy, reading.pipes.get(path)) {
+    let read_before = bytes_read.load(Ordering::Relaxed);
+    let counted = |inner: Box<dyn Read>| CountingReader { inner, bytes: bytes_read };
+    let kept = copies.and_then(|copies| copies.of(path, bytes_read));
+    let raw: Box<dyn Read + '_> = match (kept, reading.pipes.get(path)) {
         (Some((CopyOf::Pages, copy)), _) => return kept_pages::read(copy, sink),
         (Some((CopyOf::Unpacked, copy)), _) => Box::new(copy),
-        (None, Some(pipe)) => Box::new(FromCopy::whole(pipe)),
-        (None, None) => source(path)?,
+        (None, Some(pipe)) => Box::new(counted(Box::new(FromCopy::whole(pipe)))),
+        (None, None) => Box::new(counted(source(path)?)),
     };
-    let (reader, is_packed) = decompressed(CountingReader { inner, bytes: bytes_read })?;
+    let (reader, is_packed) = decompressed(raw)?;
     let (start, reader) = peeked(reader, START_BYTES)?;
     if start.is_empty() {
         return Err(Stop::Empty);
@@ -126,12 +128,13 @@ fn read_file(
         (None, Some(_)) => Detected::As(Format::Json),
         (None, None) => detect(&start, &input.name, &reading.columns, encoding)?,
     };
-    let reader = match copies.filter(|copies| is_packed && copies.keeps_unpacked) {
-        Some(copies) if !is_of_pages(detected) => {
-            let copied = Copied::new(reader, copies.begin(CopyOf::Unpacked, path));
-            Box::new(BufReader::with_capacity(BUFFER_BYTES, copied))
-        }
-        _ => reader,
+    let begin = |of| copies.map(|copies| copies.begin(of, path, (bytes_read, read_before)));
+    let pages = if takes_extraction(detected, &start) { begin(CopyOf::Pages) } else { None };
+    let keeps_unpacked = is_packed && copies.is_some_and(|copies| copies.keeps_unpacked);
+    let copy = if pages.is_none() && keeps_unpacked { begin(CopyOf::Unpacked) } else { None };
+    let reader = match copy {
+        Some(copy) => Box::new(BufReader::with_capacity(BUFFER_BYTES, Copied::new(reader, copy))),
+        None => reader,
     };
     let decoded = |reader| decoded(&start, reader, encoding);
     match detected {
@@ -147,10 +150,10 @@ fn read_file(
         Detected::As(Format::Html) if !HTML.is_built_in => {
             Err(Stop::Failed { line: None, reason: HTML.absent() })
         }
-        Detected::As(Format::Html) => kept_pages::keeping(copies, path, sink, |sink| {
+        Detected::As(Format::Html) => kept_pages::keeping(pages, sink, |sink| {
             html::read(reader, encoding, reading.extract, sink)
         }),
-        Detected::As(Format::Warc) => kept_pages::keeping(copies, path, sink, |sink| {
+        Detected::As(Format::Warc) => kept_pages::keeping(pages, sink, |sink| {
             warc::read(reader, PageReading { encoding, extract: reading.extract }, sink)
         }),
         #[cfg(not(feature = "parquet"))]
@@ -167,8 +170,14 @@ fn read_file(
 const NOT_A_FORMAT: &str = "it is neither JSON nor a table with a column of texts; --text-column \
                             names the column, and --format text reads it as a single text";
 
-fn is_of_pages(detected: Detected) -> bool {
-    matches!(detected, Detected::As(Format::Html | Format::Warc))
+/// Whether the texts of the input are found in pages, which takes longer than to read them. A crawl
+/// may have texts already.
+fn takes_extraction(detected: Detected, start: &[u8]) -> bool {
+    match detected {
+        Detected::As(Format::Html) => true,
+        Detected::As(Format::Warc) => !warc::begins_with_texts(start),
+        _ => false,
+    }
 }
 
 fn is_unmarked_stdin(input: &Input, reading: &Reading) -> bool {

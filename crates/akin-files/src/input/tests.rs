@@ -126,6 +126,49 @@ fn pages_are_extracted_once() {
     assert_eq!((again.0.len(), &again.0[0]["text"]), (1, &json!("Another.")), "without room");
 }
 
+/// To read texts again takes no longer than to copy them.
+#[test]
+fn texts_of_a_crawl_are_not_copied() {
+    let record = |kind: &str, block: &str| {
+        let length = block.len();
+        format!(
+            "WARC/1.0\r\nWARC-Type: {kind}\r\nContent-Type: text/plain\r\n\
+             Content-Length: {length}\r\n\r\n{block}\r\n\r\n"
+        )
+    };
+    let wet = record("warcinfo", "software: x") + &record("conversion", "A text.");
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("a.wet");
+    fs::write(&path, wet).unwrap();
+    let mut selection = Selection { paths: vec![path.clone()], ..Selection::default() };
+    let spool = tempfile::tempfile().unwrap();
+    selection.keep_copies(InputCopies::new(spool.try_clone().unwrap(), 1 << 20, true));
+    assert_eq!(read_with(&selection).0.len(), 1);
+    assert_eq!(spool.metadata().unwrap().len(), 0);
+}
+
+#[test]
+fn kept_pages_count_the_bytes_of_their_inputs() {
+    let dir = tempfile::tempdir().unwrap();
+    let paths = ["a.html", "b.warc", "c.jsonl.zst"].map(|name| dir.path().join(name));
+    let request = "WARC/1.0\r\nWARC-Type: request\r\nContent-Length: 1\r\n\r\nx\r\n\r\n";
+    let line = format!("{{\"text\": \"{}\"}}\n", "word ".repeat(20_000));
+    let packed = zstd::encode_all(line.as_bytes(), 1).unwrap();
+    let page = format!("<p>{}</p>", "<b>word</b> ".repeat(20_000));
+    for (path, bytes) in paths.iter().zip([page.as_bytes(), request.as_bytes(), &packed]) {
+        fs::write(path, bytes).unwrap();
+    }
+    let mut selection = Selection { paths: paths.to_vec(), ..Selection::default() };
+    selection.keep_copies(InputCopies::new(tempfile::tempfile().unwrap(), 1 << 20, true));
+    let bytes = || {
+        let bytes_read = AtomicU64::new(0);
+        assert!(read_inputs(&selection, &bytes_read, &mut |_| Ok(())).is_ok());
+        Some(bytes_read.into_inner())
+    };
+    assert_eq!(bytes(), selection.bytes(|| true));
+    assert_eq!(bytes(), selection.bytes(|| true), "of the copies");
+}
+
 #[test]
 fn the_page_of_formats_has_each_known_format() {
     let page = include_str!("../../../../docs/formats.md");

@@ -87,6 +87,13 @@ pub fn read(reader: impl BufRead, pages: PageReading, sink: &mut Sink<'_, '_>) -
     Ok(())
 }
 
+/// Whether the first bytes are those of texts that were found in a crawl before (WET).
+pub fn begins_with_texts(start: &[u8]) -> bool {
+    let start = String::from_utf8_lossy(start).to_ascii_lowercase();
+    let types = start.lines().filter_map(|line| line.strip_prefix("warc-type:"));
+    types.map(str::trim).find(|name| *name != "warcinfo") == Some("conversion")
+}
+
 /// Whether the record may have a page: not a request, and not a crawler's notes or addresses.
 fn has_page(head: &WarcHead) -> bool {
     let uri = head.get("warc-target-uri").map_or("", uri);
