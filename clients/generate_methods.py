@@ -31,11 +31,13 @@ class Operation:
     """An operation that becomes a method, as its path and its schemas have it."""
 
     def __init__(self, method, path, operation, in_collection):
-        self.method, self.path, self.in_collection = method.upper(), path, in_collection
+        self.method, self.in_collection = method.upper(), in_collection
+        # As the methods written by hand call it.
+        self.path = path.replace("{collection}", "{name}")
         self.name = operation["operationId"].removesuffix("_of_collection")
         self.description = f"{operation['summary']}.\n\n{operation['description']}"
         parameters = operation.get("parameters", [])
-        self.arguments = re.findall(r"{(\w+)}", path)
+        self.arguments = re.findall(r"{(\w+)}", self.path)
         has_query = any(parameter["in"] == "query" for parameter in parameters)
         self.query = query_name(operation["operationId"]) if has_query else None
         content = operation.get("requestBody", {}).get("content", {}).values()

@@ -106,6 +106,22 @@ fn persons() -> Value {
     ])
 }
 
+/// Operations, below the path of a collection, that a collection without passages, of records, with
+/// prefix filters or without texts refuses.
+const MAY_REFUSE: &[&str] = &[
+    "GET /clusters",
+    "POST /collapse",
+    "GET /curve",
+    "PATCH /documents/{id}",
+    "GET /pairs",
+    "GET /passages",
+    "POST /passages",
+    "GET /recall",
+    "DELETE /reindex",
+    "GET /reindex",
+    "POST /reindex",
+];
+
 /// Calls every operation on one collection: with the parameters that answers depend on, and each
 /// that was not called so by its examples.
 async fn call_every_operation(app: &App, at: &str, documents: &Value) {
@@ -127,7 +143,10 @@ async fn call_every_operation(app: &App, at: &str, documents: &Value) {
         let media = body.map_or("", |(media, _)| media);
         let body = body.map_or(Body::empty(), |(_, body)| body.to_string().into());
         let reply = app.call(request.header("content-type", media).body(body).unwrap()).await;
-        assert!(!reply.status.is_server_error(), "{operation}: {:?}", reply.body);
+        let is_answered = reply.status.is_success()
+            || MAY_REFUSE.contains(&operation.replace(ONE_COLLECTION, "").as_str());
+        assert!(is_answered, "{operation} of '{at}': {} {:?}", reply.status, reply.body);
+        assert!(!reply.status.is_server_error(), "{operation} of '{at}': {:?}", reply.body);
     }
     app.answered.lock().unwrap().extend(before);
 }

@@ -72,7 +72,9 @@ fn series(outcomes: &[Outcome]) -> Vec<Series> {
     all
 }
 
-/// A figure as the number of documents to a power, by the least and the most that were measured.
+/// A figure as the number of documents to a power of at least one, by the least and the most that
+/// were measured. Small corpora keep more for each document than large ones, whose growth is not less
+/// than linear for that.
 struct Growth {
     documents: f64,
     figure: f64,
@@ -84,7 +86,7 @@ impl Growth {
         let point = |it: &Outcome| (it.documents as f64, figure(it, name));
         let (first, last) = (point(outcomes[0]), point(outcomes[outcomes.len() - 1]));
         let exponent = (last.1 / first.1).ln() / (last.0 / first.0).ln();
-        let exponent = if exponent.is_finite() { exponent } else { 1.0 };
+        let exponent = if exponent.is_finite() { exponent.max(1.0) } else { 1.0 };
         Self { documents: last.0, figure: last.1, exponent }
     }
 

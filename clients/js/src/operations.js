@@ -92,12 +92,12 @@ export class Operations {
    * Describe a collection.
    *
    * Returns a collection's settings, size, memory and keys.
-   * @param {string} collection
+   * @param {string} name
    * @param {CallOptions} [options]
    * @returns {Promise<T.Collection>}
    */
-  describeCollection(collection, { signal } = {}) {
-    const path = `/collections/${encodeURIComponent(collection)}`;
+  describeCollection(name, { signal } = {}) {
+    const path = `/collections/${encodeURIComponent(name)}`;
     return this.operate("GET", path, { signal }, false);
   }
 
@@ -106,12 +106,12 @@ export class Operations {
    *
    * Removes a collection and its data. Running requests on it may read to their end; their writes
    * are refused with 503 `out_of_service`. `default` cannot be removed.
-   * @param {string} collection
+   * @param {string} name
    * @param {CallOptions} [options]
    * @returns {Promise<void>}
    */
-  removeCollection(collection, { signal } = {}) {
-    const path = `/collections/${encodeURIComponent(collection)}`;
+  removeCollection(name, { signal } = {}) {
+    const path = `/collections/${encodeURIComponent(name)}`;
     return this.operate("DELETE", path, { signal }, false);
   }
 
@@ -119,12 +119,12 @@ export class Operations {
    * Show how far a reindex is.
    *
    * The last reindex of this collection since the server started.
-   * @param {string} collection
+   * @param {string} name
    * @param {CallOptions} [options]
    * @returns {Promise<T.Reindex>}
    */
-  describeReindex(collection, { signal } = {}) {
-    const path = `/collections/${encodeURIComponent(collection)}/reindex`;
+  describeReindex(name, { signal } = {}) {
+    const path = `/collections/${encodeURIComponent(name)}/reindex`;
     return this.operate("GET", path, { signal }, false);
   }
 
@@ -138,13 +138,13 @@ export class Operations {
    * the collection is as it was. Needs as much room on the disk as the collection takes. The
    * configuration has the settings of `default`: `akin reindex` builds `default` again while no
    * server is running.
-   * @param {string} collection
+   * @param {string} name
    * @param {T.Settings} body
    * @param {CallOptions} [options]
    * @returns {Promise<T.Reindex>}
    */
-  reindex(collection, body, { signal } = {}) {
-    const path = `/collections/${encodeURIComponent(collection)}/reindex`;
+  reindex(name, body, { signal } = {}) {
+    const path = `/collections/${encodeURIComponent(name)}/reindex`;
     return this.operate("POST", path, { body, signal }, false);
   }
 
@@ -153,12 +153,12 @@ export class Operations {
    *
    * It stops within moments, and the collection is as it was. A reindex that has ended does not
    * change.
-   * @param {string} collection
+   * @param {string} name
    * @param {CallOptions} [options]
    * @returns {Promise<T.Reindex>}
    */
-  cancelReindex(collection, { signal } = {}) {
-    const path = `/collections/${encodeURIComponent(collection)}/reindex`;
+  cancelReindex(name, { signal } = {}) {
+    const path = `/collections/${encodeURIComponent(name)}/reindex`;
     return this.operate("DELETE", path, { signal }, false);
   }
 }

@@ -71,35 +71,35 @@ def _take_snapshot() -> Call[types.Status]:
     return Call(Request("POST", path), json.loads)
 
 
-def _describe_collection(collection: str) -> Call[types.Collection]:
+def _describe_collection(name: str) -> Call[types.Collection]:
     """Describe a collection.
 
     Returns a collection's settings, size, memory and keys.
     """
-    path = f"/collections/{quote(collection, safe='')}"
+    path = f"/collections/{quote(name, safe='')}"
     return Call(Request("GET", path, in_collection=False), json.loads)
 
 
-def _remove_collection(collection: str) -> Call[None]:
+def _remove_collection(name: str) -> Call[None]:
     """Remove a collection.
 
     Removes a collection and its data. Running requests on it may read to their end; their
     writes are refused with 503 `out_of_service`. `default` cannot be removed.
     """
-    path = f"/collections/{quote(collection, safe='')}"
+    path = f"/collections/{quote(name, safe='')}"
     return Call(Request("DELETE", path, in_collection=False), lambda _: None)
 
 
-def _describe_reindex(collection: str) -> Call[types.Reindex]:
+def _describe_reindex(name: str) -> Call[types.Reindex]:
     """Show how far a reindex is.
 
     The last reindex of this collection since the server started.
     """
-    path = f"/collections/{quote(collection, safe='')}/reindex"
+    path = f"/collections/{quote(name, safe='')}/reindex"
     return Call(Request("GET", path, in_collection=False), json.loads)
 
 
-def _reindex(collection: str, body: types.Settings) -> Call[types.Reindex]:
+def _reindex(name: str, body: types.Settings) -> Call[types.Reindex]:
     """Reindex a collection.
 
     Builds the collection again under these settings, from its own texts, while it is served
@@ -110,17 +110,17 @@ def _reindex(collection: str, body: types.Settings) -> Call[types.Reindex]:
     as the collection takes. The configuration has the settings of `default`: `akin reindex`
     builds `default` again while no server is running.
     """
-    path = f"/collections/{quote(collection, safe='')}/reindex"
+    path = f"/collections/{quote(name, safe='')}/reindex"
     return Call(Request("POST", path, body=encode(body), in_collection=False), json.loads)
 
 
-def _cancel_reindex(collection: str) -> Call[types.Reindex]:
+def _cancel_reindex(name: str) -> Call[types.Reindex]:
     """Cancel a reindex.
 
     It stops within moments, and the collection is as it was. A reindex that has ended does
     not change.
     """
-    path = f"/collections/{quote(collection, safe='')}/reindex"
+    path = f"/collections/{quote(name, safe='')}/reindex"
     return Call(Request("DELETE", path, in_collection=False), json.loads)
 
 
