@@ -86,6 +86,7 @@ impl InputCopies {
     }
 
     /// Copies for another selection, in the same file.
+    #[must_use]
     pub fn beside(&self) -> Self {
         let spool = Arc::clone(&self.spool);
         Self { spool, keeps_unpacked: self.keeps_unpacked, kept: Mutex::default() }
