@@ -21,7 +21,6 @@ mod plain;
 mod plain_resemblance;
 mod settings;
 mod single_client;
-#[allow(dead_code, reason = "tests/engine uses the rest")]
 #[path = "../store_under_test/mod.rs"]
 mod store_under_test;
 

@@ -1,6 +1,7 @@
 //! Reads of whole collections: views, samples, and how long they wait for a connection.
 
 use std::collections::HashSet;
+use std::fmt::Write as _;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -116,7 +117,7 @@ async fn a_large_content_is_read_only_where_it_is_asked_for() {
     let server = engine(&database).await;
     let mut text = of_family(1, 0);
     for n in 0..12_000_u64 {
-        text.push_str(&format!(" {:x}", n.wrapping_mul(0x9e37_79b9_7f4a_7c15)));
+        write!(text, " {:x}", n.wrapping_mul(0x9e37_79b9_7f4a_7c15)).unwrap();
     }
     crate::add(&server, "large", &text).await;
     drop(server);
@@ -208,7 +209,9 @@ async fn a_near_set_is_found_behind_many_that_share_its_keys() {
     let words: Vec<String> = of_family(1, 0).split(' ').map(str::to_owned).collect();
     let version = |n: u64, changed: &[usize]| {
         let mut words = words.clone();
-        changed.iter().for_each(|place| words[*place] = format!("c{n}x{place}"));
+        for place in changed {
+            words[*place] = format!("c{n}x{place}");
+        }
         words.join(" ")
     };
     // Each changes other words, so that few keys of the near set have few others.
