@@ -96,10 +96,11 @@ impl Growth {
 }
 
 fn dedup(outcomes: &[Outcome]) -> String {
-    let mut table = "| documents | words | GB | input | CPU seconds | seconds | peak MB | temporary GB | \
+    let mut table =
+        "| documents | words | GB | input | CPU seconds | seconds | peak MB | temporary GB | \
          CPU µs a document | temporary B a document | measured |\n\
          |--:|--:|--:|---|--:|--:|--:|--:|--:|--:|---|\n"
-        .to_owned();
+            .to_owned();
     for it in of(outcomes, "dedup") {
         let is_compressed = it.get("compressed").is_some_and(|flag| flag > 0.0);
         let (cpu, disk) = (figure(it, "processor_s"), figure(it, "temporary_bytes"));
