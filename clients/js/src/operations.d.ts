@@ -65,30 +65,30 @@ export class Operations {
      * Describe a collection.
      *
      * Returns a collection's settings, size, memory and keys.
-     * @param {string} collection
+     * @param {string} name
      * @param {CallOptions} [options]
      * @returns {Promise<T.Collection>}
      */
-    describeCollection(collection: string, { signal }?: CallOptions): Promise<T.Collection>;
+    describeCollection(name: string, { signal }?: CallOptions): Promise<T.Collection>;
     /**
      * Remove a collection.
      *
      * Removes a collection and its data. Running requests on it may read to their end; their writes
      * are refused with 503 `out_of_service`. `default` cannot be removed.
-     * @param {string} collection
+     * @param {string} name
      * @param {CallOptions} [options]
      * @returns {Promise<void>}
      */
-    removeCollection(collection: string, { signal }?: CallOptions): Promise<void>;
+    removeCollection(name: string, { signal }?: CallOptions): Promise<void>;
     /**
      * Show how far a reindex is.
      *
      * The last reindex of this collection since the server started.
-     * @param {string} collection
+     * @param {string} name
      * @param {CallOptions} [options]
      * @returns {Promise<T.Reindex>}
      */
-    describeReindex(collection: string, { signal }?: CallOptions): Promise<T.Reindex>;
+    describeReindex(name: string, { signal }?: CallOptions): Promise<T.Reindex>;
     /**
      * Reindex a collection.
      *
@@ -99,22 +99,22 @@ export class Operations {
      * the collection is as it was. Needs as much room on the disk as the collection takes. The
      * configuration has the settings of `default`: `akin reindex` builds `default` again while no
      * server is running.
-     * @param {string} collection
+     * @param {string} name
      * @param {T.Settings} body
      * @param {CallOptions} [options]
      * @returns {Promise<T.Reindex>}
      */
-    reindex(collection: string, body: T.Settings, { signal }?: CallOptions): Promise<T.Reindex>;
+    reindex(name: string, body: T.Settings, { signal }?: CallOptions): Promise<T.Reindex>;
     /**
      * Cancel a reindex.
      *
      * It stops within moments, and the collection is as it was. A reindex that has ended does not
      * change.
-     * @param {string} collection
+     * @param {string} name
      * @param {CallOptions} [options]
      * @returns {Promise<T.Reindex>}
      */
-    cancelReindex(collection: string, { signal }?: CallOptions): Promise<T.Reindex>;
+    cancelReindex(name: string, { signal }?: CallOptions): Promise<T.Reindex>;
 }
 import type { RequestOptions } from "./index.js";
 import type * as T from "./types.js";
