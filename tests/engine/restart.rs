@@ -120,6 +120,33 @@ async fn a_broken_snapshot_loses_no_data() {
     }
 }
 
+/// A disk that loses the write of a section over an older file leaves the older section, which is
+/// whole.
+#[tokio::test]
+async fn a_section_of_an_older_snapshot_loses_no_data() {
+    let dir = tempdir().unwrap();
+    let engine = open(dir.path());
+    let [(a, words), .., (_, others)] = &families(40, 9)[..] else { panic!("there are two") };
+    add(&engine, text(a, words)).await;
+    engine.snapshot().await.unwrap();
+    add(&engine, text(a, others)).await;
+    engine.snapshot().await.unwrap();
+    add(&engine, text("copy", others)).await;
+    let before = answers(&engine).await;
+    drop(engine);
+    let [older, newer] = &snapshots(dir.path())[..] else { panic!("there are two") };
+    let (bytes, mut damaged) = (fs::read(older).unwrap(), fs::read(newer).unwrap());
+    // The sets come after the header, which is after 16 bytes.
+    let length = |at: usize| u64::from_le_bytes(bytes[at + 8..at + 16].try_into().unwrap());
+    let sets = 16 + 24 + length(16) as usize;
+    let sets = sets..sets + 24 + length(sets) as usize;
+    assert_eq!(bytes.len(), damaged.len());
+    damaged[sets.clone()].copy_from_slice(&bytes[sets]);
+    fs::write(newer, damaged).unwrap();
+    fs::remove_file(older).unwrap();
+    reopened(dir.path(), RecoverySource::Rebuilt, &before).await;
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn a_snapshot_during_writes_restores_all_documents() {
     let dir = tempdir().unwrap();
