@@ -75,7 +75,7 @@ deploy-check:
 docs:
     UPDATE=1 cargo test --locked --all-features --test readme
 
-# Rewrites openapi.yaml from the code, and the clients' types from openapi.yaml (PyYAML).
+# Rewrites openapi.yaml from the code, and the clients' types and methods from openapi.yaml (PyYAML).
 openapi:
     cargo run --quiet -- openapi > target/openapi.yaml && mv target/openapi.yaml openapi.yaml
     python3 clients/generate.py

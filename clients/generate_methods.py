@@ -3,18 +3,19 @@
 import re
 
 from generate_types import (
+    COLLECTION,
     HEAD,
     ROOT,
     WIDTH,
     Python,
     TypeScript,
     camel_case,
+    is_repeated,
     query_name,
     wrapped,
 )
 
 JSON = "application/json"
-COLLECTION = "/collections/{collection}"
 
 # Operations whose calls the methods in `_calls.py` and `index.js` make.
 BY_HAND = """
@@ -51,7 +52,7 @@ def operations(document):
     """The operations that become methods, each once, without the name of a collection."""
     paths = document["paths"]
     for path, item in paths.items():
-        if path.startswith(COLLECTION) and path.removeprefix(COLLECTION) in paths:
+        if is_repeated(path, paths):
             continue
         for method, operation in item.items():
             made = Operation(method, path, operation, COLLECTION + path in paths)

@@ -9,6 +9,7 @@ ROOT = Path(__file__).resolve().parents[1]
 HEAD = "Written by clients/generate.py from openapi.yaml."
 WIDTH = 100
 NULL = {"type": "null"}
+COLLECTION = "/collections/{collection}"
 
 
 class Types:
@@ -23,7 +24,7 @@ class Types:
             for operation in item.values():
                 for name in references(operation.get("requestBody", {})):
                     self._reach(name)
-                if not path.startswith("/collections/{collection}/"):
+                if not is_repeated(path, document["paths"]):
                     self._add_query(operation)
 
     def _name_choices(self, of, schema):
@@ -67,6 +68,11 @@ class Types:
         for name in sorted(self.schemas):
             add(name)
         return ordered
+
+
+def is_repeated(path, paths):
+    """Whether the path exists without the name of a collection, too."""
+    return path.startswith(COLLECTION) and path.removeprefix(COLLECTION) in paths
 
 
 def query_name(id):

@@ -208,7 +208,8 @@ impl Client {
     /// Several documents of a request, with different ids.
     fn bulk(&mut self) {
         let texts: Vec<String> = (0..6).map(|_| self.text()).collect();
-        let id = |n: usize| format!("c{}-{n}", self.number);
+        let number = self.number;
+        let id = |n: usize| format!("c{number}-{n}");
         let lines: Vec<String> = texts
             .iter()
             .enumerate()
@@ -222,7 +223,7 @@ impl Client {
         let results: HashMap<String, Value> =
             lines.filter_map(|of: Value| Some((of["id"].as_str()?.to_owned(), of))).collect();
         for (n, text) in texts.into_iter().enumerate() {
-            let id = format!("c{}-{n}", self.number);
+            let id = id(n);
             let answer = match results.get(&id) {
                 Some(of) if of["status"] == "created" => Ok((201, of.clone())),
                 Some(of) if of["status"] != "error" => Ok((200, of.clone())),

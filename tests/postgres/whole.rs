@@ -14,14 +14,19 @@ use futures_util::stream::FuturesUnordered;
 use crate::postgres_server::Database;
 use crate::{connections, document, engine, of_family};
 
-/// Rows of documents that were read, and how many reads there were, once no connection of akin is
-/// open any more: each of them reports its figures when it ends.
-fn reads(database: &Database) -> [u64; 2] {
+/// Waits until no connection of akin is open any more: each connection reports its figures when it
+/// ends.
+fn await_reports(database: &Database) {
     let open = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'akin' \
         AND datname = current_database()";
     while database.sql(open) != "0" {
         std::thread::yield_now();
     }
+}
+
+/// Rows of documents that were read, and how many reads there were.
+fn reads(database: &Database) -> [u64; 2] {
+    await_reports(database);
     let read = database.sql(
         "SELECT seq_tup_read + idx_tup_fetch, seq_scan + idx_scan FROM pg_stat_user_tables \
          WHERE schemaname = 'akin' AND relname = 'documents'",
@@ -137,7 +142,7 @@ async fn a_large_content_is_read_only_where_it_is_asked_for() {
 
 /// Rows of all tables that the indexes led to.
 fn read_by_indexes(database: &Database) -> u64 {
-    reads(database);
+    await_reports(database);
     let sum = "SELECT sum(idx_tup_fetch) FROM pg_stat_user_tables WHERE schemaname = 'akin'";
     database.sql(sum).parse().unwrap()
 }

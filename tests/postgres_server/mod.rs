@@ -178,7 +178,7 @@ impl PostgresServer {
         self.dir.path().join("full")
     }
 
-    /// Whether tables and indexes can grow.
+    /// From now on tables and indexes cannot grow, or can grow again.
     pub fn set_disk_full(&self, is_full: bool) {
         match is_full {
             true => fs::write(self.full_disk_flag(), "").unwrap(),
@@ -243,8 +243,7 @@ impl PostgresServer {
     }
 
     pub fn url(&self, database: &str) -> String {
-        let host = self.dir.path().to_str().unwrap().replace('/', "%2F");
-        format!("postgres://akin@{host}/{database}")
+        format!("postgres://akin@{}/{database}", self.host())
     }
 
     /// The host in a URL.

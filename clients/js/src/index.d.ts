@@ -195,7 +195,7 @@ export class Client extends Operations {
      */
     createCollection(name: string, settings?: T.Settings, { signal }?: CallOptions): Promise<T.Collection>;
     /**
-     * Any other call that is answered by JSON, such as `POST /snapshots`.
+     * Any other call that is answered by JSON, such as `GET /openapi.json`.
      * @param {string} method
      * @param {string} path
      * @param {RequestOptions} [options]

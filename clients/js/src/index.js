@@ -374,7 +374,7 @@ export class Client extends Operations {
   }
 
   /**
-   * Any other call that is answered by JSON, such as `POST /snapshots`.
+   * Any other call that is answered by JSON, such as `GET /openapi.json`.
    * @param {string} method
    * @param {string} path
    * @param {RequestOptions} [options]

@@ -24,8 +24,6 @@ pub mod sketch;
 pub mod text;
 
 #[doc(inline)]
-pub use join::Linkage;
-#[doc(inline)]
 pub use measure::Overlap;
 #[doc(inline)]
 pub use passages::{PassageIndex, PassageSettings};

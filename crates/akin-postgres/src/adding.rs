@@ -5,7 +5,8 @@
 //! something that the documents were not checked against: near sets, or other versions. Then it
 //! returns that and writes nothing; the documents are checked again, in a transaction that keeps
 //! the locks. So a document that is like no other takes one call, and a crowd, of which every
-//! document is like the others, is not read again and again.
+//! document is like the others, is not read again and again. After a call that found much, the
+//! next call begins with that transaction.
 
 use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -32,7 +33,7 @@ const LOOKED_AT_MAX: usize = 512;
 /// Bytes of contents in a batch, unless a single document has more.
 const BATCH_BYTES_MAX: usize = 8 << 20;
 
-/// Sets that are read of a key in the search of records, and of candidates beyond the first.
+/// Sets that are read of a key for a document whose candidates the engine looks up itself.
 const OF_KEY_UNLISTED: usize = 200;
 
 /// Keeps the locks of a server that stops in the midst of a check from others for so long only.
@@ -56,7 +57,7 @@ pub(crate) type AdditionRequest = Request<Queued, Option<Stored>>;
 pub(crate) struct BusyKeys {
     locks: Mutex<HashSet<i64>>,
     /// The last call found near-duplicates of most of its documents, or older versions, as the next
-    /// will: it begins with the locks that it keeps while documents are checked.
+    /// call will: the next call begins with the locks, and keeps them while documents are checked.
     begins_locked: AtomicBool,
 }
 
@@ -157,8 +158,8 @@ pub(crate) async fn add(
 ) -> Result<Vec<Result<Option<Stored>, BackendError>>, BackendError> {
     let mut batch = InsertBatch::new(requests).await?;
     batch.judge().await;
-    // Documents that would not be written are decided about without the database's word: versions
-    // that they replace are not known yet.
+    // A batch that would write nothing asks the database all the same: the versions that its
+    // documents replace are not known yet.
     if !batch.writes() || !busy.begins_locked.load(Ordering::Relaxed) {
         let rows = in_time(deadline, batch.arguments().add(&connection.client)).await?;
         if InsertBatch::is_written(&rows) {

@@ -162,7 +162,7 @@ impl Weight {
         (self.rows() == 0 || with.rows() <= READ_MAX).then_some(with)
     }
 
-    pub fn rows(self) -> usize {
+    fn rows(self) -> usize {
         self.keys.saturating_mul(self.of_key).saturating_add(self.others)
     }
 }

@@ -217,7 +217,7 @@ impl PostgresCollection {
     }
 
     /// Reads the documents of sets, and keeps the elements of the first `sets_max` sets in the
-    /// cache.
+    /// cache, as many as are read at once and none of large contents.
     pub(crate) async fn read(
         &self,
         sets: &[&SelectedSet],

@@ -45,7 +45,7 @@ pub(crate) struct WantedEntries {
     pub are_whole: bool,
 }
 
-/// The documents of sets, and the rows of their elements.
+/// The documents of sets, and what the sets are made of.
 #[derive(Default)]
 pub(crate) struct Read {
     pub members: HashMap<i64, Vec<Member>>,

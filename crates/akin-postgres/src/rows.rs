@@ -29,7 +29,7 @@ pub(crate) const COLUMNS: &str = "d.ordinal, d.id, d.entry, e.shingles, e.sketch
 /// The place of the content in them.
 pub(crate) const CONTENT: usize = 10;
 
-/// The row of a set.
+/// What a set is made of: the content of a document, or the elements.
 #[derive(Clone)]
 pub(crate) struct Material {
     form: i16,

@@ -72,6 +72,7 @@ impl FromRequest<AppState> for Put {
         let PathId(id) = PathId::from_request_parts(&mut parts, state).await?;
         let Query((parameters, call)) =
             Query::<(PageParameters, AddParameters)>::from_request_parts(&mut parts, state).await?;
+        // Wrong options are refused before the body is read.
         call.options()?;
         let media = Media::of(&parts.headers, &[Media::Json, Media::Text, Media::Html])?;
         let reader = BodyReader::new(body, &parts.extensions, state);

@@ -59,6 +59,7 @@ impl FromRequest<AppState> for Posted {
         )
         .await?;
         let Query((TextParameters { id }, parameters, call)) = query;
+        // Wrong options are refused before the body is read.
         call.options()?;
         let taken = [Media::Json, Media::Ndjson, Media::Text, Media::Html];
         let media = Media::of(&parts.headers, &taken)?;
@@ -68,7 +69,7 @@ impl FromRequest<AppState> for Posted {
                 reader.begin().await?;
                 Some(Form::Lines)
             }
-            Media::Json if is_array(&mut reader, state).await? => Some(Form::Array),
+            Media::Json if reader.peek().await? == Some(b'[') => Some(Form::Array),
             Media::Json | Media::MergePatch | Media::Text | Media::Html => None,
         };
         if id.is_some() && matches!(media, Media::Json | Media::Ndjson) {
@@ -103,11 +104,6 @@ pub async fn one(
     }
     let text = pages.text_of_body(reader, media, headers).await?;
     Ok((Document::of_text(id.unwrap_or_else(bodies::new_id), text), call.options()?))
-}
-
-async fn is_array(reader: &mut BodyReader, state: &AppState) -> Result<bool, Problem> {
-    let bytes_max = state.settings.document_bytes_max;
-    Ok(reader.peek(bytes_max, Code::DocumentTooLarge).await? == Some(b'['))
 }
 
 /// The result of a document, or an array with a result for each document.

@@ -1,5 +1,5 @@
-//! A handler is extract → one engine call → reply. The table of routes says of each what a key
-//! needs, and the problems that it can answer with.
+//! A handler is extract → one engine call → reply. The table of routes says of each route what
+//! a key needs, and the problems that the route can answer with.
 
 mod backup;
 mod changes;

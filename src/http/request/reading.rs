@@ -170,16 +170,16 @@ impl BodyReader {
     }
 
     /// The first byte that is not white space. It will be read again; pieces of white space before
-    /// it are dropped, and count towards `bytes_max`, as [`Self::whole`] has it.
-    pub async fn peek(&mut self, bytes_max: usize, code: Code) -> Result<Option<u8>, Problem> {
+    /// it are dropped, and count towards `document_bytes_max`.
+    pub async fn peek(&mut self) -> Result<Option<u8>, Problem> {
         while let Some(chunk) = self.chunk().await? {
             if let Some(first) = chunk.trim_ascii_start().first().copied() {
                 self.peeked = Some(chunk);
                 return Ok(Some(first));
             }
             self.dropped_bytes += chunk.len();
-            if self.dropped_bytes > bytes_max {
-                return Err(too_large(code, bytes_max));
+            if self.dropped_bytes > self.document_bytes_max {
+                return Err(too_large(Code::DocumentTooLarge, self.document_bytes_max));
             }
         }
         Ok(None)

@@ -327,7 +327,7 @@ def request(
     params: Optional[Mapping[str, str]] = None,
     json: Any = None,
 ) -> Call[Any]:
-    """Any other call that is answered by JSON, by its path, such as `POST /snapshots`."""
+    """Any other call that is answered by JSON, by its path, such as `GET /openapi.json`."""
     body = None if json is None else encode(json)
     return Call(Request(method, path, params or {}, body, in_collection=False), _any)
 

@@ -39,7 +39,6 @@ class Method(Generic[P, R]):
 
     def __init__(self, build: Callable[P, R]) -> None:
         self.build = build
-        self.name = build.__name__
         self.__doc__ = build.__doc__
 
     def __set_name__(self, owner: type, name: str) -> None:

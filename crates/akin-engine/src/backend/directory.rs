@@ -4,5 +4,5 @@
 pub(crate) use super::local::files;
 pub use crate::storage::{
     DirectoryLock, Expected, Finding, Inspection, StorageError, StorageSettings, Store, check_room,
-    free_bytes, inspect, lock_directory, lock_existing, read_small, stored_identity,
+    inspect, lock_directory, lock_existing, read_small, stored_identity,
 };

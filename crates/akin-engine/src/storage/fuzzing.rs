@@ -133,8 +133,8 @@ pub fn encoded(record: &Record) -> EncodedRecord {
     let expires_at_ms = record.expires_at_ms;
     let document = Document { id, content, metadata, expires_at_ms };
     let set = set.expect("the record has its set");
-    let analysis = Analysis::stored(set, record.fingerprint, sketch);
-    let analysis = Analysis { whole_document: record.whole_document, ..analysis };
+    let (fingerprint, whole_document) = (record.fingerprint, record.whole_document);
+    let analysis = Analysis { set, fingerprint, sketch, whole_document };
     let times = Times { stored_at_ms: record.stored_at_ms, expires_at_ms };
     let stamp = Stamp { content_hash: record.content_hash, times };
     EncodedRecord::new(&document, &analysis, stamp, keep, 1).with_ordinal(record.ordinal)

@@ -96,8 +96,8 @@ pub(super) fn visit_after(
     Ok(())
 }
 
-/// The first `max` operations after the sequence `after`, in order, up to which the log is trimmed
-/// at most.
+/// The first `max` operations after the sequence `after`, in order. The log may be trimmed up to
+/// `after`, but no further.
 ///
 /// # Errors
 /// [`StorageError::Corrupt`] if a row is damaged or missing.

@@ -54,8 +54,8 @@ use akin_model::settings::CollectionSettings;
 /// JSON; rows of Parquet stay Parquet if the output is called .parquet. Equal documents, also equal
 /// records, are near-duplicates at every threshold. Documents with nothing to compare are kept. If
 /// a record is not a document, nothing is written, unless --on-invalid says otherwise. Files are
-/// read twice; pipes and unpacked files are copied to temporary files. A corpus may be much larger
-/// than memory.
+/// read twice; pipes, unpacked files and the texts of pages are copied to temporary files. A corpus
+/// may be much larger than memory.
 ///
 /// With --spans the command instead cuts long spans of words out of the texts that occur earlier,
 /// in another document or in the same (exact-substring deduplication). It finds all of them, and
@@ -225,11 +225,10 @@ fn leave_out_near_duplicates(plan: &DedupPlan) -> Result<ExitCode, Failure> {
     let mode = plan.mode;
     let (threshold, quiet) = (settings.scheme.threshold, options.analysis.quiet);
     let output = place.path();
-    let room = options.room(output.as_deref());
     let mut state =
         plan.state.as_ref().map(|path| open_state(path, settings, mode, keep)).transpose()?;
     let shingle_words = settings.shingles.size as usize;
-    let ignored = plan.templates(selection, room.memory)?;
+    let ignored = plan.templates(selection)?;
     let gathering = Gathering {
         settings,
         options,
@@ -311,7 +310,7 @@ impl DedupPlan {
     }
 
     /// The shingles that are ignored because many documents of a source share them.
-    fn templates(&self, selection: &Selection, memory: usize) -> Result<Option<Vec<u64>>, Failure> {
+    fn templates(&self, selection: &Selection) -> Result<Option<Vec<u64>>, Failure> {
         let Some(over) = self.sources.ignore_templates else { return Ok(None) };
         let (settings, options) = (&self.settings, &self.options);
         if settings.scheme.kind == Kind::Fields {
@@ -322,7 +321,7 @@ impl DedupPlan {
             shingler: &Analyser::new(settings).shingler,
             column: self.sources.source_column.as_deref(),
             over,
-            memory,
+            memory: options.room(None).memory,
         };
         let selections: Vec<&Selection> = self.old.iter().chain([selection]).collect();
         templates.find(&selections).map(Some)

@@ -192,7 +192,7 @@ impl Read for CountedCopy<'_> {
         let read = self.copy.read(buffer)?;
         let left = self.copy.bytes.end - self.copy.bytes.start;
         let done = u128::from(self.copy_bytes - left) * u128::from(self.input_bytes);
-        // An empty copy is one of an input without pages.
+        // An empty copy is the copy of an input without pages.
         let counted =
             done.checked_div(self.copy_bytes.into()).map_or(self.input_bytes, |n| n as u64);
         self.bytes_read.fetch_add(counted - self.counted, Ordering::Relaxed);

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::copies::InputCopy;
 use super::event::{Event, Stop};
 use super::members::Value;
+use super::open::BUFFER_BYTES;
 use super::record::Source;
 use super::sink::Sink;
 
@@ -44,14 +45,13 @@ impl Finding {
 /// # Errors
 /// The errors of `read`: then nothing is kept.
 pub fn keeping(
-    copy: Option<InputCopy<'_>>,
+    mut copy: Option<InputCopy<'_>>,
     sink: &mut Sink<'_, '_>,
     read: impl FnOnce(&mut Sink<'_, '_>) -> Result<(), Stop>,
 ) -> Result<(), Stop> {
     if copy.is_none() {
         return read(sink);
     }
-    let mut copy = copy;
     let mut emit = |event: Event| {
         copy = copy.take().and_then(|copy| written(copy, &event));
         (sink.emit)(event)
@@ -76,7 +76,7 @@ fn written<'c>(mut copy: InputCopy<'c>, event: &Event) -> Option<InputCopy<'c>> 
 /// # Errors
 /// The copy cannot be read.
 pub fn read(copy: impl Read, sink: &mut Sink<'_, '_>) -> Result<(), Stop> {
-    for line in BufReader::new(copy).split(b'\n') {
+    for line in BufReader::with_capacity(BUFFER_BYTES, copy).split(b'\n') {
         let finding = serde_json::from_slice(&line?);
         match finding.map_err(io::Error::from)? {
             Finding::Page(number, values) => {

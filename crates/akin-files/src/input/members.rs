@@ -44,7 +44,7 @@ impl Value<'_> {
     pub fn text(&self) -> Result<Option<Cow<'_, str>>, serde_json::Error> {
         match self {
             Self::Text(text) => Ok(Some(Cow::Borrowed(text))),
-            Self::Json(json) if json.get().starts_with('"') => {
+            Self::Json(json) if self.is_text() => {
                 serde_json::from_str::<Name<'_>>(json.get()).map(|text| Some(text.0))
             }
             Self::Json(_) => Ok(None),
@@ -185,7 +185,7 @@ pub fn without(object: &RawValue, path: &str) -> Option<Box<RawValue>> {
     Some(self::object(&members))
 }
 
-/// An object with another text as the value of the member at a path; `None` if that is no text.
+/// An object with another text as the value of the member at a path; `None` if the member is absent or no text.
 pub fn replaced(object: &[u8], path: &str, text: &str) -> Option<Box<RawValue>> {
     let mut members = members(object).ok()?;
     if let Some((_, old)) = members.iter_mut().find(|(name, _)| name == path) {

@@ -94,7 +94,7 @@ impl Selection {
         Ok(())
     }
 
-    /// Keeps what is read for the next time, where that is cheaper than to read it again.
+    /// Keeps what is read for the next time, where a copy costs less than to read the input again.
     pub fn keep_copies(&mut self, copies: InputCopies) {
         self.reading.copies = Some(Arc::new(copies));
     }

@@ -4,10 +4,13 @@ use csv::StringRecord;
 
 use super::columns::TextColumns;
 
+/// The most usual first.
+const SEPARATORS: [u8; 4] = *b",\t;|";
+
 /// The separator of a table, if its first record has the column of the texts.
 pub fn of_table(begins: &str, columns: &TextColumns) -> Option<u8> {
-    let mut separators = [b',', b'\t', b';', b'|'];
-    separators.sort_by_key(|separator| !has_whole_quotes(begins, *separator));
+    let mut separators = SEPARATORS;
+    separators.sort_by_cached_key(|separator| !has_whole_quotes(begins, *separator));
     separators.into_iter().find(|separator| {
         let cells = first_record(begins, *separator);
         let has = |name: &str| cells.iter().any(|cell| cell == name);
@@ -21,7 +24,7 @@ pub fn most_frequent(begins: &str) -> u8 {
         (has_whole_quotes(begins, *separator), first_record(begins, *separator).len())
     };
     // Of equal ranks the last is the maximum.
-    [b'|', b';', b'\t', b','].into_iter().max_by_key(rank).unwrap_or(b',')
+    SEPARATORS.into_iter().rev().max_by_key(rank).unwrap_or(b',')
 }
 
 /// The first record of a table. A cell in quotes may have separators.
@@ -32,7 +35,8 @@ fn first_record(begins: &str, separator: u8) -> StringRecord {
 }
 
 /// Whether each cell of the first record that has quotes is in quotes as a whole. By a wrong
-/// separator, one within a cell in quotes, the parts of this cell have a quote beside text.
+/// separator, such as a comma within a cell in quotes, the parts of this cell have a quote beside
+/// text.
 fn has_whole_quotes(begins: &str, separator: u8) -> bool {
     let (mut is_quoted, mut last) = (false, separator);
     for byte in begins.trim_start_matches('\u{feff}').trim_start().bytes() {

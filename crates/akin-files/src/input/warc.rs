@@ -87,7 +87,7 @@ pub fn read(reader: impl BufRead, pages: PageReading, sink: &mut Sink<'_, '_>) -
     Ok(())
 }
 
-/// Whether the first bytes are those of texts that were found in a crawl before (WET).
+/// Whether a crawl with these first bytes has texts that were found in its pages before (WET).
 pub fn begins_with_texts(start: &[u8]) -> bool {
     let start = String::from_utf8_lossy(start).to_ascii_lowercase();
     let types = start.lines().filter_map(|line| line.strip_prefix("warc-type:"));

@@ -318,7 +318,7 @@ def _remove(client: Client) -> None:
 
 
 def _bands_of(client: Client) -> Tuple[int, int]:
-    curve = client.request("GET", f"/collections/{client.name}/curve")
+    curve = client.curve()
     if curve["kind"] != "bands":
         raise TypeError(f"a collection of the kind {curve['kind']!r} has no bands")
     return curve["bands"], curve["rows"]

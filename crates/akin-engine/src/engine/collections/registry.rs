@@ -165,7 +165,7 @@ impl<T> Registry<T> {
         if *changes { Err(EngineError::Closed) } else { Ok(changes) }
     }
 
-    /// The caller has the guard of `changes`.
+    /// Only with the guard of `changes`, or at the start, before the registry is shared.
     pub fn set(&self, name: CollectionName, standing: Option<Standing<T>>) {
         let mut names = self.names.write().unwrap_or_else(PoisonError::into_inner);
         let previous = match standing {

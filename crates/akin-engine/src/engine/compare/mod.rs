@@ -66,8 +66,9 @@ fn compare_sets(
 ) -> Result<Comparison, EngineError> {
     let overlap = Overlap::of(&a.set, &b.set);
     let explained = contents.filter(|_| options.explain);
-    let explanation =
-        explained.map(|(of_a, of_b)| explain_contents(analyser, (of_a, a), (of_b, b)));
+    let explanation = explained
+        .map(|(of_a, of_b)| explain_contents(analyser, (of_a, a), (of_b, b)))
+        .transpose()?;
     let measures = measure(analyser, contents, &overlap, options.measures)?;
     let bag = match contents {
         _ if analyser.multiset => Some(overlap),
@@ -83,7 +84,6 @@ fn compare_sets(
         },
         containment: PairContainment::from(overlap),
     };
-    let explanation = explanation.transpose()?;
     Ok(Comparison { measures, explanation, ..scored(analyser, scores, overlap.resemblance()) })
 }
 
