@@ -215,8 +215,10 @@ impl Backend for PostgresCollection {
         self.remove_due(max).await
     }
 
-    async fn remove_where(&self, matches: Matches) -> Result<Removed, BackendError> {
-        self.remove_matching(matches).await
+    async fn remove_where(&self, matches: Matches) -> (Removed, Result<(), BackendError>) {
+        let mut removed = Removed::default();
+        let ended = self.remove_matching(matches, &mut removed).await;
+        (removed, ended)
     }
 
     async fn candidates(&self, searches: &[Search<'_>]) -> Result<Vec<Candidates>, BackendError> {

@@ -69,8 +69,13 @@ impl PostgresCollection {
         self.remove_versions(&due).await
     }
 
-    /// Reads all documents in one view, and removes the documents that match.
-    pub(crate) async fn remove_matching(&self, matches: Matches) -> Result<Removed, BackendError> {
+    /// Reads all documents in one view, and removes the documents that match. `removed` counts them,
+    /// also up to an error.
+    pub(crate) async fn remove_matching(
+        &self,
+        matches: Matches,
+        removed: &mut Removed,
+    ) -> Result<(), BackendError> {
         let sql = "SELECT d.id, d.ordinal, d.stored_at, d.hash, d.metadata FROM akin.documents d
             WHERE d.collection = $1 AND (d.expires_at IS NULL OR d.expires_at > $2)";
         let parameters: Parameters<'_> =
@@ -87,12 +92,12 @@ impl PostgresCollection {
             Ok(true)
         };
         self.shared.scans.visit(sql, parameters, visit).await?;
-        let mut removed = Removed { matched: matching.len() as u64, removed: 0 };
         for ordinals in matching.chunks(REMOVED_AT_ONCE) {
             let versions = self.versions(ordinals).await?;
             removed.removed += self.remove_versions(&versions).await?;
+            removed.matched += ordinals.len() as u64;
         }
-        Ok(removed)
+        Ok(())
     }
 
     /// The versions with these ordinals that are still stored.

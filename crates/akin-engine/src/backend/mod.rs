@@ -208,9 +208,9 @@ pub trait Backend: Send + Sync {
     /// Removes at most `max` expired documents, soonest first, and returns their number.
     async fn remove_expired(&self, max: usize) -> Result<u64, BackendError>;
 
-    /// Removes the documents that match in one consistent view. Dropping the future stops it
-    /// between two documents.
-    async fn remove_where(&self, matches: Matches) -> Result<Removed, BackendError>;
+    /// Removes the documents that match in one consistent view, up to an error: what was removed
+    /// by then stays removed, and is counted. Dropping the future stops it between two documents.
+    async fn remove_where(&self, matches: Matches) -> (Removed, Result<(), BackendError>);
 
     /// Finds the stored sets that share a key with each probe; the results are in the same order.
     async fn candidates(&self, searches: &[Search<'_>]) -> Result<Vec<Candidates>, BackendError>;

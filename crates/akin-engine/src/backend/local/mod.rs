@@ -186,13 +186,16 @@ impl Backend for Local {
     }
 
     async fn remove_expired(&self, max: usize) -> Result<u64, BackendError> {
-        self.remove_all(self.memory.catalog.due(self.now_ms(), max)).await
+        let due = self.memory.catalog.due(self.now_ms(), max);
+        let (removed, ended) = self.remove_all(due).await;
+        ended.map(|()| removed.removed)
     }
 
-    async fn remove_where(&self, matches: Matches) -> Result<Removed, BackendError> {
-        let selected = self.store.select(self.now_ms(), matches).await?;
-        let matched = selected.len() as u64;
-        Ok(Removed { matched, removed: self.remove_all(selected).await? })
+    async fn remove_where(&self, matches: Matches) -> (Removed, Result<(), BackendError>) {
+        match self.store.select(self.now_ms(), matches).await {
+            Ok(selected) => self.remove_all(selected).await,
+            Err(error) => (Removed::default(), Err(error.into())),
+        }
     }
 
     async fn candidates(&self, searches: &[Search<'_>]) -> Result<Vec<Candidates>, BackendError> {

@@ -3,12 +3,12 @@
 
 use std::sync::Arc;
 
-use futures_util::stream::{self, StreamExt, TryStreamExt};
+use futures_util::stream::{self, StreamExt};
 
 use super::Local;
 use super::memory_state::RemovalData;
-use crate::backend::BackendError;
 use crate::backend::in_flight::Arrival;
+use crate::backend::{BackendError, Removed};
 use crate::document::{DocumentId, Ordinal};
 use crate::storage::Write;
 use akin_core::text::ShingleSet;
@@ -17,12 +17,27 @@ use akin_core::text::ShingleSet;
 const REMOVALS_AT_ONCE: usize = 256;
 
 impl Local {
-    /// Removes the documents that still exist and returns their number. Dropping the future stops
-    /// it between two documents.
-    pub(super) async fn remove_all(&self, ordinals: Vec<Ordinal>) -> Result<u64, BackendError> {
+    /// Removes the documents that still exist, up to an error, as [`Backend::remove_where`] has it.
+    /// Dropping the future stops it between two documents.
+    pub(super) async fn remove_all(
+        &self,
+        ordinals: Vec<Ordinal>,
+    ) -> (Removed, Result<(), BackendError>) {
         let removals = ordinals.into_iter().map(|ordinal| self.remove_one(ordinal));
-        let removed = stream::iter(removals).buffer_unordered(REMOVALS_AT_ONCE);
-        removed.try_fold(0, async |sum, removed| Ok(sum + u64::from(removed))).await
+        let mut removals = stream::iter(removals).buffer_unordered(REMOVALS_AT_ONCE);
+        let (mut removed, mut ended) = (Removed::default(), Ok(()));
+        while let Some(outcome) = removals.next().await {
+            match outcome {
+                Ok(is_removed) => {
+                    removed.matched += 1;
+                    removed.removed += u64::from(is_removed);
+                }
+                // Others may have passed the gate of writes before.
+                Err(BackendError::Superseded) => ended = Err(BackendError::Superseded),
+                Err(error) => return (removed, Err(error)),
+            }
+        }
+        (removed, ended)
     }
 
     /// `false` if the document was removed or replaced before its turn.

@@ -148,3 +148,26 @@ async fn ordinals_are_never_reused_at_the_end() {
     assert!(matches!(refused, BackendError::OrdinalsExhausted), "{refused:?}");
     assert_stored(&local, &BTreeMap::from([("a", Some(0)), ("b", None)])).await;
 }
+
+/// Of a removal that a reindex supersedes midway, the removed documents are counted.
+#[tokio::test]
+async fn a_superseded_removal_counts_what_it_removed() {
+    const DOCUMENTS: u64 = 2_000;
+    let dir = tempfile::tempdir().unwrap();
+    let local = open(dir.path());
+    let ids: Vec<String> = (0..DOCUMENTS).map(|n| format!("d{n}")).collect();
+    for posted in futures_util::future::join_all(ids.iter().map(|id| post(&local, id, 0))).await {
+        posted.unwrap();
+    }
+    let supersede = async {
+        while local.documents().await.unwrap() == DOCUMENTS {
+            tokio::task::yield_now().await;
+        }
+        local.pause_writes().await.unwrap().supersede();
+    };
+    let ((removed, ended), ()) = tokio::join!(local.remove_where(Box::new(|_| true)), supersede);
+    assert!(matches!(ended, Err(BackendError::Superseded)));
+    let left = local.documents().await.unwrap();
+    assert!(left > 0);
+    assert_eq!([removed.matched, removed.removed], [DOCUMENTS - left; 2]);
+}

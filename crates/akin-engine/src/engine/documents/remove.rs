@@ -61,11 +61,17 @@ impl Engine {
             return Err(EngineError::NoConditions);
         }
         let wanted = conditions.clone();
-        match self.backend.remove_where(Box::new(move |of| wanted.hold(of))).await {
+        let (removed, ended) = self.backend.remove_where(Box::new(move |of| wanted.hold(of))).await;
+        match ended {
+            // The successor was made without the documents that are removed.
             Err(BackendError::Superseded) => {
-                Box::pin(self.successor().await?.remove_where(conditions)).await
+                let rest = Box::pin(self.successor().await?.remove_where(conditions)).await?;
+                Ok(Removed {
+                    matched: removed.matched + rest.matched,
+                    removed: removed.removed + rest.removed,
+                })
             }
-            removed => Ok(removed?),
+            ended => Ok(ended.map(|()| removed)?),
         }
     }
 
