@@ -246,7 +246,8 @@ fn thin_out(dir: &Path) {
     let is_removed =
         move |_: &DocumentDetails| !number.fetch_add(1, Ordering::Relaxed).is_multiple_of(10);
     let started = Instant::now();
-    runtime.block_on(local.remove_where(Box::new(is_removed))).expect("they are removed");
+    let (_, ended) = runtime.block_on(local.remove_where(Box::new(is_removed)));
+    ended.expect("they are removed");
     println!("removed: {} ms", started.elapsed().as_millis());
     tell("after");
 }
