@@ -78,10 +78,13 @@ def look_up():
     assert isinstance(answers[0], models.Answer), answers
     assert isinstance(answers[1], models.FailedProbe), answers
     compared = call("looking_up.compare_stored", a="news/1", b="news/2")
-    low, high = compared.estimated.interval
-    assert low <= compared.estimated.value <= high, compared
+    # The generator has no attributes for a union within an object: its members are additional.
+    estimated = models.Estimate.from_dict(compared["estimated"])
+    low, high = estimated.interval
+    assert compared["kind"] == "sets" and low <= estimated.value <= high, compared
     pair = models.Pair(a=models.Probe(id="news/1"), b=models.Probe(text="Something else."))
-    assert call("looking_up.compare_posted", body=pair).exact.value == 0.0
+    exact = models.ExactResemblance.from_dict(call("looking_up.compare_posted", body=pair)["exact"])
+    assert exact.value == 0.0
     ranked = models.Ranked(ids=["news/1", "news/2", "page 1"], threshold=0.5)
     assert call("looking_up.collapse", body=ranked).kept == ["news/1", "page 1"]
     assert call("looking_up.curve", threshold=0.8).points

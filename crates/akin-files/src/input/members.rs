@@ -185,7 +185,8 @@ pub fn without(object: &RawValue, path: &str) -> Option<Box<RawValue>> {
     Some(self::object(&members))
 }
 
-/// An object with another text as the value of the member at a path; `None` if the member is absent or no text.
+/// An object with another text as the value of the member at a path; `None` if the member is absent
+/// or no text.
 pub fn replaced(object: &[u8], path: &str, text: &str) -> Option<Box<RawValue>> {
     let mut members = members(object).ok()?;
     if let Some((_, old)) = members.iter_mut().find(|(name, _)| name == path) {

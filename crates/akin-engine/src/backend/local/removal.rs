@@ -17,8 +17,8 @@ use akin_core::text::ShingleSet;
 const REMOVALS_AT_ONCE: usize = 256;
 
 impl Local {
-    /// Removes the documents that still exist, up to an error, as [`Backend::remove_where`] has it.
-    /// Dropping the future stops it between two documents.
+    /// Removes the documents that still exist, up to an error, and counts the removed
+    /// documents. Dropping the future stops it between two documents.
     pub(super) async fn remove_all(
         &self,
         ordinals: Vec<Ordinal>,
