@@ -351,15 +351,19 @@ def write(page: str, table: list[list[str]]) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("documents", type=int, nargs="?", default=100_000)
-    parser.add_argument("--large", type=int, help="documents with buffers for a sixth of them")
+    parser.add_argument(
+        "--large", type=int, nargs="*", default=[], help="documents with buffers for a sixth of them"
+    )
     given = parser.parse_args()
     table, peer = of_akin(given.documents), of_datasketch()
     write("postgres.md", table + peer)
     write("benchmarks.md", table[1:3] + peer)
-    if given.large:
-        large = of_large(given.large)
+    large, shown = [], []
+    for documents in given.large:
+        rows = of_large(documents)
+        large, shown = large + rows, shown + rows[1:]
         write("postgres.md", table + large + peer)
-        write("benchmarks.md", table[1:3] + large[1:] + peer)
+        write("benchmarks.md", table[1:3] + shown + peer)
 
 
 if __name__ == "__main__":
