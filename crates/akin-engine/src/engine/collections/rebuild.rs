@@ -68,13 +68,54 @@ pub async fn rebuild_default(
 /// Replaces the store by a single atomic rename. A start would refuse the old store's snapshots, so
 /// they are removed first; without snapshots, a start reads the sketches from the store.
 fn replace_store(dir: &Path, new: &Path) -> io::Result<()> {
+    check_log_empty(new)?;
+    check_log_empty(dir)?;
     remove_directory(&dir.join("snapshots"))?;
     sync(dir)?;
-    let wal = dir.join("store.sqlite-wal");
-    if wal.metadata().is_ok_and(|wal| wal.len() > 0) {
-        return Err(io::Error::other("another program reads the database"));
-    }
     fs::rename(new.join("store.sqlite"), dir.join("store.sqlite"))?;
     fs::rename(new.join("snapshots"), dir.join("snapshots"))?;
     sync(dir)
+}
+
+/// Closing a store empties its write-ahead log, but for a full disk or a reader. The database
+/// renamed alone would lose the documents of such a log.
+fn check_log_empty(dir: &Path) -> io::Result<()> {
+    let wal = dir.join("store.sqlite-wal");
+    match fs::metadata(&wal) {
+        Ok(found) if found.len() > 0 => Err(io::Error::other(format!(
+            "{} could not be written into the database: the disk is full, or another program \
+             reads the database",
+            wal.display()
+        ))),
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_store_with_documents_in_its_log_replaces_nothing_and_is_not_replaced() {
+        let root = tempfile::tempdir().unwrap();
+        let [old, new] = ["old", "new"].map(|name| root.path().join(name));
+        for dir in [&old, &new] {
+            fs::create_dir_all(dir.join("snapshots")).unwrap();
+            fs::write(dir.join("store.sqlite"), dir.file_name().unwrap().as_encoded_bytes())
+                .unwrap();
+            fs::write(dir.join("store.sqlite-wal"), "").unwrap();
+        }
+        let replace = || replace_store(&old, &new);
+        let database = || fs::read_to_string(old.join("store.sqlite")).unwrap();
+        for dir in [&old, &new] {
+            fs::write(dir.join("store.sqlite-wal"), "documents").unwrap();
+            assert!(replace().unwrap_err().to_string().contains("could not be written"));
+            assert!(old.join("snapshots").exists());
+            assert_eq!(database(), "old");
+            fs::write(dir.join("store.sqlite-wal"), "").unwrap();
+        }
+        replace().unwrap();
+        assert_eq!(database(), "new");
+    }
 }
