@@ -296,3 +296,20 @@ async fn clients_take_turns_for_reads_of_whole_collections() {
     let place = read.iter().position(|client| *client == 2).unwrap();
     assert!(place < 50, "{place} reads of another client came first");
 }
+
+/// Each connection takes memory of the database, and processor time when it is new.
+#[tokio::test(flavor = "multi_thread")]
+async fn requests_one_after_another_share_connections() {
+    let Some(database) = Database::new() else { return };
+    let server = engine(&database).await;
+    for n in 0..20 {
+        crate::add(&server, &format!("d{n}"), &of_family(n / 2, n % 2)).await;
+        let lookup = akin::engine::Lookup::default();
+        let probe = akin::engine::Probe::Stored(crate::id(&format!("d{n}")));
+        server.similar(probe, lookup).await.unwrap();
+    }
+    let open = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'akin' \
+        AND datname = current_database()";
+    let open: usize = database.sql(open).parse().unwrap();
+    assert!(open <= 6, "{open} connections are open");
+}

@@ -3,6 +3,7 @@
 
 #![allow(dead_code, reason = "each test crate uses a part of it")]
 
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
@@ -26,9 +27,16 @@ pub fn store_of(dir: &Path, storage: StorageSettings) -> Arc<dyn CollectionStore
     }
 }
 
-#[cfg(feature = "postgres")]
 fn in_database(url: &str, dir: &Path, storage: &StorageSettings) -> Arc<dyn CollectionStore> {
-    use std::hash::{DefaultHasher, Hash, Hasher};
+    let mut hasher = DefaultHasher::new();
+    dir.hash(&mut hasher);
+    let name = format!("test{:016x}", hasher.finish());
+    create_database(url, &name);
+    open_database(url, &name, storage)
+}
+
+#[cfg(feature = "postgres")]
+fn open_database(url: &str, name: &str, storage: &StorageSettings) -> Arc<dyn CollectionStore> {
     use std::sync::LazyLock;
     use std::time::Duration;
 
@@ -38,10 +46,6 @@ fn in_database(url: &str, dir: &Path, storage: &StorageSettings) -> Arc<dyn Coll
     /// Of all databases: a test may block the threads of its own.
     static RUNTIME: LazyLock<Runtime> = LazyLock::new(|| Runtime::new().unwrap());
 
-    let mut hasher = DefaultHasher::new();
-    dir.hash(&mut hasher);
-    let name = format!("test{:016x}", hasher.finish());
-    create_database(url, &name);
     let (server, _) = url.rsplit_once('/').unwrap();
     let settings = ConnectionSettings {
         deadline: Duration::from_secs(20),
@@ -53,8 +57,12 @@ fn in_database(url: &str, dir: &Path, storage: &StorageSettings) -> Arc<dyn Coll
     blocking(move || Arc::new(RUNTIME.block_on(PostgresStore::open(&url, &settings)).unwrap()))
 }
 
+#[cfg(not(feature = "postgres"))]
+fn open_database(url: &str, _: &str, _: &StorageSettings) -> Arc<dyn CollectionStore> {
+    panic!("{BACKEND}={url} needs the feature postgres");
+}
+
 /// Unless it exists, of an earlier start over the directory.
-#[cfg(feature = "postgres")]
 fn create_database(url: &str, name: &str) {
     let create = format!("CREATE DATABASE {name}");
     let mut psql = Command::new("psql");
@@ -63,20 +71,20 @@ fn create_database(url: &str, name: &str) {
     assert!(output.status.success() || error.contains("already exists"), "{error}");
 }
 
-#[cfg(not(feature = "postgres"))]
-fn in_database(url: &str, _: &Path, _: &StorageSettings) -> Arc<dyn CollectionStore> {
-    panic!("{BACKEND}={url} needs the feature postgres");
-}
-
 /// Calls what blocks on another thread, as the threads of a runtime may not.
 pub fn blocking<T: Send>(call: impl FnOnce() -> T + Send) -> T {
     std::thread::scope(|scope| scope.spawn(call).join().unwrap())
 }
 
-/// Runs this binary's tests again over a backend, but for those whose names begin with `skipped`.
-pub fn run_again(backend: &str, skipped: &[&str]) -> String {
+/// Runs this binary's tests again over a backend: those whose names have one of `selected`, or all
+/// if there are none, but for those whose names have one of `skipped`.
+pub fn run_again(backend: &str, selected: &[&str], skipped: &[&str]) -> String {
+    if backend.starts_with("postgres://") {
+        // Each database of a test is a copy of this one, and so has the schema.
+        drop(open_database(backend, "template1", &StorageSettings::default()));
+    }
     let mut tests = Command::new(std::env::current_exe().unwrap());
-    tests.env(BACKEND, backend);
+    tests.env(BACKEND, backend).args(selected);
     for other in skipped {
         tests.args(["--skip", other]);
     }

@@ -32,7 +32,7 @@ pub(crate) struct ConnectionPool {
 /// A connection of a pool, which is closed unless it is given back: the query of a dropped future
 /// is neither cancelled nor waited for.
 pub(crate) struct Taken {
-    connection: DatabaseConnection,
+    pub connection: DatabaseConnection,
     turn: Turn,
 }
 

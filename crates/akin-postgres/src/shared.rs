@@ -14,12 +14,12 @@ use tokio::time::{sleep, timeout};
 use crate::adding::{self, Additions, BusyKeys};
 use crate::checks;
 use crate::coalescing::{ReadRequest, Request, WaitingRequests};
-use crate::database::{Database, DatabaseConnection};
+use crate::database::Database;
 use crate::error::late;
 use crate::maintenance::{FollowedChanges, follow, maintain};
 use crate::migration::migrate;
 use crate::pausing::Pauses;
-use crate::pool::{ConnectionPool, Outage};
+use crate::pool::{ConnectionPool, Outage, Taken};
 use crate::reading::{DocumentReads, Probes, Readings};
 
 /// Connections that write documents. More would take fewer documents together.
@@ -86,16 +86,21 @@ impl SharedDatabase {
     ) -> Result<Arc<Self>, BackendError> {
         let deadline = settings.deadline;
         let database = Arc::new(database);
-        let opened = async {
-            let (one, other) = (database.connect().await?, database.connect().await?);
-            checks::check(&one.client, &other.client, WRITERS + 1).await?;
-            migrate(&one.client).await
-        };
-        timeout(deadline, opened).await.map_err(|_| late())??;
         let outage = Outage::default();
         let pool = |connections| {
             ConnectionPool::new(Arc::clone(&database), connections, deadline, &outage)
         };
+        // One for each worker, so none waits; requests that come one by one share one.
+        let workers = Arc::new(pool(1 + WRITERS + 3 * LOOKUPS));
+        let opened = async {
+            let (one, other) = (workers.take().await?, workers.take().await?);
+            checks::check(one.client(), other.client(), WRITERS + 1).await?;
+            migrate(one.client()).await?;
+            workers.give_back(other);
+            workers.give_back(one);
+            Ok(())
+        };
+        timeout(deadline, opened).await.map_err(|_| late())??;
         let shared = Arc::new(Self {
             reads: pool(READERS),
             removals: pool(REMOVERS),
@@ -112,26 +117,23 @@ impl SharedDatabase {
             outage: Arc::clone(&outage),
             tasks: Mutex::default(),
         });
-        shared.start(&database, deadline);
+        shared.start(&workers);
         shared.run(follow(Arc::downgrade(&shared)));
         shared.run(maintain(Arc::downgrade(&shared), settings.changes_kept));
         Ok(shared)
     }
 
-    fn start(&self, database: &Arc<Database>, deadline: Duration) {
-        let copying = WorkerConnection::new(database, deadline);
-        self.run(write(copying, Arc::clone(&self.copies), Arc::default()));
+    fn start(&self, workers: &Arc<ConnectionPool>) {
+        self.run(write(Arc::clone(workers), Arc::clone(&self.copies), Arc::default()));
         let busy = Arc::new(BusyKeys::default());
         for _ in 0..WRITERS {
-            let link = WorkerConnection::new(database, deadline);
             let (additions, busy) = (Arc::clone(&self.additions), Arc::clone(&busy));
-            self.run(write(link, additions, busy));
+            self.run(write(Arc::clone(workers), additions, busy));
         }
         for _ in 0..LOOKUPS {
-            let link = || WorkerConnection::new(database, deadline);
-            self.run(read(link(), Arc::clone(&self.documents)));
-            self.run(read(link(), Arc::clone(&self.probes)));
-            self.run(read(link(), Arc::clone(&self.readings)));
+            self.run(read(Arc::clone(workers), Arc::clone(&self.documents)));
+            self.run(read(Arc::clone(workers), Arc::clone(&self.probes)));
+            self.run(read(Arc::clone(workers), Arc::clone(&self.readings)));
         }
     }
 
@@ -141,32 +143,14 @@ impl SharedDatabase {
     }
 }
 
-/// A connection that is made again after a failure.
-struct WorkerConnection {
-    database: Arc<Database>,
-    deadline: Duration,
-    connection: Option<DatabaseConnection>,
-}
-
-impl WorkerConnection {
-    fn new(database: &Arc<Database>, deadline: Duration) -> Self {
-        Self { database: Arc::clone(database), deadline, connection: None }
+/// A connection of the workers. The pause after a failure is theirs, as they take the next requests
+/// at once.
+async fn connection(workers: &ConnectionPool) -> Result<Taken, BackendError> {
+    let taken = workers.take().await;
+    if taken.is_err() {
+        sleep(RECONNECT_AFTER).await;
     }
-
-    /// The connection, for a call; it is made again unless the last call succeeded.
-    async fn take(&mut self) -> Result<DatabaseConnection, BackendError> {
-        match self.connection.take().filter(|connection| !connection.client.is_closed()) {
-            Some(connection) => Ok(connection),
-            None => {
-                let connect = timeout(self.deadline, self.database.connect());
-                let connected = connect.await.map_err(|_| late())?;
-                if connected.is_err() {
-                    sleep(RECONNECT_AFTER).await;
-                }
-                connected
-            }
-        }
-    }
+    taken
 }
 
 /// Answers each request, or all of them with the error.
@@ -177,13 +161,13 @@ fn answer_all<A, B>(requests: Vec<Request<A, B>>, answers: Result<Vec<B>, Backen
     }
 }
 
-async fn write(mut link: WorkerConnection, additions: Arc<Additions>, busy: Arc<BusyKeys>) {
+async fn write(workers: Arc<ConnectionPool>, additions: Arc<Additions>, busy: Arc<BusyKeys>) {
     loop {
         let requests = additions.next(|queue| busy.select(queue)).await;
         let added = async {
-            let connection = link.take().await?;
-            let added = adding::add(&connection, &requests, &busy, link.deadline).await?;
-            link.connection = Some(connection);
+            let taken = connection(&workers).await?;
+            let added = adding::add(&taken.connection, &requests, &busy, workers.deadline).await?;
+            workers.give_back(taken);
             Ok::<Vec<_>, BackendError>(added)
         };
         // A fault in the check of a document must not end the writing of others.
@@ -204,16 +188,16 @@ async fn write(mut link: WorkerConnection, additions: Arc<Additions>, busy: Arc<
 }
 
 async fn read<A: ReadRequest>(
-    mut link: WorkerConnection,
+    workers: Arc<ConnectionPool>,
     waiting: Arc<WaitingRequests<A, A::Answer>>,
 ) {
     loop {
         let requests = waiting.next_read().await;
         let read = async {
-            let connection = link.take().await?;
-            let read = timeout(link.deadline, A::read(&connection, &requests)).await;
+            let taken = connection(&workers).await?;
+            let read = timeout(workers.deadline, A::read(&taken.connection, &requests)).await;
             let read = read.map_err(|_| late())??;
-            link.connection = Some(connection);
+            workers.give_back(taken);
             Ok(read)
         };
         let read = read.await;
