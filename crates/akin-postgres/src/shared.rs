@@ -98,7 +98,7 @@ impl SharedDatabase {
             migrate(one.client()).await?;
             workers.give_back(other);
             workers.give_back(one);
-            Ok(())
+            Ok::<(), BackendError>(())
         };
         timeout(deadline, opened).await.map_err(|_| late())??;
         let shared = Arc::new(Self {
