@@ -8,6 +8,7 @@ mod collections;
 mod commands;
 mod commands_and_server;
 mod compared_corpus;
+mod contained;
 #[cfg(all(feature = "parquet", feature = "html"))]
 mod crawls;
 mod curve;

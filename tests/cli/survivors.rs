@@ -1,7 +1,6 @@
 //! Which documents `dedup` removes by a rule or by their sources, and what it refuses.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::Write as _;
 use std::path::Path;
 
 use serde_json::{Value, json};
@@ -9,148 +8,12 @@ use serde_json::{Value, json};
 use crate::akin;
 use crate::inputs::put;
 
-/// Words of a shingle.
-const SIZE: usize = 3;
-
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, end: usize) -> usize {
-        self.0 =
-            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) as usize % end
-    }
-}
-
-/// A text, by the numbers of its words.
-type Words = Vec<usize>;
-
-/// Texts of which many hold others: parts, beginnings, repetitions, copies and short texts.
-fn texts(random: &mut Random) -> Vec<Words> {
-    let mut texts: Vec<Words> = Vec::new();
-    for _ in 0..60 {
-        let words = |random: &mut Random, length: usize, vocabulary: usize| -> Words {
-            (0..length).map(|_| random.below(vocabulary)).collect()
-        };
-        let earlier = |random: &mut Random| -> Words {
-            texts.get(random.below(texts.len().max(1))).cloned().unwrap_or_default()
-        };
-        let text = match random.below(8) {
-            0 => {
-                let length = 5 + random.below(40);
-                words(random, length, 500)
-            }
-            1 => {
-                let length = 1 + random.below(12);
-                words(random, length, 2)
-            }
-            2 | 3 => {
-                let text = earlier(random);
-                let from = random.below(text.len().max(1));
-                let length = 1 + random.below(text.len().max(1));
-                text.into_iter().skip(from).take(length).collect()
-            }
-            4 => {
-                let (text, further) = (earlier(random), 1 + random.below(9));
-                [words(random, further, 500), text, words(random, further, 500)].concat()
-            }
-            5 => earlier(random).repeat(1 + random.below(4)),
-            6 => [earlier(random), earlier(random)].concat(),
-            _ => {
-                let length = 1 + random.below(3);
-                words(random, length, 3).repeat(1 + random.below(9))
-            }
-        };
-        texts.push(text);
-    }
-    texts
-}
-
-fn shingles(words: &[usize]) -> BTreeSet<&[usize]> {
-    match words.len() < SIZE {
-        true => BTreeSet::from([words]),
-        false => words.windows(SIZE).collect(),
-    }
-}
-
-/// The rule as `docs/deduplicate.md` has it.
-fn holds(survivor: &[usize], text: &[usize]) -> bool {
-    let distinct = shingles(text).len();
-    let has_to_be_a_run = text.len() < SIZE || 2 * distinct < text.len() + 1 - SIZE;
-    survivor.len() >= text.len()
-        && match has_to_be_a_run {
-            true => text.is_empty() || survivor.windows(text.len()).any(|run| run == text),
-            false => shingles(text).is_subset(&shingles(survivor)),
-        }
-}
-
-/// The numbers of the texts that are kept, by a comparison of all texts; the first `old` are old.
-fn kept(texts: &[Words], old: usize) -> BTreeSet<usize> {
-    let mut order: Vec<usize> = (0..texts.len()).collect();
-    order.sort_by_key(|at| {
-        let text = &texts[*at];
-        (usize::MAX - text.len(), usize::MAX - shingles(text).len(), *at)
-    });
-    let mut kept: Vec<usize> = Vec::new();
-    for at in order {
-        let is_held = kept.iter().any(|other| holds(&texts[*other], &texts[at]));
-        if at < old || texts[at].is_empty() || !is_held {
-            kept.push(at);
-        }
-    }
-    kept.into_iter().filter(|at| *at >= old).collect()
-}
-
-fn spelled(text: &[usize]) -> String {
-    text.iter().map(|word| format!("w{word}")).collect::<Vec<_>>().join(" ")
-}
-
-fn lines(texts: &[Words], from: usize) -> String {
-    let mut lines = String::new();
-    for (at, text) in texts.iter().enumerate() {
-        let _ =
-            writeln!(lines, "{}", json!({"id": format!("{}", from + at), "text": spelled(text)}));
-    }
-    lines
-}
-
-fn ids(lines: &str) -> BTreeSet<usize> {
+pub fn ids(lines: &str) -> BTreeSet<usize> {
     let id = |line: &str| -> usize {
         let line: Value = serde_json::from_str(line).unwrap();
         line["id"].as_str().unwrap().parse().unwrap()
     };
     lines.lines().map(id).collect()
-}
-
-#[test]
-fn texts_that_another_text_holds_whole_are_removed_and_no_others() {
-    let dir = tempfile::tempdir().unwrap();
-    let mut random = Random(7);
-    let mut removed = 0;
-    for round in 0..24 {
-        let texts = texts(&mut random);
-        let old = if round % 3 == 2 { 20 } else { 0 };
-        let against = put(dir.path(), &format!("old{round}.jsonl"), lines(&texts[..old], 0));
-        let file = put(dir.path(), &format!("{round}.jsonl"), lines(&texts[old..], old));
-        let report = dir.path().join(format!("report{round}"));
-        let report = report.to_str().unwrap();
-        let mut arguments =
-            vec!["dedup", &file, "--rule", "contained", "--size", "3", "--report", report];
-        if old > 0 {
-            arguments.extend(["--against", &against]);
-        }
-        let ended = akin(&arguments);
-        assert_eq!(ended.code, Some(0), "{}", ended.stderr);
-        assert_eq!(ids(&ended.stdout), kept(&texts, old), "round {round}");
-        for line in std::fs::read_to_string(report).unwrap().lines() {
-            let line: Value = serde_json::from_str(line).unwrap();
-            let number = |id: &Value| id.as_str().unwrap().parse::<usize>().unwrap();
-            let (text, survivor) = (number(&line["id"]), number(&line["kept"]["id"]));
-            assert!(holds(&texts[survivor], &texts[text]), "round {round}: {line}");
-            removed += 1;
-        }
-    }
-    assert!(removed > 400, "{removed} texts are removed");
 }
 
 fn documents(dir: &Path, name: &str, documents: &[(&str, &str, &str)]) -> String {
@@ -256,6 +119,36 @@ fn sources_are_counted_in_the_summary() {
 }
 
 #[test]
+fn sources_are_counted_with_rules_and_states() {
+    let dir = tempfile::tempdir().unwrap();
+    let part = SHIP.rsplit_once(" and").unwrap().0;
+    let january = documents(dir.path(), "january.jsonl", &[("1", "a", SHIP), ("2", "b", TRAIN)]);
+    let february = documents(dir.path(), "february.jsonl", &[("3", "a", part), ("4", "b", SHIP)]);
+    for rule in [&["--rule", "contained"][..], &["--threshold", "0.6"]] {
+        let state = dir.path().join(rule[1]);
+        let out = dir.path().join("out.jsonl");
+        let fixed = ["--source-column", "site", "--state", state.to_str().unwrap(), "--json"];
+        let to = ["--force", "-o", out.to_str().unwrap()];
+        let run = |file: &str| {
+            let ended = akin(&[&["dedup", file], &fixed[..], &to, rule].concat());
+            assert_eq!(ended.code, Some(0), "{rule:?}: {}", ended.stderr);
+            serde_json::from_str::<Value>(&ended.stdout).unwrap()
+        };
+        assert_eq!(run(&january)["near_duplicates"], json!(0));
+        let summary = run(&february);
+        let of = |at: usize| {
+            let source = &summary["sources"][at];
+            (source["source"].clone(), source["documents"].clone(), source["removed"].clone())
+        };
+        assert_eq!(of(0), (json!("a"), json!(1), json!(1)), "{rule:?}: {summary}");
+        assert_eq!(of(1), (json!("b"), json!(1), json!(1)), "{rule:?}: {summary}");
+    }
+    let arguments = ["--rule", "contained", "--max-removed", "40%"];
+    let ended = akin(&[&["dedup", &january, &february], &arguments[..]].concat());
+    assert_eq!(ended.code, Some(3), "{}", ended.stderr);
+}
+
+#[test]
 fn runs_of_words_that_the_kept_documents_lack_are_counted() {
     let dir = tempfile::tempdir().unwrap();
     let part = SHIP.rsplit_once(" and").unwrap().0;
@@ -271,6 +164,7 @@ fn runs_of_words_that_the_kept_documents_lack_are_counted() {
     };
     assert_eq!(lost(&["--threshold", "0.6"]), [Some(20), Some(1)]);
     assert_eq!(lost(&["--rule", "contained"]), [Some(9), Some(0)]);
+    assert_eq!(lost(&["--rule", "contained", "--keep", "none"]), [Some(21), Some(21)]);
     assert_eq!(lost(&["--threshold", "0.6", "--keep", "none"]), [Some(32), Some(32)]);
     assert_eq!(lost(&["--threshold", "1"]), [Some(0), Some(0)]);
     let ended = akin(&["dedup", &file, "--threshold", "0.6"]);
@@ -374,14 +268,7 @@ fn a_table_of_clusters_is_csv_or_parquet() {
 fn rules_that_cannot_be_kept_are_refused() {
     let dir = tempfile::tempdir().unwrap();
     let file = documents(dir.path(), "all.jsonl", &[("1", "a", SHIP)]);
-    for further in [
-        &["--keep", "none"][..],
-        &["--across"],
-        &["--unit", "character"],
-        &["--state", "state"],
-        &["--spans", "20"],
-        &["--threshold", "0.5"],
-    ] {
+    for further in [&["--unit", "character"][..], &["--spans", "20"], &["--threshold", "0.5"]] {
         let ended = akin(&[&["dedup", &file, "--rule", "contained"], further].concat());
         assert!(matches!(ended.code, Some(1 | 2)), "{further:?}: {}", ended.stderr);
         assert_eq!(ended.stdout, "");

@@ -97,7 +97,7 @@ fn write(
         state: None,
         sources: &SourceOptions::default(),
         ignored: &[],
-        shingle_words: None,
+        needs_words: false,
         drops_sets: false,
         listing: Some(PairListing { mode, threshold }),
     };

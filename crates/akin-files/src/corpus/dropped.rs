@@ -105,7 +105,7 @@ mod tests {
             listing: None,
             sources: &SourceOptions::default(),
             ignored: &[],
-            shingle_words: None,
+            needs_words: false,
             drops_sets: true,
         };
         let selection = Selection { paths: vec![path.clone()], ..Selection::default() };

@@ -7,7 +7,6 @@ use std::sync::atomic::AtomicU64;
 use indicatif::{HumanBytes, HumanCount};
 
 use super::keep::{Keep, NO_RANK};
-use super::lengths::Lengths;
 use super::memory::{CorpusMemory, PairListing};
 use super::names::{CorpusFiles, DocumentNames, Repeated};
 use super::pipeline::{Analysed, How, analyse};
@@ -39,7 +38,6 @@ pub struct GatheredCorpus {
     pub old_outcomes: Vec<RecordOutcome>,
     /// The sources, if a column has them.
     pub sources: Option<SourceColumn>,
-    pub lengths: Lengths,
 }
 
 /// The outcome of a record.
@@ -68,8 +66,8 @@ pub struct Gathering<'g> {
     pub sources: &'g SourceOptions,
     /// Shingles that do not count.
     pub ignored: &'g [u64],
-    /// The words of a shingle, if the rule `contained` needs the words of texts.
-    pub shingle_words: Option<usize>,
+    /// Whether the rule `contained` needs the words of texts.
+    pub needs_words: bool,
     /// Whether many sets are dropped. [`Self::add_dropped`] adds the sets that are read.
     pub drops_sets: bool,
 }
@@ -139,7 +137,8 @@ impl Gathering<'_> {
         let room = self.options.room(self.output);
         check_disk(&room, input_bytes)?;
         let mut memory = CorpusMemory::new(&room, self.listing);
-        memory.take_saved(self.state.map_or(0, OfflineState::documents))?;
+        let saved = self.state.map_or(0, OfflineState::documents);
+        memory.take_saved(saved)?;
         let names = DocumentNames::new(&room, has_old);
         let gathering = match self.state {
             Some(state) => OfflineGathering::continuing(self.settings, room, state),
@@ -166,8 +165,7 @@ impl Gathering<'_> {
             may_be_empty: false,
             old_outcomes: Vec::new(),
             source_options: self.sources,
-            sources: self.sources.source_column.as_ref().map(|_| SourceColumn::default()),
-            lengths: Lengths::default(),
+            sources: self.sources.source_column.as_ref().map(|_| SourceColumn::after_state(saved)),
         })
     }
 
@@ -185,7 +183,7 @@ impl Gathering<'_> {
             keep: self.keep,
             words: &words,
             source: self.sources.source_column.as_deref(),
-            shingle_words: self.shingle_words,
+            needs_words: self.needs_words,
             threads,
         };
         analyse(read, how, gatherer.meter, |analysed| gatherer.take(check(analysed)?))
@@ -222,7 +220,10 @@ pub fn read(
 }
 
 /// Sets take about as much as the texts that they are made of.
-fn check_disk(room: &Room, input_bytes: u64) -> Result<(), Failure> {
+///
+/// # Errors
+/// The disk has less room.
+pub fn check_disk(room: &Room, input_bytes: u64) -> Result<(), Failure> {
     let free = room.disk_free().map_err(|error| disk_failed(&error))?;
     if free >= input_bytes {
         return Ok(());
@@ -252,7 +253,6 @@ struct Gatherer<'a> {
     old_outcomes: Vec<RecordOutcome>,
     source_options: &'a SourceOptions,
     sources: Option<SourceColumn>,
-    lengths: Lengths,
 }
 
 impl Gatherer<'_> {
@@ -278,7 +278,7 @@ impl Gatherer<'_> {
             Analysed::Document { analysis: None, .. } if self.screening.drop_empty => {
                 self.outcomes.push(RecordOutcome::LeftOut);
             }
-            Analysed::Document { id, origin, analysis, record, rank, source, length } => {
+            Analysed::Document { id, origin, analysis, record, rank, source, text_words } => {
                 let shingles = analysis.as_ref().map_or(0, |analysis| analysis.set.count());
                 self.memory.take(&id, shingles)?;
                 self.is_ranked |= rank != NO_RANK;
@@ -290,9 +290,8 @@ impl Gatherer<'_> {
                 if let (Some(sources), Some(source)) = (&mut self.sources, &source) {
                     sources.push(source);
                 }
-                if let Some(length) = length {
-                    self.lengths.push(length);
-                    self.memory.check(self.lengths.bytes())?;
+                if let Some(words) = text_words {
+                    self.gathering.push_words(&words).map_err(|error| disk_failed(&error))?;
                 }
                 let is_empty = analysis.is_none();
                 let number = match analysis {
@@ -341,17 +340,8 @@ impl Gatherer<'_> {
             meter.print(&format!("left out, with the id of an earlier document: {repeated}"));
         }
         let repeated = repeated.iter().map(|it| (it.number, it.first_number)).collect();
-        let (old_outcomes, sources, lengths) = (self.old_outcomes, self.sources, self.lengths);
-        Ok(GatheredCorpus {
-            corpus,
-            outcomes,
-            files,
-            repeated,
-            uncompared,
-            old_outcomes,
-            sources,
-            lengths,
-        })
+        let (old_outcomes, sources) = (self.old_outcomes, self.sources);
+        Ok(GatheredCorpus { corpus, outcomes, files, repeated, uncompared, old_outcomes, sources })
     }
 }
 

@@ -60,15 +60,7 @@ impl CorpusMemory {
     fn add(&mut self, documents: u64, bytes: usize) -> Result<(), Failure> {
         self.documents += documents;
         self.bytes += bytes;
-        self.check(0)
-    }
-
-    /// `further`: bytes beside the bytes of the documents.
-    ///
-    /// # Errors
-    /// They do not fit into memory.
-    pub fn check(&self, further: usize) -> Result<(), Failure> {
-        if self.bytes + further <= self.bytes_max {
+        if self.bytes <= self.bytes_max {
             return Ok(());
         }
         let is_exact = self.listing.is_some_and(|listing| listing.mode == Mode::Exact);
@@ -85,4 +77,19 @@ impl CorpusMemory {
             ),
         ))
     }
+}
+
+/// `what` takes so many bytes of the memory that is allowed.
+///
+/// # Errors
+/// More than half of the memory. `less`: what takes less.
+pub fn check_memory(what: &str, bytes: usize, memory: usize, less: &str) -> Result<(), Failure> {
+    if bytes <= memory / 2 {
+        return Ok(());
+    }
+    let allowed = HumanBytes(memory as u64);
+    Err(Failure::with_hint(
+        format!("{what} takes more than half of the {allowed} of memory that are allowed"),
+        format!("allow more by --memory-max-mib; {less}"),
+    ))
 }

@@ -3,7 +3,6 @@
 mod dropped;
 mod gather;
 mod keep;
-mod lengths;
 mod memory;
 mod names;
 mod pipeline;
@@ -11,10 +10,11 @@ mod sources;
 mod texts;
 mod uncompared;
 
-pub use gather::{GatheredCorpus, Gathering, RecordOutcome, changed, disk_failed, numbered, read};
+pub use gather::{
+    GatheredCorpus, Gathering, RecordOutcome, changed, check_disk, disk_failed, numbered, read,
+};
 pub use keep::Keep;
-pub use lengths::Lengths;
-pub use memory::PairListing;
+pub use memory::{PairListing, check_memory};
 pub use names::CorpusFiles;
 pub use pipeline::{Analysed, How, analyse, value_of, work_in_order};
 pub use sources::{SourceOptions, Sources};

@@ -8,7 +8,6 @@ use std::sync::mpsc::{SyncSender, sync_channel};
 use std::thread;
 
 use super::keep::Keep;
-use super::lengths::TextLength;
 use crate::input::{Cancelled, Emit, Event, Item, Origin, Record, Skip, WordCounter};
 use crate::meter::Meter;
 use akin_core::text::NormalisedFields;
@@ -32,7 +31,8 @@ pub enum Analysed {
         rank: u64,
         /// The value of the column with the source.
         source: Option<String>,
-        length: Option<TextLength>,
+        /// The words of the text, if the rule `contained` needs them.
+        text_words: Option<Vec<u64>>,
     },
     /// The record is not a document.
     Invalid { origin: Origin, reason: String },
@@ -56,8 +56,8 @@ pub struct How<'h> {
     pub words: &'h WordCounter,
     /// The column with the source of each document.
     pub source: Option<&'h str>,
-    /// The words of a shingle, if the rule `contained` needs the words of texts.
-    pub shingle_words: Option<usize>,
+    /// Whether the rule `contained` needs the words of texts.
+    pub needs_words: bool,
     pub threads: usize,
 }
 
@@ -207,13 +207,13 @@ fn analyse_record(how: How<'_>, item: &Item) -> Result<Analysed, String> {
         Err(error) => return Err(error.to_string()),
     };
     let source = how.source.map(|column| value_of(&record, column));
-    let length = match (how.shingle_words, &record.content) {
-        (None, _) => None,
-        (Some(size), Content::Text(text)) => {
+    let text_words = match &record.content {
+        _ if !how.needs_words => None,
+        Content::Text(text) => {
             let words = analyser.shingler.words(text).map_err(|error| error.to_string())?;
-            Some(TextLength::new(words.hashes(), analysis.as_deref(), size))
+            Some(words.hashes().to_vec())
         }
-        (Some(_), _) => return Err("the rule contained compares texts only".to_owned()),
+        _ => return Err("the rule contained compares texts only".to_owned()),
     };
     Ok(Analysed::Document {
         origin: item.origin.clone(),
@@ -222,6 +222,6 @@ fn analyse_record(how: How<'_>, item: &Item) -> Result<Analysed, String> {
         rank: keep.rank(&record, item.bytes()),
         id: record.id,
         source,
-        length,
+        text_words,
     })
 }

@@ -76,7 +76,17 @@ pub struct SourceColumn {
     of: Vec<u32>,
 }
 
+/// The source of documents that are in no file.
+const STATE: &str = "the state";
+
 impl SourceColumn {
+    /// After so many documents of a state.
+    pub fn after_state(documents: u32) -> Self {
+        let mut column = Self::default();
+        (0..documents).for_each(|_| column.push(STATE));
+        column
+    }
+
     pub fn push(&mut self, source: &str) {
         let number = match self.numbers.get(source) {
             Some(number) => *number,
@@ -101,7 +111,7 @@ impl Sources<'_> {
     pub fn of(&self, number: u32) -> &str {
         match self.column {
             Some(column) => &column.names[column.of[number as usize] as usize],
-            None => self.files.of(number).map_or("the state", |file| file),
+            None => self.files.of(number).map_or(STATE, |file| file),
         }
     }
 }

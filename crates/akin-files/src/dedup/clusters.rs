@@ -7,6 +7,7 @@ use indicatif::HumanCount;
 use serde::Serialize;
 
 use super::alarm::{LostShingles, SourceCounts, print_sources};
+use super::holders::LEFT_OUT;
 use crate::corpus::{Score, UncomparedCounts, incomplete_line, recall_line};
 use crate::offline::{OfflineCorpus, OfflineState};
 use akin_model::clusters::Incomplete;
@@ -24,8 +25,6 @@ pub struct Representatives<'c> {
     /// Whether a text of fewer words than a shingle is a run of its representative's words.
     holds_short: bool,
 }
-
-pub const LEFT_OUT: u32 = u32::MAX;
 
 impl<'c> Representatives<'c> {
     /// `of_sets`: for each set, the number of its representative.
@@ -86,7 +85,7 @@ impl<'c> Representatives<'c> {
     /// The state cannot be written.
     pub fn add_to(&mut self, state: &mut OfflineState) -> io::Result<usize> {
         let Self { corpus, of, .. } = self;
-        state.add(corpus, |_, number| of[number as usize] == number)
+        state.add(corpus, |number| of[number as usize] == number)
     }
 
     pub fn is_kept(&self, number: u32) -> bool {
@@ -135,7 +134,7 @@ impl<'c> Representatives<'c> {
         let kept = self.representative(number).filter(|_| !self.drops_all);
         let kept = kept.and_then(|kept| documents.set_of(kept));
         let all = self.corpus.size(set) as u64;
-        let lost = match self.holds_short && all == 1 {
+        let lost = match self.holds_short && all == 1 && kept.is_some() {
             true => 0,
             false => self.corpus.lacking(set, kept)? as u64,
         };

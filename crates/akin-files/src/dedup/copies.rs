@@ -17,8 +17,8 @@ const LEFT_TIMES: u64 = 4;
 
 /// Copies what cannot be read again cheaply, if the disk has room for it. The run works without
 /// copies, too, so no error of the disk ends it here.
-pub fn keep_copies(selections: Vec<&mut Selection>, room: &Room) {
-    let input_bytes = selections.iter().map(|selection| bytes(selection)).sum();
+/// `input_bytes`: of all selections.
+pub fn keep_copies(selections: Vec<&mut Selection>, input_bytes: u64, room: &Room) {
     let Ok(free) = room.disk_free() else { return };
     let Some(limits) = Limits::within(free, input_bytes) else { return };
     let Ok(file) = room.file() else { return };
@@ -26,13 +26,6 @@ pub fn keep_copies(selections: Vec<&mut Selection>, room: &Room) {
     for selection in selections {
         selection.keep_copies(copies.beside());
     }
-}
-
-/// The bytes of files and of copied pipes.
-fn bytes(selection: &Selection) -> u64 {
-    let files = selection.inputs().filter_map(|input| input.ok()?.path?.metadata().ok());
-    let pipes = selection.reading.pipes.values().filter_map(|pipe| pipe.metadata().ok());
-    files.chain(pipes).map(|metadata| metadata.len()).sum()
 }
 
 struct Limits {
@@ -82,11 +75,10 @@ mod tests {
         std::fs::write(&path, "{}").unwrap();
         let mut new = Selection { paths: vec![path.clone(), path], ..Selection::default() };
         let mut old = new.clone();
-        assert_eq!(bytes(&new), 4);
         let room = Room { directory: dir.path().join("absent"), ..Room::default() };
-        keep_copies(vec![&mut old, &mut new], &room);
+        keep_copies(vec![&mut old, &mut new], 4, &room);
         assert!(new.reading.copies.is_none() && old.reading.copies.is_none());
-        keep_copies(vec![&mut old, &mut new], &Room::default());
+        keep_copies(vec![&mut old, &mut new], 4, &Room::default());
         assert!(new.reading.copies.is_some() && old.reading.copies.is_some());
     }
 }

@@ -6,11 +6,13 @@ mod annotation;
 mod clusters;
 mod contained;
 mod copies;
+mod holders;
 mod removed;
 mod report;
 #[cfg_attr(not(feature = "parquet"), path = "no_rows.rs")]
 mod rows;
 mod rule;
+mod runs;
 mod spans;
 mod state;
 mod write;
@@ -30,10 +32,10 @@ use self::clusters::{Representatives, Summary};
 use self::copies::keep_copies;
 use self::removed::{ReportPlaces, write_removed};
 use self::rule::{ByRule, RemovalRule, refuse_rule};
-use self::state::{add_to_state, open_state, refuse_for_state};
+use self::state::{add_to_state, refuse_for_state};
 use super::corpus::{
     Configured, CorpusOptions, GatheredCorpus, Gathering, Keep, RecordOutcome, SourceOptions,
-    Sources, changed, disk_failed, numbered,
+    Sources, changed, check_disk, disk_failed, numbered,
 };
 use super::failure::Failure;
 use super::input::{self, Cancelled, Event, Selection, read_inputs, refuse_stdin_twice};
@@ -72,10 +74,9 @@ pub struct Arguments {
     #[arg(long, value_name = "DIRECTORY", conflicts_with = "output")]
     output_dir: Option<PathBuf>,
     /// When a document is removed: if it is near a document that is kept, or only if it is
-    /// contained whole in a document that is kept. `contained` needs the survivor and the order of
-    /// words: it goes with neither --keep none nor --across nor --state
+    /// contained whole in a document that is kept
     #[arg(long, value_name = "RULE", default_value = "near",
-          conflicts_with_all = ["threshold", "linkage", "mode", "state"])]
+          conflicts_with_all = ["threshold", "linkage", "mode"])]
     rule: RemovalRule,
     /// Which document of a cluster is kept: the `first` in the order of the input, that with the
     /// lowest `id`, the `longest`, the `newest` (by its date or timestamp), that with the highest
@@ -132,12 +133,20 @@ pub fn run(arguments: Arguments, configured: Configured) -> Result<ExitCode, Fai
     let room = plan.options.room(plan.place.path().as_deref());
     // Old documents are read several times, too: for templates, for their sets, for their words.
     let mut selections: Vec<_> = plan.old.iter_mut().chain([&mut plan.selection]).collect();
+    check_disk(&room, bytes(&selections))?;
     selections.iter_mut().try_for_each(|selection| selection.copy_pipes(|| room.file()))?;
-    keep_copies(selections, &room);
+    let input_bytes = bytes(&selections);
+    check_disk(&room, input_bytes)?;
+    keep_copies(selections, input_bytes, &room);
     match spans {
         None => leave_out_near_duplicates(&plan),
         Some(words) => spans::run(&plan, words.into()),
     }
+}
+
+/// The size of the inputs, as far as it is known.
+fn bytes(selections: &[&mut Selection]) -> u64 {
+    selections.iter().filter_map(|selection| selection.bytes(|| true)).sum()
 }
 
 const DOCUMENTS: Quantity = Quantity::Things("documents");
@@ -187,7 +196,7 @@ impl DedupPlan {
         let force = destination.force;
         let annotate = arguments.annotate;
         let settings = options.analysis.collection(configured, arguments.threshold)?;
-        refuse_rule(&arguments.sources, arguments.rule, &keep, &settings)?;
+        refuse_rule(arguments.rule, &settings)?;
         if let Some(state) = &arguments.state {
             let files = STATE_FILES.map(|name| state.join(name));
             inputs.protect(iter::once(state).chain(&files).map(PathBuf::as_path))?;
@@ -225,9 +234,7 @@ fn leave_out_near_duplicates(plan: &DedupPlan) -> Result<ExitCode, Failure> {
     let mode = plan.mode;
     let (threshold, quiet) = (settings.scheme.threshold, options.analysis.quiet);
     let output = place.path();
-    let mut state =
-        plan.state.as_ref().map(|path| open_state(path, settings, mode, keep)).transpose()?;
-    let shingle_words = settings.shingles.size as usize;
+    let mut state = plan.open_state()?;
     let ignored = plan.templates(selection)?;
     let gathering = Gathering {
         settings,
@@ -238,14 +245,14 @@ fn leave_out_near_duplicates(plan: &DedupPlan) -> Result<ExitCode, Failure> {
         listing: None,
         sources: &plan.sources,
         ignored: ignored.as_deref().unwrap_or_default(),
-        shingle_words: (plan.rule == RemovalRule::Contained).then_some(shingle_words),
+        needs_words: plan.rule == RemovalRule::Contained,
         drops_sets: plan.reads_few_sets(),
     };
     let mut gathered = gathering.gather(old.as_ref(), selection)?;
     if gathering.drops_sets {
         gathering.add_dropped(&mut gathered, old.as_ref(), selection, (mode, threshold))?;
     }
-    let (of, left_out) = plan.representatives(&mut gathered, selection)?;
+    let (of, left_out) = plan.representatives(&mut gathered)?;
     let GatheredCorpus { mut corpus, outcomes, files, repeated, uncompared, sources, .. } =
         gathered;
     let sources = Sources { column: sources.as_ref(), files: &files };

@@ -6,6 +6,7 @@ use super::annotation::Annotation;
 use super::write::Cuts;
 use crate::failure::Failure;
 use crate::feature::PARQUET;
+use crate::input::Reading;
 use crate::output::Output;
 use akin_model::document::DocumentId;
 
@@ -15,11 +16,17 @@ pub enum RowsWriter {}
 impl RowsWriter {
     /// # Errors
     /// Always: how to get the feature.
-    pub fn new(_output: Output, _like: &Path) -> Result<Self, Failure> {
+    pub fn new(_output: Output, _like: &Path, _reading: &Reading) -> Result<Self, Failure> {
         Err(Failure::new(PARQUET.absent()))
     }
 
-    pub fn copy(&mut self, _path: &Path, _rows: &[u64], _cuts: &Cuts) -> Result<(), Failure> {
+    pub fn copy(
+        &mut self,
+        _path: &Path,
+        _reading: &Reading,
+        _rows: &[u64],
+        _cuts: &Cuts,
+    ) -> Result<(), Failure> {
         match *self {}
     }
 

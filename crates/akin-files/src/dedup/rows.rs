@@ -20,7 +20,7 @@ use parquet::schema::types::ColumnDescriptor;
 use super::annotation::Annotation;
 use super::write::{Cuts, without};
 use crate::failure::Failure;
-use crate::input::{guarded, open_parquet};
+use crate::input::{Reading, guarded, open_parquet};
 use crate::output::Output;
 use akin_model::document::DocumentId;
 
@@ -34,8 +34,8 @@ pub struct RowsWriter {
 
 impl RowsWriter {
     /// `like`: a file that gives the output its schema and metadata.
-    pub fn new(output: Output, like: &Path) -> Result<Self, Failure> {
-        let reader = open(like)?;
+    pub fn new(output: Output, like: &Path, reading: &Reading) -> Result<Self, Failure> {
+        let reader = open(like, reading)?;
         let metadata = reader.metadata().file_metadata();
         let properties = WriterProperties::builder()
             .set_compression(Compression::ZSTD(ZstdLevel::default()))
@@ -47,8 +47,14 @@ impl RowsWriter {
     }
 
     /// Appends the rows with these numbers, ascending from 1.
-    pub fn copy(&mut self, path: &Path, rows: &[u64], cuts: &Cuts) -> Result<(), Failure> {
-        let reader = open(path)?;
+    pub fn copy(
+        &mut self,
+        path: &Path,
+        reading: &Reading,
+        rows: &[u64],
+        cuts: &Cuts,
+    ) -> Result<(), Failure> {
+        let reader = open(path, reading)?;
         if reader.metadata().file_metadata().schema() != self.writer.schema_descr().root_schema() {
             return Err(Failure::with_hint(
                 format!("{} has other columns than the file before it", path.display()),
@@ -272,14 +278,14 @@ fn disagree() -> ParquetError {
     ParquetError::General("its columns have different numbers of rows".into())
 }
 
-fn open(path: &Path) -> Result<SerializedFileReader<File>, Failure> {
+fn open(path: &Path, reading: &Reading) -> Result<SerializedFileReader<File>, Failure> {
     if !path.is_file() {
         return Err(Failure::with_hint(
             format!("the rows of {} cannot be copied: it is no file", path.display()),
             "name an output that ends in .jsonl, or inputs that are files",
         ));
     }
-    let file = open_parquet(path)?.ok_or_else(|| {
+    let file = open_parquet(path, reading)?.ok_or_else(|| {
         Failure::with_hint(
             format!("{} is not Parquet, and the output is", path.display()),
             "name an output that ends in .jsonl, or inputs that are all Parquet",

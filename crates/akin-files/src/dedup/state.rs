@@ -1,16 +1,14 @@
 //! The state of `akin dedup --state`.
 
-use std::path::Path;
+use serde_json::{Value, json};
 
-use serde_json::{Map, Value, json};
-
+use super::DedupPlan;
 use super::clusters::{BatchInState, Representatives};
-use crate::corpus::Keep;
+use super::rule::RemovalRule;
 use crate::failure::Failure;
 use crate::offline::{OfflineState, StateError};
 use akin_core::join::Linkage;
 use akin_core::scheme::Kind;
-use akin_model::analysis::Mode;
 use akin_model::settings::CollectionSettings;
 
 /// # Errors
@@ -32,20 +30,26 @@ pub fn refuse_for_state(settings: &CollectionSettings, linkage: Linkage) -> Resu
     Ok(())
 }
 
-/// # Errors
-/// The state is of other settings, in use, damaged, or cannot be read.
-pub fn open_state(
-    path: &Path,
-    settings: &CollectionSettings,
-    mode: Mode,
-    keep: &Keep,
-) -> Result<OfflineState, Failure> {
-    let threshold = settings.scheme.threshold.get();
-    let options =
-        [("threshold", json!(threshold)), ("mode", json!(mode)), ("keep", json!(keep.name()))];
-    let options: Map<String, Value> =
-        options.map(|(name, value)| (name.to_owned(), value)).into_iter().collect();
-    OfflineState::open(path, settings, options).map_err(|error| failed(&error))
+impl DedupPlan {
+    /// The state, if there is one, with the options that decide the result of a run.
+    ///
+    /// # Errors
+    /// The state is of other settings, in use, damaged, or cannot be read.
+    pub fn open_state(&self) -> Result<Option<OfflineState>, Failure> {
+        let Some(path) = &self.state else { return Ok(None) };
+        let of_rule = match self.rule {
+            RemovalRule::Contained => json!({}),
+            RemovalRule::Near => json!({
+                "threshold": self.settings.scheme.threshold.get(),
+                "mode": self.mode,
+            }),
+        };
+        let of_all = json!({"rule": self.rule, "keep": self.keep.name()});
+        let members = |value: Value| value.as_object().cloned().unwrap_or_default();
+        let options = members(of_rule).into_iter().chain(members(of_all)).collect();
+        let state = OfflineState::open(path, &self.settings, options);
+        state.map(Some).map_err(|error| failed(&error))
+    }
 }
 
 fn failed(error: &StateError) -> Failure {

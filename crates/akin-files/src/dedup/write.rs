@@ -10,7 +10,7 @@ use super::clusters::Representatives;
 use super::rows::RowsWriter;
 use crate::failure::Failure;
 use crate::feature::PARQUET;
-use crate::input::{Item, Selection, is_parquet, split_compression};
+use crate::input::{Item, Reading, Selection, is_parquet, split_compression};
 use crate::output::{Destination, Inputs, Output, refuse_overwriting};
 
 /// The requested output.
@@ -122,8 +122,7 @@ pub struct KeptWriter {
     place: OutputPlace,
     annotate: bool,
     roots: Vec<PathBuf>,
-    /// The name of the column, or member, with the texts.
-    text: String,
+    reading: Reading,
     out: Out,
     /// The input that is being read.
     current: Option<Current>,
@@ -202,8 +201,8 @@ impl KeptWriter {
             (OutputPlace::One(destination), _) if destination.is_parquet() => Out::Rows(None),
             (OutputPlace::One(destination), _) => Out::Lines(Box::new(destination.create()?)),
         };
-        let text = selection.reading.columns.text_name().unwrap_or_default().to_owned();
-        Ok(Self { place, annotate, roots: selection.paths.clone(), text, out, current: None })
+        let (roots, reading) = (selection.paths.clone(), selection.reading.clone());
+        Ok(Self { place, annotate, roots, reading, out, current: None })
     }
 
     /// Writes the line, or row, of the document with this number, if it is kept.
@@ -272,7 +271,8 @@ impl KeptWriter {
             return Ok(());
         }
         self.end()?;
-        let cuts = Cuts { column: self.text.clone(), of_rows: Vec::new() };
+        let column = self.reading.columns.text_name().unwrap_or_default().to_owned();
+        let cuts = Cuts { column, of_rows: Vec::new() };
         self.current = Some(Current { file: Arc::clone(file), rows: Vec::new(), cuts });
         let OutputPlace::Shards { directory, force } = &self.place else { return Ok(()) };
         let is_parquet = is_parquet_file(Path::new(&**file))?;
@@ -283,7 +283,10 @@ impl KeptWriter {
         let output = Output::create(&path, *force)?;
         self.out = match is_parquet {
             false => Out::Lines(Box::new(output)),
-            true => Out::Rows(Some(Box::new(RowsWriter::new(output, Path::new(&**file))?))),
+            true => {
+                let rows = RowsWriter::new(output, Path::new(&**file), &self.reading)?;
+                Out::Rows(Some(Box::new(rows)))
+            }
         };
         Ok(())
     }
@@ -293,9 +296,11 @@ impl KeptWriter {
         if let Out::Rows(writer) = &mut self.out {
             let path = Path::new(&*file);
             if let (None, OutputPlace::One(destination)) = (&writer, &self.place) {
-                *writer = Some(Box::new(RowsWriter::new(destination.create()?, path)?));
+                let output = destination.create()?;
+                *writer = Some(Box::new(RowsWriter::new(output, path, &self.reading)?));
             }
-            writer.as_mut().expect("it was just made").copy(path, &rows, &cuts)?;
+            let writer = writer.as_mut().expect("it was just made");
+            writer.copy(path, &self.reading, &rows, &cuts)?;
         }
         match self.place {
             OutputPlace::Shards { .. } => self.close(),

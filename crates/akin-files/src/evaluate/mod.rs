@@ -98,7 +98,7 @@ pub fn run(arguments: Arguments, configured: Configured) -> Result<ExitCode, Fai
         state: None,
         sources: &SourceOptions::default(),
         ignored: &[],
-        shingle_words: None,
+        needs_words: false,
         drops_sets: false,
         listing: Some(PairListing { mode: Mode::Exact, threshold: lowest }),
     };

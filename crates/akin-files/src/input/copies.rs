@@ -1,5 +1,6 @@
 //! What was read of inputs that are read again, where that costs less than to read them again: the
-//! unpacked bytes of compressed inputs, and the texts of pages.
+//! unpacked bytes of compressed inputs, and the texts of pages. Formats that are read at any position
+//! have a file each, all others are byte ranges of one file.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -19,6 +20,8 @@ pub struct InputCopies {
     pub keeps_unpacked: bool,
     /// By the paths of the inputs.
     kept: Mutex<HashMap<PathBuf, Kept>>,
+    /// Unpacked inputs that are read at any position, by their paths.
+    files: Mutex<HashMap<PathBuf, File>>,
 }
 
 /// The copies one after another, in an unnamed file.
@@ -28,6 +31,8 @@ struct Spool {
     /// The most bytes of all copies.
     bytes_max: u64,
     end: AtomicU64,
+    /// Of the copies with a file each.
+    bytes_of_files: AtomicU64,
 }
 
 #[derive(Clone, Debug)]
@@ -81,15 +86,19 @@ pub struct CountedCopy<'c> {
 
 impl InputCopies {
     pub fn new(file: File, bytes_max: u64, keeps_unpacked: bool) -> Self {
-        let spool = Spool { file: Arc::new(file), bytes_max, end: AtomicU64::new(0) };
-        Self { spool: Arc::new(spool), keeps_unpacked, kept: Mutex::default() }
+        let (end, bytes_of_files) = (AtomicU64::new(0), AtomicU64::new(0));
+        let spool = Spool { file: Arc::new(file), bytes_max, end, bytes_of_files };
+        Self::of_spool(Arc::new(spool), keeps_unpacked)
+    }
+
+    fn of_spool(spool: Arc<Spool>, keeps_unpacked: bool) -> Self {
+        Self { spool, keeps_unpacked, kept: Mutex::default(), files: Mutex::default() }
     }
 
     /// Copies for another selection, in the same file.
     #[must_use]
     pub fn beside(&self) -> Self {
-        let spool = Arc::clone(&self.spool);
-        Self { spool, keeps_unpacked: self.keeps_unpacked, kept: Mutex::default() }
+        Self::of_spool(Arc::clone(&self.spool), self.keeps_unpacked)
     }
 
     /// The copy of an input that was read to its end.
@@ -103,6 +112,32 @@ impl InputCopies {
         let copy_bytes = range.end - range.start;
         let copy = FromCopy { file: Arc::clone(&self.spool.file), bytes: range };
         Some((of, CountedCopy { copy, copy_bytes, input_bytes, counted: 0, bytes_read }))
+    }
+
+    /// The unpacked input at this path, if it was kept.
+    ///
+    /// # Errors
+    /// There are too many open files.
+    pub fn file(&self, path: &Path) -> io::Result<Option<File>> {
+        let files = self.files.lock().expect("nothing panics under the lock");
+        files.get(path).map(File::try_clone).transpose()
+    }
+
+    /// Keeps the unpacked input at this path, if there is room.
+    ///
+    /// # Errors
+    /// There are too many open files.
+    pub fn keep_file(&self, path: &Path, file: &File) -> io::Result<()> {
+        let bytes = file.metadata()?.len();
+        let all = self.spool.bytes_of_files.load(Ordering::Relaxed) + bytes;
+        if self.keeps_unpacked
+            && all + self.spool.end.load(Ordering::Relaxed) <= self.spool.bytes_max
+        {
+            self.spool.bytes_of_files.store(all, Ordering::Relaxed);
+            let mut files = self.files.lock().expect("nothing panics under the lock");
+            files.insert(path.to_owned(), file.try_clone()?);
+        }
+        Ok(())
     }
 
     /// `bytes_read` counts the bytes of the inputs; nothing of this input has been read before
@@ -124,7 +159,8 @@ impl InputCopy<'_> {
     /// The disk or the room for copies is full.
     pub fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
         let end = self.range.end + bytes.len() as u64;
-        if end > self.copies.spool.bytes_max {
+        let of_files = self.copies.spool.bytes_of_files.load(Ordering::Relaxed);
+        if end + of_files > self.copies.spool.bytes_max {
             return Err(io::ErrorKind::StorageFull.into());
         }
         self.copies.spool.file.write_all_at(bytes, self.range.end)?;

@@ -54,9 +54,7 @@ pub use members::Value;
 #[cfg(any(test, fuzzing, feature = "fuzzing"))]
 pub use open::compression_of;
 pub use open::{is_parquet, open_file, read_text_file, split_compression};
-pub use options::InputOptions;
-#[cfg(any(test, fuzzing, feature = "fuzzing"))]
-pub use options::Reading;
+pub use options::{InputOptions, Reading};
 pub use page::page;
 pub use page_encoding::{charset_of, decode_page};
 #[cfg(feature = "parquet")]

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::fs::File;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -10,10 +11,11 @@ use encoding_rs::Encoding;
 
 use super::column_names::ColumnNames;
 use super::columns::TextColumns;
-use super::copies::InputCopies;
+use super::copies::{FromCopy, InputCopies};
 use super::detect::Format;
 use super::encoding::encoding;
 use super::list::read_list;
+use super::open::source;
 use super::screening::{OnInvalid, Screening};
 use super::selection::{Selection, refuse_url};
 use crate::failure::Failure;
@@ -81,6 +83,47 @@ pub struct Reading {
 impl Reading {
     pub fn columns_mut(&mut self) -> &mut TextColumns {
         Arc::make_mut(&mut self.columns)
+    }
+
+    /// The bytes at a path, or of the copy of a pipe.
+    ///
+    /// # Errors
+    /// They cannot be read.
+    pub fn source(&self, path: &Path) -> io::Result<Box<dyn Read>> {
+        match self.pipes.get(path) {
+            Some(pipe) => Ok(Box::new(FromCopy::whole(pipe))),
+            None => source(path),
+        }
+    }
+
+    /// A file with the unpacked bytes of an input, to be read at any position: the file at the path,
+    /// the copy of a pipe, or an unnamed copy, which is kept if there is room.
+    ///
+    /// # Errors
+    /// The input cannot be read, or the disk is full.
+    #[cfg(feature = "parquet")]
+    pub fn seekable(
+        &self,
+        path: &Path,
+        mut unpacked: impl Read,
+        is_packed: bool,
+    ) -> io::Result<File> {
+        match self.pipes.get(path) {
+            Some(pipe) if !is_packed => return pipe.try_clone(),
+            None if !is_packed && path.is_file() => return File::open(path),
+            _ => {}
+        }
+        // Outputs know inputs by their names.
+        let path = path.strip_prefix("./").unwrap_or(path);
+        if let Some(copies) = &self.copies
+            && let Some(copy) = copies.file(path)?
+        {
+            return Ok(copy);
+        }
+        let mut copy = tempfile::tempfile()?;
+        io::copy(&mut unpacked, &mut copy)?;
+        self.copies.as_ref().map_or(Ok(()), |copies| copies.keep_file(path, &copy))?;
+        Ok(copy)
     }
 }
 

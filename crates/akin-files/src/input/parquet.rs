@@ -2,7 +2,6 @@
 
 use std::cell::Cell;
 use std::fs::File;
-use std::io::{self, BufRead, Read};
 use std::panic::{self, AssertUnwindSafe};
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -18,7 +17,8 @@ use parquet::schema::types::{Type, TypePtr};
 use super::columns::{TextColumns, no_column};
 use super::event::{ITEM_BYTES_MAX, Stop};
 use super::members::{Values, below};
-use super::open::{PARQUET_MAGIC, RATIO_MAX, open_file, peeked};
+use super::open::{PARQUET_MAGIC, RATIO_MAX, decompressed, peeked};
+use super::options::Reading;
 use super::pages::{PAGE_BYTES_MAX, largest_page};
 use super::parquet_values::{as_text, value};
 use super::sink::Sink;
@@ -29,30 +29,16 @@ const ROWS: usize = 64;
 /// The rows of every file may have this size.
 const ROWS_FREE_BYTES: u64 = 1 << 30;
 
-/// A file that can be read at any position: the file itself, or an unnamed copy of its decompressed
-/// content.
-pub fn seekable(path: Option<&Path>, mut unpacked: impl BufRead) -> io::Result<File> {
-    // A pipe cannot be opened twice.
-    if let Some(path) = path.filter(|path| path.is_file()) {
-        let mut file = File::open(path)?;
-        let mut start = [0; PARQUET_MAGIC.len()];
-        if file.read_exact(&mut start).is_ok() && start == *PARQUET_MAGIC {
-            return Ok(file);
-        }
-    }
-    let mut copy = tempfile::tempfile()?;
-    io::copy(&mut unpacked, &mut copy)?;
-    Ok(copy)
-}
-
-/// The file, unpacked; `None` if it is not Parquet.
+/// The file at this path, unpacked; `None` if it is not Parquet.
 ///
 /// # Errors
 /// It cannot be read.
-pub fn open_parquet(path: &Path) -> Result<Option<File>, Failure> {
+pub fn open_parquet(path: &Path, reading: &Reading) -> Result<Option<File>, Failure> {
     let open = || {
-        let (start, reader) = peeked(open_file(path)?, PARQUET_MAGIC.len())?;
-        (start == PARQUET_MAGIC).then(|| seekable(Some(path), reader)).transpose()
+        let (reader, is_packed) = decompressed(reading.source(path)?)?;
+        let (start, reader) = peeked(reader, PARQUET_MAGIC.len())?;
+        let is_parquet = start == PARQUET_MAGIC;
+        is_parquet.then(|| reading.seekable(path, reader, is_packed)).transpose()
     };
     open().map_err(|error| Failure::unreadable(path, error))
 }

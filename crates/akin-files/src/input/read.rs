@@ -1,16 +1,16 @@
 //! From files to documents, in bounded memory.
 
-use std::io::{self, BufReader, Read};
+use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::columns::TextColumns;
-use super::copies::{Copied, CopyOf, FromCopy};
+use super::copies::{Copied, CopyOf};
 use super::detect::{Detected, Format, START_BYTES, chosen, detect};
 use super::encoding::decoded;
 use super::event::{Cancelled, Emit, Event, Skip, Stop};
-use super::open::{BUFFER_BYTES, decompressed, peeked, source};
+use super::open::{BUFFER_BYTES, decompressed, peeked};
 use super::options::Reading;
 #[cfg(feature = "parquet")]
 use super::parquet;
@@ -109,15 +109,15 @@ fn read_file(
     let path = input.path.as_deref().unwrap_or(Path::new("-"));
     let copies = reading.copies.as_deref();
     let read_before = bytes_read.load(Ordering::Relaxed);
-    let counted = |inner: Box<dyn Read>| CountingReader { inner, bytes: bytes_read };
-    let kept = copies.and_then(|copies| copies.of(path, bytes_read));
-    let raw: Box<dyn Read + '_> = match (kept, reading.pipes.get(path)) {
-        (Some((CopyOf::Pages, copy)), _) => return kept_pages::read(copy, sink),
-        (Some((CopyOf::Unpacked, copy)), _) => Box::new(copy),
-        (None, Some(pipe)) => Box::new(counted(Box::new(FromCopy::whole(pipe)))),
-        (None, None) => Box::new(counted(source(path)?)),
+    let (reader, is_packed): (Box<dyn BufRead + '_>, _) = match copies
+        .and_then(|copies| copies.of(path, bytes_read))
+    {
+        Some((CopyOf::Pages, copy)) => return kept_pages::read(copy, sink),
+        Some((CopyOf::Unpacked, copy)) => {
+            (Box::new(BufReader::with_capacity(BUFFER_BYTES, copy)), false)
+        }
+        None => decompressed(CountingReader { inner: reading.source(path)?, bytes: bytes_read })?,
     };
-    let (reader, is_packed) = decompressed(raw)?;
     let (start, reader) = peeked(reader, START_BYTES)?;
     if start.is_empty() {
         return Err(Stop::Empty);
@@ -130,7 +130,9 @@ fn read_file(
     };
     let begin = |of| copies.map(|copies| copies.begin(of, path, (bytes_read, read_before)));
     let pages = if takes_extraction(detected, &start) { begin(CopyOf::Pages) } else { None };
-    let keeps_unpacked = is_packed && copies.is_some_and(|copies| copies.keeps_unpacked);
+    let is_seekable = detected == Detected::As(Format::Parquet);
+    let keeps_unpacked =
+        is_packed && !is_seekable && copies.is_some_and(|copies| copies.keeps_unpacked);
     let copy = if pages.is_none() && keeps_unpacked { begin(CopyOf::Unpacked) } else { None };
     let reader = match copy {
         Some(copy) => Box::new(BufReader::with_capacity(BUFFER_BYTES, Copied::new(reader, copy))),
@@ -160,7 +162,7 @@ fn read_file(
         Detected::As(Format::Parquet) => Err(Stop::Failed { line: None, reason: PARQUET.absent() }),
         #[cfg(feature = "parquet")]
         Detected::As(Format::Parquet) => {
-            parquet::read(parquet::seekable(input.path.as_deref(), reader)?, bytes_read, sink)
+            parquet::read(reading.seekable(path, reader, is_packed)?, bytes_read, sink)
         }
         Detected::As(Format::Csv) => table::read(decoded(reader), b',', sink),
         Detected::As(Format::Tsv) => table::read(decoded(reader), b'\t', sink),

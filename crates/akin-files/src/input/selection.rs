@@ -50,15 +50,20 @@ impl Selection {
         self.paths.iter().flat_map(|path| self.inputs_of(path))
     }
 
-    /// The size of all inputs on disk; `None` for stdin, or once `go_on` says no.
+    /// The size of all inputs on disk and of the copies of pipes; `None` if stdin was not copied,
+    /// or once `go_on` says no.
     pub fn bytes(&self, go_on: impl Fn() -> bool) -> Option<u64> {
         let mut bytes = 0;
         for input in self.inputs() {
             if !go_on() {
                 return None;
             }
-            let Ok(input) = input else { continue };
-            bytes += input.path?.metadata().map_or(0, |metadata| metadata.len());
+            let Ok(Input { path, .. }) = input else { continue };
+            let metadata = match self.reading.pipes.get(path.as_deref().unwrap_or(Path::new("-"))) {
+                Some(copy) => copy.metadata(),
+                None => path?.metadata(),
+            };
+            bytes += metadata.map_or(0, |metadata| metadata.len());
         }
         Some(bytes)
     }

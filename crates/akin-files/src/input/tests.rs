@@ -170,6 +170,21 @@ fn kept_pages_count_the_bytes_of_their_inputs() {
 }
 
 #[test]
+fn a_copy_is_unpacked_as_often_as_its_input() {
+    let dir = tempfile::tempdir().unwrap();
+    let packed = |bytes: &[u8]| zstd::encode_all(bytes, 1).unwrap();
+    let line = b"{\"id\": \"a\", \"text\": \"one\"}\n";
+    let path = dir.path().join("a.jsonl.zst.zst");
+    fs::write(&path, packed(&packed(line))).unwrap();
+    let mut selection = Selection { paths: vec![path.clone()], ..Selection::default() };
+    selection.reading.format = Some(Format::Jsonl);
+    selection.keep_copies(InputCopies::new(tempfile::tempfile().unwrap(), 1 << 20, true));
+    let first = read_with(&selection);
+    assert_eq!((first.0.len(), first.1.len()), (0, 1), "{first:?}");
+    assert_eq!(read_with(&selection), first);
+}
+
+#[test]
 fn the_page_of_formats_has_each_known_format() {
     let page = include_str!("../../../../docs/formats.md");
     for KnownFormat { format, extensions, magic } in &FORMATS {

@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 use std::io;
 
-use super::{OfflineCorpus, OfflineDocuments};
+use super::OfflineCorpus;
 use akin_core::join::Sets;
 use akin_core::measure::Overlap;
 
@@ -16,7 +16,7 @@ const COUNTERS_MIN: usize = 1 << 16;
 const NONE: u32 = u32::MAX;
 
 /// Sets by their rarest elements.
-struct Rarest {
+pub struct Rarest {
     /// The last set filed under an element.
     last: HashMap<u64, u32>,
     /// By set, the set filed before it under the same element.
@@ -61,15 +61,6 @@ impl Rarest {
     }
 }
 
-/// Decides about sets that lie in others.
-pub trait Containment {
-    /// Whether sets that lie in this set are of interest.
-    fn may_hold(&self, outer: u32) -> bool;
-
-    /// The smaller set lies in the other whole.
-    fn found(&mut self, documents: &OfflineDocuments, outer: u32, inner: u32) -> Settlement;
-}
-
 impl OfflineCorpus {
     /// The number of elements of a set that another set does not have.
     ///
@@ -86,42 +77,33 @@ impl OfflineCorpus {
         }
     }
 
-    /// Finds the smaller sets that lie in each set of `order`.
+    /// # Errors
+    /// A set could not be read back.
+    pub fn rarest(&mut self) -> io::Result<Rarest> {
+        Rarest::of(&mut self.sets)
+    }
+
+    /// The smaller sets that lie in a set, of those that are wanted.
     ///
     /// # Errors
     /// A set could not be read back.
-    pub fn contained(&mut self, order: &[u32], decide: &mut impl Containment) -> io::Result<()> {
-        let Self { sets, documents, .. } = self;
-        let rarest = Rarest::of(sets)?;
-        let mut settled = vec![false; sets.count() as usize];
-        for outer in order.iter().copied() {
-            if !decide.may_hold(outer) {
-                continue;
-            }
-            let elements = sets.set(outer)?;
-            for element in elements.as_slice() {
-                for inner in rarest.sets(*element) {
-                    let is_smaller = sets.shingles(inner) < elements.count();
-                    if settled[inner as usize] || !is_smaller {
-                        continue;
-                    }
-                    if lies_in(sets.set(inner)?.as_slice(), elements.as_slice()) {
-                        let found = decide.found(documents, outer, inner);
-                        settled[inner as usize] = found == Settlement::Settled;
-                    }
-                }
+    pub fn sets_within(
+        &mut self,
+        rarest: &Rarest,
+        outer: u32,
+        wanted: impl Fn(u32) -> bool,
+    ) -> io::Result<Vec<u32>> {
+        let sets = &mut self.sets;
+        let elements = sets.set(outer)?;
+        let mut found = Vec::new();
+        for inner in elements.as_slice().iter().flat_map(|element| rarest.sets(*element)) {
+            let may_lie_in = sets.shingles(inner) < elements.count() && wanted(inner);
+            if may_lie_in && lies_in(sets.set(inner)?.as_slice(), elements.as_slice()) {
+                found.push(inner);
             }
         }
-        Ok(())
+        Ok(found)
     }
-}
-
-/// What is to be done about a set that lies in another.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Settlement {
-    /// It need not be found again.
-    Settled,
-    Open,
 }
 
 /// Whether all elements of one ascending list are in another.

@@ -36,6 +36,7 @@ pub struct OfflineGathering {
     old: Option<u32>,
     saved: Saved,
     digest: Xxh3Default,
+    has_words: bool,
 }
 
 impl OfflineGathering {
@@ -82,6 +83,7 @@ impl OfflineGathering {
             old: None,
             saved,
             digest: Xxh3Default::new(),
+            has_words: false,
         })
     }
 
@@ -141,6 +143,17 @@ impl OfflineGathering {
         Ok(number)
     }
 
+    /// Adds the words of the document that is pushed next. All documents have words, or none, also
+    /// those of a state.
+    ///
+    /// # Errors
+    /// The disk is full.
+    pub fn push_words(&mut self, words: &[u64]) -> io::Result<()> {
+        self.has_words = true;
+        words.iter().for_each(|word| self.digest.update(&word.to_le_bytes()));
+        self.rows.push_words(words)
+    }
+
     fn push_row(&mut self, id: &DocumentId, analysis: Option<&Analysis>) -> io::Result<u32> {
         let number = self.count;
         let too_many = || io::Error::other("there are more than 4294967294 documents");
@@ -169,7 +182,7 @@ impl OfflineGathering {
     /// The disk is full.
     pub fn finish(self, left_out: &[u32]) -> io::Result<OfflineCorpus> {
         let Self { analyser, room, rows, ordering, count, records, points_max, .. } = self;
-        let (mut empty, old, saved) = (self.empty, self.old, self.saved);
+        let (mut empty, old, saved, has_words) = (self.empty, self.old, self.saved, self.has_words);
         let digest = format!("{:032x}", self.digest.digest128());
         let repeats = saved.batches.iter().position(|batch| batch.digest == digest);
         // The documents of later batches, and of this batch itself, are not compared.
@@ -179,7 +192,7 @@ impl OfflineGathering {
         let is_left_out =
             |number: &u32| forgotten.contains(number) || left_out.binary_search(number).is_ok();
         let documents = ordering.finish(count, is_left_out)?;
-        let (sets, ids) = rows.finish((saved.ends, saved.files), &documents, &room)?;
+        let (sets, ids, words) = rows.finish((saved.ends, saved.files), &documents, &room)?;
         let first_new = old.unwrap_or(0);
         let is_old = |set: &u32| documents.of(*set)[0] < first_new;
         let protected = (0..documents.sets()).take_while(is_old).count() as u32;
@@ -196,6 +209,7 @@ impl OfflineGathering {
             documents,
             sets,
             ids,
+            words: has_words.then_some(words),
             records,
             protected,
             first_new,

@@ -16,21 +16,23 @@ mod set_rows;
 mod sets;
 mod sorter;
 mod state;
+mod words;
 
-pub use contained::{Containment, Settlement};
+pub use contained::Rarest;
 pub use documents::{OfflineDocuments, Rank};
 pub use gathering::OfflineGathering;
 pub use natural::natural_order;
 pub use pair::SetPair;
 pub use room::Room;
-pub use sorter::Sorter;
+pub use sorter::{Sorted, Sorter};
 pub use state::{OfflineState, STATE_FILES, StateError};
+pub use words::WordsReader;
 
 use std::io;
 use std::ops::ControlFlow;
 
 use self::records::{Comparing, OfflineRecords};
-use self::rows::IdReader;
+use self::rows::{ContinuedFile, IdReader};
 use self::sets::SetReader;
 use akin_core::join::{JoinError, JoinProgress, LeftOut, Linkage, Sets, Stopped};
 use akin_core::measure::Overlap;
@@ -51,6 +53,8 @@ pub struct OfflineCorpus {
     documents: OfflineDocuments,
     sets: SetReader,
     ids: IdReader,
+    /// The words of all texts, if [`OfflineGathering::push_words`] added them.
+    words: Option<ContinuedFile>,
     records: Option<OfflineRecords>,
     /// The number of sets of old documents, which come first.
     protected: u32,
@@ -97,6 +101,19 @@ impl OfflineCorpus {
     /// The id could not be read back.
     pub fn id(&self, number: u32) -> io::Result<DocumentId> {
         self.ids.id(number)
+    }
+
+    /// Reads the words of the documents, from this number on; `None` if they were not added.
+    ///
+    /// # Errors
+    /// The words could not be read back.
+    pub fn words(&self, from: u32) -> io::Result<Option<WordsReader<'_>>> {
+        words_of(self.words.as_ref(), from)
+    }
+
+    /// The memory that the work with the corpus may use, and its directory.
+    pub fn room(&self) -> &Room {
+        &self.room
     }
 
     /// The ids of all documents by number.
@@ -245,6 +262,15 @@ impl OfflineCorpus {
         let incomplete = Incomplete { documents, ids, example: example.transpose()?, shared: None };
         Ok((documents > 0).then_some(incomplete))
     }
+}
+
+fn words_of(file: Option<&ContinuedFile>, from: u32) -> io::Result<Option<WordsReader<'_>>> {
+    let Some(file) = file else { return Ok(None) };
+    let mut words = WordsReader::new(file.reader()?);
+    for _ in 0..from {
+        words.next_text()?;
+    }
+    Ok(Some(words))
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! The data of each document while the corpus is read, or in a state: files of sketches and of rows
-//! of equal length, by the documents' numbers, and files of the ids and the sets that rows point
-//! to.
+//! of equal length, by the documents' numbers, files of the ids and the sets that rows point to, and
+//! for the rule `contained` a file of the words of all texts.
 
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Read, Seek, Write};
@@ -12,6 +12,7 @@ use super::Room;
 use super::documents::OfflineDocuments;
 use super::set_rows::{NOT_KEPT, SetRows};
 use super::sets::{ELEMENT_BYTES, SetReader, push_elements};
+use super::words::push_words;
 use akin_core::text::ShingleSet;
 use akin_model::document::DocumentId;
 
@@ -27,7 +28,7 @@ const ROW_BYTES: usize = FINGERPRINT_AT + U64_BYTES;
 /// Sets of the latest documents that are recognised by their fingerprints.
 const RECENT_SETS: usize = 1 << 16;
 
-pub(super) const NAMES: [&str; 4] = ["sketches", "rows", "ids", "elements"];
+pub(super) const NAMES: [&str; 5] = ["sketches", "rows", "ids", "elements", "words"];
 
 /// The files with these names.
 pub(super) type RowFiles<F> = [F; NAMES.len()];
@@ -41,9 +42,9 @@ pub(super) fn row_files<F, E>(file: impl FnMut(&str) -> Result<F, E>) -> Result<
 /// # Errors
 /// The first error of a file.
 pub(super) fn all_files<F, E>(
-    [sketches, rows, ids, elements]: RowFiles<Result<F, E>>,
+    [sketches, rows, ids, elements, words]: RowFiles<Result<F, E>>,
 ) -> Result<RowFiles<F>, E> {
-    Ok([sketches?, rows?, ids?, elements?])
+    Ok([sketches?, rows?, ids?, elements?, words?])
 }
 
 /// The lengths of the files.
@@ -54,6 +55,8 @@ pub(super) struct Ends {
     ids: u64,
     /// Elements of 8 bytes.
     elements: u64,
+    /// Bytes.
+    words: u64,
 }
 
 pub(super) struct Row {
@@ -95,6 +98,7 @@ impl Ends {
             "sketches" => u64::from(self.documents) * sketch_bytes as u64,
             "rows" => u64::from(self.documents) * ROW_BYTES as u64,
             "ids" => self.ids,
+            "words" => self.words,
             _ => self.elements * ELEMENT_BYTES,
         }
     }
@@ -177,7 +181,7 @@ impl RowWriter {
     pub fn push(&mut self, id: &DocumentId, set: Option<SketchedSet<'_>>) -> io::Result<()> {
         let set_at = set.map_or(Ok(0), |(_, set, fingerprint)| self.push_set(set, fingerprint))?;
         let id = id.as_str().as_bytes();
-        let [sketches, rows, ids, _] = &mut self.files;
+        let [sketches, rows, ids, ..] = &mut self.files;
         self.bytes.clear();
         match set {
             Some((sketch, ..)) => self.bytes.extend_from_slice(sketch),
@@ -199,6 +203,15 @@ impl RowWriter {
         ids.write_all(id)
     }
 
+    /// Appends the words of the next document.
+    pub fn push_words(&mut self, words: &[u64]) -> io::Result<()> {
+        self.bytes.clear();
+        push_words(words, &mut self.bytes);
+        self.ends.words += self.bytes.len() as u64;
+        let [.., file] = &mut self.files;
+        file.write_all(&self.bytes)
+    }
+
     /// Where the elements of the set begin; [`NOT_KEPT`] if they are not kept.
     fn push_set(&mut self, set: &ShingleSet, fingerprint: u64) -> io::Result<u64> {
         if self.ends.elements > self.elements_max {
@@ -211,7 +224,7 @@ impl RowWriter {
         let start = self.ends.elements;
         *recent = Some((fingerprint, start));
         self.ends.elements += set.count() as u64;
-        let [.., elements] = &mut self.files;
+        let [.., elements, _] = &mut self.files;
         if self.ends.elements > self.elements_max {
             elements.flush()?;
             elements.get_ref().set_len(0)?;
@@ -230,27 +243,27 @@ impl RowWriter {
         Ok((self.ends, all_files(self.files.map(written))?))
     }
 
-    /// The sets' first documents, in the order of the sets; and all ids. `saved`: the rows before,
+    /// The sets' first documents, in the order of the sets; all ids; and all words. `saved`: the rows before,
     /// and their lengths.
     pub fn finish(
         self,
         saved: (Ends, Option<RowFiles<File>>),
         documents: &OfflineDocuments,
         room: &Room,
-    ) -> io::Result<(SetReader, IdReader)> {
+    ) -> io::Result<(SetReader, IdReader, ContinuedFile)> {
         let (sketch_bytes, are_kept) = (self.sketch_bytes, self.ends.elements <= self.elements_max);
         let (_, files) = self.into_files()?;
-        let [sketches, rows, ids, elements] = continued(files, saved, sketch_bytes);
+        let [sketches, rows, ids, elements, words] = continued(files, saved, sketch_bytes);
         let ids = IdReader { rows, ids };
         let rows = SetRows::of(documents, (&sketches, &ids.rows), are_kept, sketch_bytes, room)?;
-        Ok((SetReader::new(rows, elements), ids))
+        Ok((SetReader::new(rows, elements), ids, words))
     }
 
     /// Reads ids of the rows so far.
     pub fn reader(&mut self, saved: (Ends, Option<RowFiles<File>>)) -> io::Result<IdReader> {
         self.files.iter_mut().try_for_each(Write::flush)?;
         let files = all_files(self.files.each_ref().map(|file| file.get_ref().try_clone()))?;
-        let [_, rows, ids, _] = continued(files, saved, self.sketch_bytes);
+        let [_, rows, ids, ..] = continued(files, saved, self.sketch_bytes);
         Ok(IdReader { rows, ids })
     }
 }

@@ -1,7 +1,7 @@
 //! The documents that earlier runs kept, in a directory, so that later runs are compared with them.
 //!
-//! `sketches`, `rows`, `ids` and `elements` are files as [`RowWriter`] writes them, which only
-//! grow. `state.json` has the settings, and for each batch the lengths of the files at its end and
+//! `sketches`, `rows`, `ids`, `elements` and `words` are files as [`RowWriter`] writes them, which
+//! only grow. `state.json` has the settings, and for each batch the lengths of the files at its end and
 //! the checksums of what it added to them. A batch is in the state once its `state.json` was
 //! renamed into place; bytes beyond the last length are of a run that did not end.
 //!
@@ -19,22 +19,23 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use xxhash_rust::xxh3::Xxh3;
 
-use super::OfflineCorpus;
 use super::documents::SortKey;
 use super::rows::{Ends, NAMES, Row, RowFiles, RowWriter, row_files};
+use super::{OfflineCorpus, WordsReader, words_of};
 use akin_core::join::Sets;
 use akin_core::scheme::Scheme;
 use akin_model::analysis::Analyser;
 use akin_model::settings::CollectionSettings;
 
 /// The version of the files.
-const FORMAT: u32 = 3;
+const FORMAT: u32 = 4;
 /// The mode of a new file, before the umask.
 const MODE: u32 = 0o666;
 const DESCRIPTION: &str = "state.json";
 const LOCK: &str = "lock";
 /// The files of a state.
-pub const STATE_FILES: [&str; 6] = [NAMES[0], NAMES[1], NAMES[2], NAMES[3], DESCRIPTION, LOCK];
+pub const STATE_FILES: [&str; 7] =
+    [NAMES[0], NAMES[1], NAMES[2], NAMES[3], NAMES[4], DESCRIPTION, LOCK];
 /// A batch takes some 130 bytes of it.
 const DESCRIPTION_BYTES_MAX: u64 = 1 << 28;
 const BUFFER_BYTES: usize = 1 << 20;
@@ -199,7 +200,7 @@ impl OfflineState {
         &self,
         mut visit: impl FnMut(SortKey<'_>, u64, u32) -> io::Result<()>,
     ) -> io::Result<()> {
-        let Some([_, rows, ids, _]) = self.files()? else { return Ok(()) };
+        let Some([_, rows, ids, ..]) = self.files()? else { return Ok(()) };
         let [mut rows, mut ids] =
             [rows, ids].map(|file| BufReader::with_capacity(BUFFER_BYTES, file));
         let mut id = Vec::new();
@@ -222,21 +223,22 @@ impl OfflineState {
     pub fn add(
         &mut self,
         corpus: &mut OfflineCorpus,
-        is_kept: impl Fn(&OfflineCorpus, u32) -> bool,
+        is_kept: impl Fn(u32) -> bool,
     ) -> io::Result<usize> {
         if let Some(batch) = corpus.repeats {
             return Ok(batch);
         }
         let files = row_files(|name| self.open_end(name))?;
         let mut writer = RowWriter::new(files, self.ends(), self.sketch_bytes);
-        for number in corpus.first_new..corpus.documents.numbers() {
-            let Some(set) = corpus.documents.set_of(number) else { continue };
-            if is_kept(corpus, number) {
-                let id = corpus.id(number)?;
-                let elements = corpus.sets.set(set)?;
-                let sketch = corpus.sets.sketch(set)?;
-                writer.push(&id, Some((sketch, &elements, elements.fingerprint())))?;
-            }
+        let OfflineCorpus { documents, ids, sets, words, first_new, .. } = corpus;
+        let mut words = words_of(words.as_ref(), *first_new)?;
+        for number in *first_new..documents.numbers() {
+            let words = words.as_mut().map(WordsReader::next_text).transpose()?;
+            let Some(set) = documents.set_of(number).filter(|_| is_kept(number)) else { continue };
+            let elements = sets.set(set)?;
+            let sketched = (sets.sketch(set)?, &elements, elements.fingerprint());
+            writer.push(&ids.id(number)?, Some(sketched))?;
+            words.map_or(Ok(()), |words| writer.push_words(words))?;
         }
         let (ends, files) = writer.into_files()?;
         files.iter().try_for_each(File::sync_data)?;

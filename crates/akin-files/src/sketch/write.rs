@@ -84,7 +84,7 @@ pub fn write(
         keep: &Keep::LowestId,
         words: &words,
         source: None,
-        shingle_words: None,
+        needs_words: false,
         threads: source.threads,
     };
     let mut uncompared = Uncompared::default();

@@ -3,7 +3,7 @@
 use std::io::{Write, stdout};
 use std::process::ExitCode;
 
-use indicatif::{HumanBytes, HumanCount};
+use indicatif::HumanCount;
 
 mod frequent;
 mod of_sources;
@@ -12,7 +12,7 @@ pub use self::of_sources::SourceTemplates;
 
 use self::frequent::{Bounds, FrequentShingles};
 use crate::corpus::{
-    AnalysisOptions, Configured, NoText, Uncompared, each_text, memory_max, text_of,
+    AnalysisOptions, Configured, NoText, Uncompared, check_memory, each_text, memory_max, text_of,
 };
 use crate::failure::Failure;
 use crate::input::{Item, Selection};
@@ -58,7 +58,8 @@ impl TemplateSearch<'_> {
         self.each_set(&selection, "counting shingles", &shingler, |text, set| {
             let added = frequent.add(text, set, &shingler);
             added.map_err(|error| Failure::new(error.to_string()))?;
-            check_memory(frequent.bytes(), memory)
+            let less = "a higher number of documents takes less";
+            check_memory("counting frequent shingles", frequent.bytes(), memory, less)
         })?;
         self.write(documents, frequent)?;
         uncompared.print(uncompared.counts, "left out");
@@ -110,17 +111,6 @@ impl TemplateSearch<'_> {
         eprintln!("documents: {documents}; parts of texts in more than {over} of them: {found}");
         Ok(())
     }
-}
-
-fn check_memory(bytes: usize, memory: usize) -> Result<(), Failure> {
-    if bytes <= memory / 2 {
-        return Ok(());
-    }
-    let allowed = HumanBytes(memory as u64);
-    Err(Failure::with_hint(
-        format!("the frequent shingles take more than half of the {allowed} that are allowed"),
-        "allow more by --memory-max-mib; a higher number of documents takes less",
-    ))
 }
 
 /// The characters of a passage that are shown.

@@ -2,11 +2,10 @@
 
 use std::collections::{HashMap, HashSet};
 
-use indicatif::HumanBytes;
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::frequent::{Bounds, SHINGLE_BYTES};
-use crate::corpus::{AnalysisOptions, read, value_of, work_in_order};
+use crate::corpus::{AnalysisOptions, check_memory, read, value_of, work_in_order};
 use crate::failure::Failure;
 use crate::input::{Item, Selection};
 use crate::meter::{Meter, Quantity};
@@ -81,14 +80,8 @@ impl SourceTemplates<'_> {
 
     /// `bytes`: of the sets that were seen, or of the shingles that are counted.
     fn check_memory(&self, bytes: usize) -> Result<(), Failure> {
-        if bytes <= self.memory / 2 {
-            return Ok(());
-        }
-        let allowed = HumanBytes(self.memory as u64);
-        Err(Failure::with_hint(
-            format!("finding templates takes more than half of the {allowed} that are allowed"),
-            "allow more by --memory-max-mib; a higher --ignore-templates counts fewer shingles",
-        ))
+        let less = "a higher --ignore-templates counts fewer shingles";
+        check_memory("finding templates", bytes, self.memory, less)
     }
 
     fn cut(&self, item: &Item) -> Option<OfSource> {

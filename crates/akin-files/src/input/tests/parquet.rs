@@ -1,5 +1,7 @@
 //! Values of Parquet, some of them against those that pyarrow reads (`parquet_types.py`).
 
+use std::fs;
+use std::path::Path;
 use std::sync::Arc;
 
 use parquet::data_type::{
@@ -10,6 +12,7 @@ use parquet::schema::parser::parse_message_type;
 use serde_json::{Value, json};
 
 use super::super::columns::TextColumns;
+use super::super::copies::InputCopies;
 use super::super::options::Reading;
 use super::super::selection::Selection;
 use super::super::tests::read_with;
@@ -24,12 +27,19 @@ enum Cell {
 
 /// A row of these columns, each of a type as `parse_message_type` takes it, read as a document.
 fn read(columns: &[(&str, Cell)], id: Option<&str>) -> (Vec<Value>, Vec<String>) {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("rows.parquet");
+    write(&path, columns);
+    let columns = TextColumns { id: id.map(str::to_owned), ..TextColumns::default() };
+    let reading = Reading { columns: Arc::new(columns), ..Reading::default() };
+    read_with(&Selection { paths: vec![path], reading, ..Selection::default() })
+}
+
+fn write(path: &Path, columns: &[(&str, Cell)]) {
     let columns_of: Vec<&str> = columns.iter().map(|(column, _)| *column).collect();
     let schema = format!("message schema {{ {} }}", columns_of.join(" "));
     let schema = Arc::new(parse_message_type(&schema).unwrap());
-    let dir = tempfile::tempdir().unwrap();
-    let path = dir.path().join("rows.parquet");
-    let file = std::fs::File::create(&path).unwrap();
+    let file = fs::File::create(path).unwrap();
     let mut writer = SerializedFileWriter::new(file, schema, Arc::default()).unwrap();
     let mut group = writer.next_row_group().unwrap();
     for (column, cell) in columns {
@@ -53,9 +63,6 @@ fn read(columns: &[(&str, Cell)], id: Option<&str>) -> (Vec<Value>, Vec<String>)
     }
     group.close().unwrap();
     writer.close().unwrap();
-    let columns = TextColumns { id: id.map(str::to_owned), ..TextColumns::default() };
-    let reading = Reading { columns: Arc::new(columns), ..Reading::default() };
-    read_with(&Selection { paths: vec![path], reading, ..Selection::default() })
 }
 
 fn text(text: &str) -> (&'static str, Cell) {
@@ -187,4 +194,32 @@ fn types_are_read_as_pyarrow_reads_them() {
     let id = "00112233-4455-6677-8899-aabbccddeeff";
     let expected = json!({"id": id, "text": "words", "metadata": metadata});
     assert_eq!(read_with(&selection), (vec![expected], vec![]));
+}
+
+#[test]
+fn an_unpacked_copy_is_kept_for_all_readings() {
+    let dir = tempfile::tempdir().unwrap();
+    let (path, packed) = (dir.path().join("rows.parquet"), dir.path().join("rows.parquet.zst"));
+    let pack = |words: &str| {
+        write(&path, &[text(words)]);
+        fs::write(&packed, zstd::encode_all(&fs::read(&path).unwrap()[..], 1).unwrap()).unwrap();
+    };
+    let spool = tempfile::tempfile().unwrap();
+    for (bytes_max, is_kept) in [(1 << 20, true), (9, false)] {
+        pack("one two");
+        let mut selection = Selection { paths: vec![packed.clone()], ..Selection::default() };
+        selection.keep_copies(InputCopies::new(spool.try_clone().unwrap(), bytes_max, true));
+        let first = read_with(&selection);
+        assert_eq!(first.0[0]["text"], "one two");
+        pack("three four");
+        assert_eq!(read_with(&selection) == first, is_kept);
+    }
+    assert_eq!(spool.metadata().unwrap().len(), 0, "nothing is written twice");
+    // The copy of a pipe is read as it is.
+    let mut selection = Selection { paths: vec!["-".into()], ..Selection::default() };
+    let pipe = Arc::new(fs::File::open(&path).unwrap());
+    selection.reading.pipes.insert("-".into(), Arc::clone(&pipe));
+    let read = selection.reading.seekable(Path::new("-"), std::io::empty(), false).unwrap();
+    assert_eq!(read.metadata().unwrap().len(), pipe.metadata().unwrap().len());
+    assert_eq!(read_with(&selection).0[0]["text"], "three four");
 }

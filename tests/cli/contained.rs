@@ -1,0 +1,275 @@
+//! `dedup --rule contained` against a comparison of all texts with all.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use crate::akin;
+use crate::inputs::put;
+use crate::survivors::ids;
+
+/// Words of a shingle.
+const SIZE: usize = 3;
+
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, end: usize) -> usize {
+        self.0 =
+            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) as usize % end
+    }
+}
+
+/// A text, by the numbers of its words.
+type Words = Vec<usize>;
+
+/// Texts of which many hold others: parts, beginnings, repetitions, copies and short texts.
+fn texts(random: &mut Random) -> Vec<Words> {
+    let mut texts: Vec<Words> = Vec::new();
+    for _ in 0..60 {
+        let words = |random: &mut Random, length: usize, vocabulary: usize| -> Words {
+            (0..length).map(|_| random.below(vocabulary)).collect()
+        };
+        let earlier = |random: &mut Random| -> Words {
+            texts.get(random.below(texts.len().max(1))).cloned().unwrap_or_default()
+        };
+        let text = match random.below(8) {
+            0 => {
+                let length = 5 + random.below(40);
+                words(random, length, 500)
+            }
+            1 => {
+                let length = 1 + random.below(12);
+                words(random, length, 2)
+            }
+            2 | 3 => {
+                let text = earlier(random);
+                let from = random.below(text.len().max(1));
+                let length = 1 + random.below(text.len().max(1));
+                text.into_iter().skip(from).take(length).collect()
+            }
+            4 => {
+                let (text, further) = (earlier(random), 1 + random.below(9));
+                [words(random, further, 500), text, words(random, further, 500)].concat()
+            }
+            5 => earlier(random).repeat(1 + random.below(4)),
+            6 => [earlier(random), earlier(random)].concat(),
+            _ => {
+                let length = 1 + random.below(3);
+                words(random, length, 3).repeat(1 + random.below(9))
+            }
+        };
+        texts.push(text);
+    }
+    texts
+}
+
+fn shingles(words: &[usize]) -> BTreeSet<&[usize]> {
+    match words.len() < SIZE {
+        true => BTreeSet::from([words]),
+        false => words.windows(SIZE).collect(),
+    }
+}
+
+/// The rule as `docs/deduplicate.md` has it.
+fn holds(survivor: &[usize], text: &[usize]) -> bool {
+    let distinct = shingles(text).len();
+    let has_to_be_a_run = text.len() < SIZE || 2 * distinct < text.len() + 1 - SIZE;
+    survivor.len() >= text.len()
+        && match has_to_be_a_run {
+            true => text.is_empty() || survivor.windows(text.len()).any(|run| run == text),
+            false => shingles(text).is_subset(&shingles(survivor)),
+        }
+}
+
+/// The survivor of each text by a comparison of all texts: itself, if the text is kept. Texts from
+/// the number `old` are new; only `linked` texts can stand for each other.
+fn survivors(texts: &[Words], old: usize, linked: impl Fn(usize, usize) -> bool) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..texts.len()).collect();
+    order.sort_by_key(|at| {
+        let text = &texts[*at];
+        (usize::MAX - text.len(), usize::MAX - shingles(text).len(), *at)
+    });
+    let mut kept: Vec<usize> = Vec::new();
+    let mut of: Vec<usize> = (0..texts.len()).collect();
+    for at in order {
+        let holds = |other: &&usize| linked(**other, at) && holds(&texts[**other], &texts[at]);
+        let is_decided = at < old || texts[at].is_empty();
+        match kept.iter().find(holds).filter(|_| !is_decided) {
+            Some(survivor) => of[at] = *survivor,
+            None => kept.push(at),
+        }
+    }
+    of
+}
+
+/// The numbers of the new texts that are kept.
+fn kept(texts: &[Words], old: usize) -> BTreeSet<usize> {
+    let of = survivors(texts, old, |_, _| true);
+    (old..texts.len()).filter(|at| of[*at] == *at).collect()
+}
+
+fn spelled(text: &[usize]) -> String {
+    text.iter().map(|word| format!("w{word}")).collect::<Vec<_>>().join(" ")
+}
+
+fn lines(texts: &[Words], from: usize) -> String {
+    let mut lines = String::new();
+    for (at, text) in texts.iter().enumerate() {
+        let _ =
+            writeln!(lines, "{}", json!({"id": format!("{}", from + at), "text": spelled(text)}));
+    }
+    lines
+}
+
+#[test]
+fn texts_that_another_text_holds_whole_are_removed_and_no_others() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut random = Random(7);
+    let mut removed = 0;
+    for round in 0..24 {
+        let texts = texts(&mut random);
+        let old = if round % 3 == 2 { 20 } else { 0 };
+        let against = put(dir.path(), &format!("old{round}.jsonl"), lines(&texts[..old], 0));
+        let file = put(dir.path(), &format!("{round}.jsonl"), lines(&texts[old..], old));
+        let report = dir.path().join(format!("report{round}"));
+        let report = report.to_str().unwrap();
+        let mut arguments =
+            vec!["dedup", &file, "--rule", "contained", "--size", "3", "--report", report];
+        if old > 0 {
+            arguments.extend(["--against", &against]);
+        }
+        let ended = akin(&arguments);
+        assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+        assert_eq!(ids(&ended.stdout), kept(&texts, old), "round {round}");
+        for line in std::fs::read_to_string(report).unwrap().lines() {
+            let line: Value = serde_json::from_str(line).unwrap();
+            let number = |id: &Value| id.as_str().unwrap().parse::<usize>().unwrap();
+            let (text, survivor) = (number(&line["id"]), number(&line["kept"]["id"]));
+            assert!(holds(&texts[survivor], &texts[text]), "round {round}: {line}");
+            removed += 1;
+        }
+    }
+    assert!(removed > 400, "{removed} texts are removed");
+}
+
+/// The ids of the texts that `dedup --rule contained` keeps, and the kept id by removed id.
+fn contained(dir: &Path, arguments: &[&str]) -> (BTreeSet<usize>, BTreeMap<usize, Option<usize>>) {
+    let report = dir.join("contained.report");
+    let fixed = ["dedup", "--rule", "contained", "--size", "3", "--force", "--report"];
+    let ended = akin(&[&fixed[..], &[report.to_str().unwrap()], arguments].concat());
+    assert_eq!(ended.code, Some(0), "{arguments:?}: {}", ended.stderr);
+    let number = |id: &Value| id.as_str().map(|id| id.parse::<usize>().unwrap());
+    let removed = |line| {
+        let line: Value = serde_json::from_str(line).unwrap();
+        (number(&line["id"]).unwrap(), number(&line["kept"]["id"]))
+    };
+    let report = std::fs::read_to_string(report).unwrap();
+    (ids(&ended.stdout), report.lines().map(removed).collect())
+}
+
+#[test]
+fn texts_are_held_by_texts_of_other_sources_only_with_across() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut random = Random(11);
+    let mut counts = [0, 0];
+    for round in 0..24 {
+        let texts = texts(&mut random);
+        let source = |at: usize| at / 20;
+        let files = [0, 20, 40].map(|from| {
+            put(dir.path(), &format!("{from}.jsonl"), lines(&texts[from..from + 20], from))
+        });
+        let [first, second, third] = files.each_ref().map(String::as_str);
+        // A third of the rounds has old texts, of a source of their own.
+        let old = if round % 3 == 2 { 20 } else { 0 };
+        let of = survivors(&texts, old, |a, b| source(a) != source(b));
+        let expected: BTreeSet<usize> = (old..texts.len()).filter(|at| of[*at] == *at).collect();
+        let removed = (old..texts.len()).filter(|at| of[*at] != *at).map(|at| (at, Some(of[at])));
+        let inputs = match old {
+            0 => vec![first, second, third, "--across"],
+            _ => vec![second, third, "--against", first, "--across"],
+        };
+        let expected = (expected, removed.collect::<BTreeMap<_, _>>());
+        assert_eq!(contained(dir.path(), &inputs), expected, "round {round}");
+        counts[0] += expected.1.len();
+        counts[1] += usize::from(kept(&texts, old) != expected.0);
+    }
+    assert!(counts[0] > 200 && counts[1] > 20, "{counts:?}");
+}
+
+#[test]
+fn survivors_are_removed_with_keep_none() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut random = Random(12);
+    let mut removed = 0;
+    for round in 0..12 {
+        let texts = texts(&mut random);
+        let file = put(dir.path(), "all.jsonl", lines(&texts, 0));
+        let of = survivors(&texts, 0, |_, _| true);
+        let is_kept = |at: &usize| of.iter().filter(|survivor| *survivor == at).count() < 2;
+        let alone: BTreeSet<usize> = (0..texts.len()).filter(|at| of[*at] == *at).collect();
+        let alone: BTreeSet<usize> = alone.into_iter().filter(is_kept).collect();
+        let (kept, report) = contained(dir.path(), &[&file, "--keep", "none"]);
+        assert_eq!(kept, alone, "round {round}");
+        assert_eq!(report.len(), texts.len() - kept.len());
+        assert!(report.values().all(Option::is_none));
+        removed += report.len();
+    }
+    assert!(removed > 300, "{removed} texts are removed");
+}
+
+#[test]
+fn a_state_has_the_words_that_texts_are_compared_by() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut random = Random(13);
+    let mut removed = 0;
+    for round in 0..12 {
+        let texts = texts(&mut random);
+        let state = dir.path().join(format!("state{round}"));
+        let state = state.to_str().unwrap();
+        let mut in_state: Vec<usize> = Vec::new();
+        for from in [0, 15, 30, 45] {
+            let file = put(dir.path(), "batch.jsonl", lines(&texts[from..from + 15], from));
+            let compared: Vec<usize> = in_state.iter().copied().chain(from..from + 15).collect();
+            let words: Vec<Words> = compared.iter().map(|at| texts[*at].clone()).collect();
+            let of = survivors(&words, in_state.len(), |_, _| true);
+            let expected: BTreeSet<usize> = (in_state.len()..of.len())
+                .filter(|at| of[*at] == *at)
+                .map(|at| compared[at])
+                .collect();
+            let (kept, report) = contained(dir.path(), &[&file, "--state", state]);
+            assert_eq!(kept, expected, "round {round}, from {from}");
+            removed += report.len();
+            // The batch can be repeated.
+            assert_eq!(contained(dir.path(), &[&file, "--state", state]), (kept, report));
+            // A text without a word is in no state.
+            in_state.extend(expected.into_iter().filter(|at| !texts[*at].is_empty()));
+        }
+        let ended =
+            akin(&["dedup", dir.path().join("batch.jsonl").to_str().unwrap(), "--state", state]);
+        assert_eq!(ended.code, Some(1), "{}", ended.stderr);
+    }
+    assert!(removed > 200, "{removed} texts are removed");
+}
+
+#[test]
+fn a_batch_with_other_words_is_another_batch() {
+    let dir = tempfile::tempdir().unwrap();
+    let state = dir.path().join("state");
+    let run = |text: &str| {
+        let file = put(dir.path(), "a.jsonl", json!({"id": "a", "text": text}).to_string() + "\n");
+        let state = state.to_str().unwrap();
+        let ended = akin(&["dedup", &file, "--rule", "contained", "--state", state]);
+        assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+        ended
+    };
+    // The same set of shingles.
+    assert!(run("one two one two one two").stderr.contains("batch 1 is in the state;"));
+    let longer = run("one two one two one two one two");
+    assert!(longer.stderr.contains("batch 2 is in the state;"), "{}", longer.stderr);
+    assert_eq!(longer.stdout.lines().count(), 1, "no text of the state holds it");
+    assert_eq!(run("two one two").stdout, "");
+}
