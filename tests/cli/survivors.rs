@@ -46,6 +46,9 @@ fn the_source_decides_which_document_is_kept() {
     assert_eq!(written(&[&both[..], &["--sources", "books,web"]].concat()), ["b1", "b2"]);
     let by_site = ["--source-column", "site", "--sources", "b,a"];
     assert_eq!(written(&[&both[..], &by_site].concat()), ["w2", "b1"]);
+    let ended = akin(&["dedup", &web, &books, "--sources", "bokks,web"]);
+    assert!(ended.stderr.contains("no document is of the source bokks of"), "{}", ended.stderr);
+    assert!(!ended.stderr.contains("source web of"), "{}", ended.stderr);
 }
 
 #[test]
@@ -262,6 +265,42 @@ fn a_table_of_clusters_is_csv_or_parquet() {
         (json!("1"), json!(2))
     );
     assert_eq!(metadata(2, "similarity"), json!(1.0));
+}
+
+#[test]
+fn names_that_say_another_format_are_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = documents(dir.path(), "all.jsonl", &[("1", "a", SHIP)]);
+    let run = |name: &str, further: &[&str]| {
+        let path = dir.path().join(name);
+        let ended = akin(&[&["dedup", &file, "-o", path.to_str().unwrap()], further].concat());
+        (ended.code, ended.stderr)
+    };
+    for (name, further) in
+        [("x.csv", &[][..]), ("x.tsv.gz", &["--annotate"]), ("x.parquet.zst", &[]), ("x.html", &[])]
+    {
+        let (code, stderr) = run(name, further);
+        assert_eq!(code, Some(1), "{name}");
+        assert!(stderr.contains("would have lines of JSON, and its name says"), "{stderr}");
+    }
+    for (name, further) in
+        [("x.csv.gz", &["--annotate"][..]), ("x", &[]), ("x.json", &[]), ("x.txt.gz", &[])]
+    {
+        assert_eq!(run(name, further).0, Some(0), "{name}");
+    }
+    std::os::unix::fs::symlink("nowhere", dir.path().join("link")).unwrap();
+    assert!(run("link", &[]).1.contains("exists already"));
+}
+
+#[test]
+fn a_disk_without_room_is_refused_before_anything_is_read() {
+    let dir = tempfile::tempdir().unwrap();
+    // A file of holes.
+    let path = dir.path().join("large.jsonl");
+    std::fs::File::create(&path).unwrap().set_len(1 << 43).unwrap();
+    let ended = akin(&["dedup", path.to_str().unwrap(), "--ignore-templates", "2"]);
+    assert_eq!(ended.code, Some(1));
+    assert!(ended.stderr.contains("left for temporary files"), "{}", ended.stderr);
 }
 
 #[test]

@@ -165,6 +165,7 @@ impl Gathering<'_> {
             may_be_empty: false,
             old_outcomes: Vec::new(),
             source_options: self.sources,
+            occurring: vec![false; self.sources.sources.len()],
             sources: self.sources.source_column.as_ref().map(|_| SourceColumn::after_state(saved)),
         })
     }
@@ -252,6 +253,8 @@ struct Gatherer<'a> {
     may_be_empty: bool,
     old_outcomes: Vec<RecordOutcome>,
     source_options: &'a SourceOptions,
+    /// Whether each source of `--sources` occurs.
+    occurring: Vec<bool>,
     sources: Option<SourceColumn>,
 }
 
@@ -286,6 +289,9 @@ impl Gatherer<'_> {
                 let value = if is_first { self.outcomes.len() as u64 } else { rank };
                 let source_rank =
                     self.source_options.rank(source.as_deref().unwrap_or(&origin.file));
+                if let Some(occurs) = self.occurring.get_mut(usize::from(source_rank)) {
+                    *occurs = true;
+                }
                 let rank = Rank { source: source_rank, value };
                 if let (Some(sources), Some(source)) = (&mut self.sources, &source) {
                     sources.push(source);
@@ -333,6 +339,11 @@ impl Gatherer<'_> {
             return Err(repeated_id(&id, first));
         }
         uncompared.check(self.screening, meter)?;
+        for (source, occurs) in self.source_options.sources.iter().zip(self.occurring) {
+            if !occurs {
+                meter.print(&format!("no document is of the source {source} of --sources"));
+            }
+        }
         let left_out: Vec<u32> = repeated.iter().map(|repeated| repeated.number).collect();
         let corpus = gathering.finish(&left_out).map_err(|error| disk_failed(&error))?;
         if !left_out.is_empty() {

@@ -102,7 +102,9 @@ fn number(value: &Value<'_>) -> Option<f64> {
         Ok(time) => Some(time),
         Err(_) => date().ok()?.to_zoned(TimeZone::UTC).ok().map(|zoned| zoned.timestamp()),
     };
-    text.parse::<f64>().ok().or_else(|| time().map(|time| time.as_nanosecond() as f64 / 1e9))
+    // A missing value is often written as nan.
+    let number = text.parse::<f64>().ok().filter(|number| !number.is_nan());
+    number.or_else(|| time().map(|time| time.as_nanosecond() as f64 / 1e9))
 }
 
 /// Maps a number to bits, so that their order is the order of the numbers.
@@ -149,5 +151,6 @@ mod tests {
         before("score", json!({"score": "0.5"}), json!({"score": -0.5}));
         before("m.score", json!({"m": {"score": 2}}), json!({"m.score": 1}));
         before("score", json!({"score": -1e300}), json!({"score": "none", "x": 1}));
+        before("score", json!({"score": 0}), json!({"score": "NaN"}));
     }
 }

@@ -198,8 +198,8 @@ impl Arguments {
         let Self { action, destination, output_dir, json, .. } = self;
         let report = self.report.as_deref();
         if action != ContaminationAction::Report {
-            return OutputPlace::new(destination, output_dir, report, json, training, inputs)
-                .map(Some);
+            let place = OutputPlace::new(destination, output_dir, report, json, training, inputs)?;
+            return place.check(training, false).map(|()| Some(place));
         }
         refuse_mixing(report, json)?;
         if output_dir.is_some() || !destination.is_stdout() {

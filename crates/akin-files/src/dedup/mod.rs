@@ -133,10 +133,15 @@ pub fn run(arguments: Arguments, configured: Configured) -> Result<ExitCode, Fai
     let room = plan.options.room(plan.place.path().as_deref());
     // Old documents are read several times, too: for templates, for their sets, for their words.
     let mut selections: Vec<_> = plan.old.iter_mut().chain([&mut plan.selection]).collect();
-    check_disk(&room, bytes(&selections))?;
+    // Spans are found without temporary files.
+    let has_room = |input_bytes| match spans {
+        None => check_disk(&room, input_bytes),
+        Some(_) => Ok(()),
+    };
+    has_room(bytes(&selections))?;
     selections.iter_mut().try_for_each(|selection| selection.copy_pipes(|| room.file()))?;
     let input_bytes = bytes(&selections);
-    check_disk(&room, input_bytes)?;
+    has_room(input_bytes)?;
     keep_copies(selections, input_bytes, &room);
     match spans {
         None => leave_out_near_duplicates(&plan),
@@ -206,9 +211,7 @@ impl DedupPlan {
         let report_path = report.as_deref();
         let place =
             OutputPlace::new(destination, output_dir, report_path, json, &selection, &inputs)?;
-        if annotate {
-            place.check_annotations(&selection)?;
-        }
+        place.check(&selection, annotate)?;
         Ok(Self {
             place,
             settings,

@@ -51,16 +51,17 @@ impl OutputPlace {
     }
 
     /// # Errors
-    /// Rows of Parquet, which are copied, would be annotated.
-    pub fn check_annotations(&self, selection: &Selection) -> Result<(), Failure> {
-        let Self::Shards { .. } = self else { return Ok(()) };
+    /// The name of the output says a format that is not written; or rows of Parquet, which are
+    /// copied, would be annotated.
+    pub fn check(&self, selection: &Selection, annotate: bool) -> Result<(), Failure> {
+        if let Self::One(destination) = self {
+            return destination.check_format(annotate);
+        }
         for input in selection.inputs().flatten().filter_map(|input| input.path) {
-            if is_parquet_file(&input)? {
+            if annotate && is_parquet_file(&input)? {
+                let input = input.display();
                 return Err(Failure::with_hint(
-                    format!(
-                        "--annotate with --output-dir does not write rows: {}",
-                        input.display()
-                    ),
+                    format!("--annotate with --output-dir does not write rows: {input}"),
                     "-o clusters.parquet writes a table of all clusters",
                 ));
             }

@@ -1,6 +1,6 @@
 //! What was read of inputs that are read again, where that costs less than to read them again: the
-//! unpacked bytes of compressed inputs, and the texts of pages. Formats that are read at any position
-//! have a file each, all others are byte ranges of one file.
+//! unpacked bytes of compressed inputs, and the texts of pages. Formats that are read at any
+//! position have a file each, all others are byte ranges of one file.
 
 use std::collections::HashMap;
 use std::fs::File;

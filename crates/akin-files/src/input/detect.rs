@@ -145,7 +145,7 @@ fn failed(reason: &str) -> Stop {
 }
 
 /// The format that the extension of a name says.
-fn of_name(name: &str) -> Option<Format> {
+pub fn of_name(name: &str) -> Option<Format> {
     let extension = extension(name);
     let has =
         |known: &KnownFormat| known.extensions.iter().any(|it| extension.eq_ignore_ascii_case(it));

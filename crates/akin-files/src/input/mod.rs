@@ -48,7 +48,8 @@ pub use column_names::ColumnNames;
 pub use columns::TextColumns;
 pub use copies::InputCopies;
 #[cfg(any(test, fuzzing, feature = "fuzzing"))]
-pub use detect::{Format, of_magic};
+pub use detect::of_magic;
+pub use detect::{Format, of_name};
 pub use event::{Cancelled, Emit, Event, Skip};
 pub use members::Value;
 #[cfg(any(test, fuzzing, feature = "fuzzing"))]

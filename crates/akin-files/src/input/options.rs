@@ -96,8 +96,8 @@ impl Reading {
         }
     }
 
-    /// A file with the unpacked bytes of an input, to be read at any position: the file at the path,
-    /// the copy of a pipe, or an unnamed copy, which is kept if there is room.
+    /// A file with the unpacked bytes of an input, to be read at any position: the file at the
+    /// path, the copy of a pipe, or an unnamed copy, which is kept if there is room.
     ///
     /// # Errors
     /// The input cannot be read, or the disk is full.

@@ -88,6 +88,9 @@ impl Selection {
     /// A pipe cannot be read, or the disk is full.
     pub fn copy_pipes(&mut self, file: impl Fn() -> io::Result<File>) -> Result<(), Failure> {
         for path in self.paths.iter().filter(|path| is_pipe(path)) {
+            if self.reading.pipes.contains_key(path) {
+                continue;
+            }
             let copied = || {
                 let mut copy = file()?;
                 io::copy(&mut source(path)?, &mut copy)?;
@@ -267,6 +270,19 @@ mod tests {
         assert!(read() == first);
         std::fs::write(&paths[2], packed(7)).unwrap();
         assert_eq!(read().0[2], line(7).trim_end().as_bytes());
+    }
+
+    #[test]
+    fn a_pipe_that_is_named_twice_is_copied_once() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("pipe");
+        rustix::fs::mkfifoat(rustix::fs::CWD, &path, rustix::fs::Mode::RWXU).unwrap();
+        let mut selection =
+            Selection { paths: vec![path.clone(), path.clone()], ..Selection::default() };
+        let writer = std::thread::spawn(move || std::fs::write(path, "12345"));
+        selection.copy_pipes(tempfile::tempfile).unwrap();
+        writer.join().unwrap().unwrap();
+        assert_eq!(selection.bytes(|| true), Some(10), "it is read twice");
     }
 
     #[test]

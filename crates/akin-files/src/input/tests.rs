@@ -180,7 +180,7 @@ fn a_copy_is_unpacked_as_often_as_its_input() {
     selection.reading.format = Some(Format::Jsonl);
     selection.keep_copies(InputCopies::new(tempfile::tempfile().unwrap(), 1 << 20, true));
     let first = read_with(&selection);
-    assert_eq!((first.0.len(), first.1.len()), (0, 1), "{first:?}");
+    assert_eq!(first.0, [Value::Null], "the line is noise");
     assert_eq!(read_with(&selection), first);
 }
 

@@ -1,6 +1,6 @@
 //! The data of each document while the corpus is read, or in a state: files of sketches and of rows
-//! of equal length, by the documents' numbers, files of the ids and the sets that rows point to, and
-//! for the rule `contained` a file of the words of all texts.
+//! of equal length, by the documents' numbers, files of the ids and the sets that rows point to,
+//! and for the rule `contained` a file of the words of all texts.
 
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Read, Seek, Write};
@@ -243,8 +243,8 @@ impl RowWriter {
         Ok((self.ends, all_files(self.files.map(written))?))
     }
 
-    /// The sets' first documents, in the order of the sets; all ids; and all words. `saved`: the rows before,
-    /// and their lengths.
+    /// The sets' first documents, in the order of the sets; all ids; and all words. `saved`: the
+    /// rows before, and their lengths.
     pub fn finish(
         self,
         saved: (Ends, Option<RowFiles<File>>),

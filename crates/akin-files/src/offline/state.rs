@@ -1,8 +1,8 @@
 //! The documents that earlier runs kept, in a directory, so that later runs are compared with them.
 //!
 //! `sketches`, `rows`, `ids`, `elements` and `words` are files as [`RowWriter`] writes them, which
-//! only grow. `state.json` has the settings, and for each batch the lengths of the files at its end and
-//! the checksums of what it added to them. A batch is in the state once its `state.json` was
+//! only grow. `state.json` has the settings, and for each batch the lengths of the files at its end
+//! and the checksums of what it added to them. A batch is in the state once its `state.json` was
 //! renamed into place; bytes beyond the last length are of a run that did not end.
 //!
 //! `state.json` is written first, so a directory that has files and no `state.json` is not a state,

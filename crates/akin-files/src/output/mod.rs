@@ -19,7 +19,7 @@ use serde::Serialize;
 use tempfile::TempPath;
 
 use super::failure::Failure;
-use super::input::split_compression;
+use super::input::{Format, name_of, of_name, split_compression};
 use super::interrupt;
 
 const BUFFER_BYTES: usize = 256 << 10;
@@ -92,6 +92,26 @@ impl Destination {
         Path::new(plain).extension().is_some_and(|extension| extension == "csv")
     }
 
+    /// `is_table`: rows are written as CSV, too.
+    ///
+    /// # Errors
+    /// The name of the file says a format other than that of the written documents.
+    pub fn check_format(&self, is_table: bool) -> Result<(), Failure> {
+        let name = self.file().map(|file| file.to_string_lossy());
+        match name.as_deref().and_then(of_name) {
+            None | Some(Format::Jsonl | Format::Json | Format::Text) => Ok(()),
+            Some(_) if self.is_parquet() || is_table && self.is_csv() => Ok(()),
+            Some(format) => Err(Failure::with_hint(
+                format!(
+                    "{} would have lines of JSON, and its name says {}",
+                    self.output.display(),
+                    name_of(&format)
+                ),
+                "name it .jsonl, or .parquet where all inputs are Parquet",
+            )),
+        }
+    }
+
     /// # Errors
     /// The bytes would go to a terminal.
     pub fn check_binary(&self) -> Result<(), Failure> {
@@ -129,7 +149,8 @@ pub fn refuse_overwriting(path: &Path, force: bool) -> Result<(), Failure> {
             "name a file in it",
         ));
     }
-    if force || is_stdout(path) || is_special(path) || !path.exists() {
+    // A link to nothing is there, too.
+    if force || is_stdout(path) || is_special(path) || path.symlink_metadata().is_err() {
         return Ok(());
     }
     Err(Failure::with_hint(
