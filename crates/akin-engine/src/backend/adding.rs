@@ -1,5 +1,6 @@
 //! Adding documents: the findings of a backend for each document, and the decision of the engine.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -144,6 +145,11 @@ impl Findings<'_> {
     pub fn earlier_writes(&self, ids: &[DocumentId]) -> Option<Vec<Option<EarlierWrite>>> {
         let outcomes = self.arrival?.earlier_writes(ids).into_iter();
         Some(outcomes.map(|outcome| outcome.map(EarlierWrite)).collect())
+    }
+
+    /// The new documents that arrived after the document and report it.
+    pub fn reporters(&self) -> HashSet<DocumentId> {
+        self.arrival.map(Arrival::reporters).unwrap_or_default()
     }
 }
 

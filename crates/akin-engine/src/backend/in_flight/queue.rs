@@ -1,6 +1,6 @@
 //! The queue of arrivals: documents and removals by their number in the order of arrival.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use tokio::sync::watch;
@@ -30,6 +30,8 @@ pub(super) struct Entry {
     next: Option<u64>,
     withdrawn: bool,
     ticket: Option<Ordinal>,
+    /// New documents that arrived later and have this document among their rivals.
+    reporters: Vec<DocumentId>,
 }
 
 #[derive(Debug)]
@@ -70,19 +72,22 @@ impl InFlight {
         Self { queue: Arc::new(Mutex::new(queue)) }
     }
 
-    /// Gives an arriving document its number and finds its rivals. [`Arrival::earlier_texts`] knows
-    /// the document by the ticket.
+    /// Gives an arriving document its number and finds its rivals, to which it is a
+    /// [reporter](Arrival::reporters) if it `is_new`. [`Arrival::earlier_texts`] knows the document
+    /// by the ticket.
     pub fn enter(
         &self,
         document: &Arc<PreparedDocument>,
+        is_new: bool,
         tentative: bool,
         search: Option<&RivalSearch>,
         ticket: Option<Ordinal>,
     ) -> (Arrival, Rivals) {
         let mut queue = self.lock();
-        let number = queue.next_number;
-        let rivals = search.map(|search| queue.rivals(number, document, tentative, search));
-        let id = &document.document.id;
+        let (number, id) = (queue.next_number, &document.document.id);
+        let reporter = (is_new && !queue.latest.contains_key(id)).then_some(id);
+        let rivals =
+            search.map(|search| queue.rivals(number, document, tentative, search, reporter));
         let arrival = self.issue(&mut queue, id, Some(Arc::clone(document)), tentative);
         queue.sets.insert(number, document);
         if let (Some(ticket), Some(entry)) = (ticket, queue.entries.get_mut(&number)) {
@@ -120,6 +125,7 @@ impl InFlight {
             next: None,
             withdrawn: false,
             ticket: None,
+            reporters: Vec::new(),
         };
         queue.entries.insert(number, entry);
         Arrival { number, in_flight: self.clone(), predecessor, returned: false }
@@ -140,6 +146,7 @@ impl Queue {
         document: &PreparedDocument,
         tentative: bool,
         search: &RivalSearch,
+        reporter: Option<&DocumentId>,
     ) -> Rivals {
         let Self { entries, sets, .. } = self;
         let near = sets.near(document, tentative, search);
@@ -155,6 +162,7 @@ impl Queue {
                 if rivals.found.len() == search.rivals_max {
                     return Rivals { truncated: true, ..rivals };
                 }
+                entry.reporters.extend(reporter.cloned());
                 rivals.found.extend(entry.as_rival(tentative));
             }
             rivals.truncated |= numbers.next().is_some();
@@ -241,7 +249,16 @@ impl Arrival {
         tentative: bool,
         search: &RivalSearch,
     ) -> Rivals {
-        self.in_flight.lock().rivals(self.number, document, tentative, search)
+        self.in_flight.lock().rivals(self.number, document, tentative, search, None)
+    }
+
+    /// The new documents that arrived later and report the document of this arrival, if they are
+    /// near enough. If it reported them, too, a client that drops what has near-duplicates would
+    /// drop both.
+    pub fn reporters(&self) -> HashSet<DocumentId> {
+        let queue = self.in_flight.lock();
+        let own = queue.entries.get(&self.number);
+        own.map(|own| own.reporters.iter().cloned().collect()).unwrap_or_default()
     }
 
     /// The outcomes of the documents with these tickets that arrived earlier, have other ids and

@@ -170,6 +170,10 @@ impl Engine {
         let skips = options.on_duplicate == OnDuplicate::Skip;
         let matches = self.find(&query, found.candidates.take()).await?;
         let mut scored = matches.scored;
+        if !skips && !scored.is_empty() {
+            let reporters = found.reporters();
+            scored.retain(|of| !reporters.contains(&of.id));
+        }
         let rivals = std::mem::take(&mut found.rivals);
         let scoring = self.score_rivals(&query, rivals, skips, &mut scored).await?;
         // All near-duplicates in flight were withdrawn: a new search may find more.

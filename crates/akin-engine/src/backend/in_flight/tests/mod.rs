@@ -20,7 +20,7 @@ fn search(document: &PreparedDocument) -> RivalSearch {
 /// Returns a document's arrival and its rivals.
 fn enter(in_flight: &InFlight, id: &str, text: &str, tentative: bool) -> (Arrival, Rivals) {
     let document = Arc::new(prepared(id, text));
-    in_flight.enter(&document, tentative, Some(&search(&document)), None)
+    in_flight.enter(&document, true, tentative, Some(&search(&document)), None)
 }
 
 fn ids(rivals: &Rivals) -> Vec<&str> {
@@ -77,7 +77,7 @@ fn rivals_agree_as_well_as_is_asked() {
     let (_first, _) = enter(&in_flight, "a", &near_copy(1), false);
     let second = Arc::new(prepared("b", &near_copy(2)));
     let search = RivalSearch { agreeing_min: 128, ..search(&second) };
-    let (_second, rivals) = in_flight.enter(&second, false, Some(&search), None);
+    let (_second, rivals) = in_flight.enter(&second, true, false, Some(&search), None);
     assert!(rivals.found.is_empty());
 }
 
@@ -90,11 +90,11 @@ fn searches_with_many_keys_find_all_rivals() {
         keys: document.keys[keys].to_vec(),
         ..search(document)
     };
-    let (_first, _) = in_flight.enter(&first, false, Some(&under(&first, 0..1)), None);
+    let (_first, _) = in_flight.enter(&first, true, false, Some(&under(&first, 0..1)), None);
     let shared = |at: &usize| first.keys[*at] == second.keys[*at];
     let shared = (1..first.keys.len()).rfind(shared).expect("they share some key");
     let search = under(&second, shared..shared + 1);
-    let (_second, rivals) = in_flight.enter(&second, false, Some(&search), None);
+    let (_second, rivals) = in_flight.enter(&second, true, false, Some(&search), None);
     assert_eq!(ids(&rivals), ["a"]);
 }
 
@@ -160,7 +160,7 @@ fn rivals_found_again_are_earlier_and_in_flight_still() {
     let (_second, _) = enter("b");
     let document = Arc::new(prepared("c", "one two three"));
     let search = search(&document);
-    let (third, rivals) = in_flight.enter(&document, true, Some(&search), None);
+    let (third, rivals) = in_flight.enter(&document, true, true, Some(&search), None);
     assert_eq!(ids(&rivals), ["a", "b"]);
     let (_fourth, _) = enter("d");
     drop(first);
