@@ -18,6 +18,7 @@ class Types:
     def __init__(self, document):
         self.schemas = document["components"]["schemas"]
         for name, schema in list(self.schemas.items()):
+            self._join_kinds(name, schema)
             self._name_choices(name, schema)
         self.sent = set()
         for path, item in document["paths"].items():
@@ -26,6 +27,15 @@ class Types:
                     self._reach(name)
                 if not is_repeated(path, document["paths"]):
                     self._add_query(operation)
+
+    def _join_kinds(self, of, schema):
+        """The kinds of an object, whose names begin with its own, become one type, so that a program
+        reads a field without asking for the kind first. Fields that some kinds lack are optional.
+        """
+        kinds = [name_of(choice) for choice in schema.get("oneOf", []) if "$ref" in choice]
+        if kinds and all(name.startswith(of) for name in kinds):
+            del schema["oneOf"]
+            schema["allOf"] = [{"oneOf": [self.schemas.pop(name) for name in kinds]}]
 
     def _name_choices(self, of, schema):
         """A choice that is an object becomes a schema with its title as the name."""

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
+use crate::backend::BackendError;
 use crate::background;
 use crate::engine::{Collection, CollectionName, Collections, EngineError};
 
@@ -57,7 +58,7 @@ impl Pauses {
         match work().await {
             Ok(has_more) => has_more,
             // The collection may have been removed.
-            Err(EngineError::Closed) => false,
+            Err(EngineError::Backend(BackendError::Closed)) => false,
             Err(error) => {
                 tracing::error!(
                     collection = %name, %error, "could not update kept clusters; retrying in 10 s"
@@ -82,7 +83,7 @@ mod tests {
         while started.elapsed() < 2 * AFTER_FAILURE {
             let fail = async || {
                 failures += 1;
-                Err(EngineError::Store { reason: "on purpose".to_owned() })
+                Err(EngineError::Backend(BackendError::Store { reason: "on purpose".to_owned() }))
             };
             assert!(!pauses.update(&failing, fail).await);
             assert!(pauses.update(&other, async || Ok(true)).await);

@@ -26,6 +26,7 @@ use tokio::sync::oneshot;
 use tokio::task::spawn_blocking;
 use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at};
 
+use crate::backend::BackendError;
 use crate::background;
 use crate::config::Settings;
 use crate::engine::{Collection, Collections, EngineError, Sample, StartProgress};
@@ -149,7 +150,9 @@ async fn open(settings: Settings, state: &http::AppState) -> Result<Arc<Collecti
         Collections::open(collections::store(&settings)?, &settings.collection, of_all)
     });
     let opened = opened.await.unwrap_or_else(|_| {
-        Err(EngineError::Store { reason: "opening it panicked, see the log".into() })
+        Err(EngineError::Backend(BackendError::Store {
+            reason: "opening it panicked, see the log".into(),
+        }))
     });
     let collections = opened.map_err(|source| AppError::Open { place, source })?;
     tracing::info!(collections = collections.list().len(), "ready");
@@ -186,16 +189,16 @@ async fn measure_recall(collection: Arc<Collection>) {
     match collection.measure_recall(Sample::Exactly(RECALL_SAMPLE), None).await {
         Ok(recall) => tracing::info!(
             collection = %name,
-            recall = recall.all.recall(),
-            precision = recall.precision(),
-            pairs = recall.all.pairs,
+            recall = recall.recall,
+            precision = recall.precision,
+            pairs = recall.pairs,
             sampled = recall.sampled,
             "measured recall"
         ),
         // The collection may have been removed, or a measurement may be running; and the recall of
         // records and signatures is not measured.
         Err(
-            EngineError::Closed
+            EngineError::Backend(BackendError::Closed)
             | EngineError::MeasurementUnderWay
             | EngineError::NotForRecords
             | EngineError::NotForSignatures,
@@ -258,7 +261,7 @@ mod tests {
         let every = Duration::from_millis(1);
         tokio::select! {
             never = for_each(&collections, every, measure_recall) => match never {},
-            recall = measured => assert_eq!(recall.all.recall(), Some(1.0)),
+            recall = measured => assert_eq!(recall.recall, Some(1.0)),
             () = tokio::time::sleep(Duration::from_secs(60)) => panic!("nothing was measured"),
         }
     }

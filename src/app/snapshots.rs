@@ -4,6 +4,7 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::backend::BackendError;
 use crate::engine::{Collection, Collections, EngineError, SnapshotInfo};
 
 /// How often the number of changes is checked.
@@ -46,7 +47,7 @@ fn log(collection: &Collection, taken: Result<Option<SnapshotInfo>, EngineError>
             "took a snapshot"
         ),
         // The collection may have been removed.
-        Ok(None) | Err(EngineError::Closed) => {}
+        Ok(None) | Err(EngineError::Backend(BackendError::Closed)) => {}
         Err(error) => tracing::error!(collection = %name, %error, "a snapshot failed"),
     }
 }

@@ -3,8 +3,9 @@ use std::process::ExitCode;
 
 use super::client::ServerProblem;
 use crate::app::AppError;
+use crate::backend::BackendError;
 use crate::config::ConfigError;
-use crate::engine::{EngineError, NotOpened};
+use crate::engine::EngineError;
 use crate::http::TlsError;
 use crate::http::key_file::KeyFileError;
 use crate::telemetry;
@@ -63,7 +64,11 @@ impl From<AppError> for Failure {
             ),
             AppError::Keys(error) => error.into(),
             AppError::Tls(error) => Self::with_hint(what, hint_for_tls(&error)),
-            AppError::Open { source, .. } => Self::with_hint(what, hint_for_opening(&source)),
+            AppError::Open { source, .. } => {
+                let verify =
+                    "`akin verify` finds the damage in the directory; --data-dir names another";
+                Self::with_hint(what, hint_for_directory(&source).unwrap_or(verify))
+            }
             AppError::OutOfService { .. } => {
                 Self::with_hint(what, "acknowledged documents are stored; start akin again")
             }
@@ -110,34 +115,34 @@ pub fn of_engine(error: EngineError) -> Failure {
             what,
             "nothing was restored; --collection chooses a collection, --as another name for it",
         ),
-        EngineError::StoreNotOpened { .. } | EngineError::NoRoom { .. } => {
-            Failure::with_hint(what, hint_for_opening(&error))
-        }
-        _ => Failure::new(what),
+        _ => match hint_for_directory(&error) {
+            Some(hint) => Failure::with_hint(what, hint),
+            None => Failure::new(what),
+        },
     }
 }
 
-/// The hint for a store that cannot be opened.
-pub fn hint_for_opening(error: &EngineError) -> &'static str {
-    match error {
-        EngineError::StoreNotOpened { cause: NotOpened::InUse, .. } => {
+/// The hint for a cause that the operator of a data directory can remove.
+pub fn hint_for_directory(error: &EngineError) -> Option<&'static str> {
+    Some(match error {
+        EngineError::Backend(BackendError::InUse { .. }) => {
             "another akin has it open: stop it, or name another directory by --data-dir"
         }
-        EngineError::StoreNotOpened { cause: NotOpened::OtherSettings, .. } => {
+        EngineError::Backend(BackendError::OtherSettings { .. }) => {
             "use the settings that it was created with, or another directory by --data-dir"
         }
-        EngineError::StoreNotOpened { cause: NotOpened::NotPermitted, .. } => {
+        EngineError::Backend(BackendError::NotPermitted { .. }) => {
             "the user that runs akin must own the directory, on a disk that can be written: \
              `chown`, or another directory by --data-dir"
         }
-        EngineError::NoRoom { .. } => {
+        EngineError::Backend(BackendError::NoRoom { .. }) => {
             "free some space, or name a directory on another disk by --data-dir"
         }
         EngineError::CollectionSettings { .. } | EngineError::TooManyCollections { .. } => {
             "`akin check-config` shows the settings in force"
         }
-        _ => "`akin verify` finds the damage in the directory; --data-dir names another",
-    }
+        _ => return None,
+    })
 }
 
 /// The hint for a problem that a server answers with.

@@ -6,10 +6,10 @@ use std::process::ExitCode;
 use clap::Args;
 use serde_json::{Value, json};
 
-use super::failure::{Failure, hint_for_opening, report};
+use super::failure::{Failure, hint_for_directory, report};
 use super::serve::{ConfigFile, flags};
 use crate::app;
-use crate::engine::{EngineError, Finding, Verification, verify_directory};
+use crate::engine::{Finding, Verification, verify_directory};
 use akin_files::output::print_json;
 
 /// The exit code if nothing could be checked.
@@ -56,10 +56,8 @@ fn verified(arguments: &Arguments) -> Result<Verification, Failure> {
         return Ok(Verification::default());
     }
     verify_directory(&root, &settings.collection).map_err(|error| {
-        let hint = match error {
-            EngineError::StoreNotOpened { .. } => hint_for_opening(&error),
-            _ => "--data-dir names the directory of a server",
-        };
+        let data_dir = "--data-dir names the directory of a server";
+        let hint = hint_for_directory(&error).unwrap_or(data_dir);
         Failure::with_hint(error.to_string(), hint)
     })
 }

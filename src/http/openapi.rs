@@ -5,9 +5,11 @@ use std::fmt::Write;
 
 use utoipa::OpenApi;
 use utoipa::openapi::path::{Operation, Parameter, ParameterBuilder, ParameterIn, PathItem};
-use utoipa::openapi::schema::{Object, ObjectBuilder, Schema, Type};
+use utoipa::openapi::schema::{
+    Discriminator, Object, ObjectBuilder, OneOf, OneOfBuilder, Schema, Type,
+};
 use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
-use utoipa::openapi::{RefOr, Required};
+use utoipa::openapi::{Ref, RefOr, Required};
 
 use crate::engine::{Linkage, OnDuplicate, Order};
 use crate::http::access::routes::SCHEME;
@@ -70,39 +72,82 @@ fn complete(mut document: utoipa::openapi::OpenApi) -> utoipa::openapi::OpenApi 
     document.paths.paths.values_mut().flat_map(operations_of).for_each(describe_lines);
     let components = document.components.get_or_insert_default();
     components.add_security_scheme(SCHEME, key_scheme());
-    components.schemas.values_mut().filter_map(owned).for_each(join_inline_parts);
+    let schemas = components.schemas.iter_mut();
+    let schemas = schemas.filter_map(|(name, schema)| Some((name, owned(schema)?)));
+    let objects: Vec<_> =
+        schemas.flat_map(|(name, schema)| join_inline_parts(name, schema)).collect();
+    components.schemas.extend(objects.into_iter().map(|(name, object)| (name, object.into())));
     document
 }
 
-/// Makes one object of the parts of an object that the code has in structs of their own: generators
-/// of clients leave out the fields of nested parts.
-fn join_inline_parts(schema: &mut Schema) {
-    let Schema::AllOf(whole) = schema else { return };
-    let mut object: Option<Object> = None;
-    let mut others = Vec::new();
+/// Makes one object of the parts of an object that the code has in structs of their own, and one
+/// object of each choice among its parts, because generators of clients leave out the fields of
+/// nested parts. Returns the objects of the choices, which are schemas with names of their own.
+fn join_inline_parts(name: &str, schema: &mut Schema) -> Vec<(String, Schema)> {
+    let Schema::AllOf(whole) = schema else { return Vec::new() };
+    let (mut object, mut choices, mut others) = (Object::default(), None, Vec::new());
     let mut parts = VecDeque::from(std::mem::take(&mut whole.items));
     while let Some(part) = parts.pop_front() {
         match part {
             RefOr::T(Schema::AllOf(nested)) => {
                 nested.items.into_iter().rev().for_each(|part| parts.push_front(part));
             }
-            RefOr::T(Schema::Object(part)) => match &mut object {
-                None => object = Some(part),
-                Some(object) => {
-                    object.properties.extend(part.properties);
-                    object.required.extend(part.required);
-                }
-            },
+            RefOr::T(Schema::Object(part)) => extend(&mut object, part),
+            RefOr::T(Schema::OneOf(part)) => choices = Some(part),
             other => others.push(other),
         }
     }
-    if let (Some(object), true) = (&mut object, others.is_empty()) {
-        object.description = whole.description.take();
-        *schema = Schema::Object(std::mem::take(object));
-        return;
+    let description = whole.description.take();
+    if let Some(choices) = choices {
+        let (mut choice, objects) = choice_of_objects(name, choices, &object);
+        choice.description = description;
+        *schema = choice.into();
+        objects
+    } else if others.is_empty() {
+        object.description = description;
+        *schema = object.into();
+        Vec::new()
+    } else {
+        others.push(object.into());
+        (whole.items, whole.description) = (others, description);
+        Vec::new()
     }
-    others.extend(object.map(Into::into));
-    whole.items = others;
+}
+
+fn extend(object: &mut Object, part: Object) {
+    object.schema_type = part.schema_type;
+    object.properties.extend(part.properties);
+    object.required.extend(part.required);
+}
+
+/// Each choice with the properties of all choices, under the name of the whole and its own title.
+/// If the choices have a `kind`, it tells them apart.
+fn choice_of_objects(
+    name: &str,
+    choices: OneOf,
+    of_all: &Object,
+) -> (OneOf, Vec<(String, Schema)>) {
+    let (mut builder, mut objects, mut kinds) = (OneOfBuilder::new(), Vec::new(), Vec::new());
+    for choice in choices.items {
+        let RefOr::T(Schema::Object(mut choice)) = choice else { continue };
+        let name = format!("{name}{}", choice.title.take().unwrap_or_default());
+        let reference = Ref::from_schema_name(&name);
+        kinds.extend(kind_of(&choice).map(|kind| (kind, reference.ref_location.clone())));
+        let mut object = of_all.clone();
+        object.description = choice.description.take();
+        extend(&mut object, choice);
+        builder = builder.item(reference);
+        objects.push((name, object.into()));
+    }
+    if !kinds.is_empty() {
+        builder = builder.discriminator(Some(Discriminator::with_mapping("kind", kinds)));
+    }
+    (builder.build(), objects)
+}
+
+fn kind_of(choice: &Object) -> Option<String> {
+    let RefOr::T(Schema::Object(kind)) = choice.properties.get("kind")? else { return None };
+    Some(kind.enum_values.as_ref()?.first()?.as_str()?.to_owned())
 }
 
 /// The same handlers serve `default` and named collections. Under a collection's name each

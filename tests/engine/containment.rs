@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
+use akin::backend::BackendError;
 use akin::document::{Content, Token};
 use akin::engine::{
     Analyser, Answer, CollectionSettings, Conditions, ContainedOf, ContentError, Engine,
@@ -218,7 +219,7 @@ async fn what_cannot_be_looked_up_by_containment_is_refused() {
     let engine = try_open(dir.path(), CollectionSettings::default()).unwrap();
     let probe = Probe::Content(Content::Text("one two three".into()));
     let refused = engine.similar(probe, lookup()).await.unwrap_err();
-    assert!(matches!(refused, EngineError::PassagesOff), "{refused:?}");
+    assert!(matches!(refused, EngineError::Backend(BackendError::PassagesOff)), "{refused:?}");
 }
 
 #[tokio::test]

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use akin::backend::BackendError;
 use akin::document::Content;
 use akin::engine::{
     Analyser, ClusterFigures, ClusterPart, ClusterQuery, CollectionSettings, Discovery, Engine,
@@ -211,9 +212,12 @@ async fn closing_the_engine_stops_discoveries() {
     assert_eq!(engine.stats().await.unwrap().discoveries.len(), 1);
     engine.close().await.unwrap();
     let batches: Vec<_> = pairs.collect().await;
-    assert!(matches!(batches.last(), Some(Err(EngineError::Closed))), "it says that it is not all");
+    assert!(
+        matches!(batches.last(), Some(Err(EngineError::Backend(BackendError::Closed)))),
+        "it says that it is not all"
+    );
     let refused = engine.pairs(Discovery::default(), ()).await;
-    assert!(matches!(refused, Err(EngineError::Closed)));
+    assert!(matches!(refused, Err(EngineError::Backend(BackendError::Closed))));
 }
 
 #[tokio::test]

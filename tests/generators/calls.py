@@ -70,21 +70,22 @@ def read():
 
 def look_up():
     answer = call("looking_up.similar_to_stored", id="news/1", threshold=0.5)
-    assert [match.id for match in answer.matches] == ["news/2"], answer
+    assert isinstance(answer, models.AnswerByThreshold) and answer.threshold == 0.5, answer
+    (match,) = answer.matches
+    assert isinstance(match, models.MatchVerified), match
+    assert (match.id, match.exact) == ("news/2", match.shared / match.union), match
     # The overlapping parts of this union are told apart by what is required.
     probe = models.LookupProbe(text="The night bus will stop at the old fish market.", threshold=0.5)
     assert call("looking_up.similar_to_posted", body=probe).matches
     answers = call("looking_up.similar_to_posted", body=[probe, models.LookupProbe(text="")])
-    assert isinstance(answers[0], models.Answer), answers
+    assert isinstance(answers[0], models.AnswerByThreshold), answers
     assert isinstance(answers[1], models.FailedProbe), answers
     compared = call("looking_up.compare_stored", a="news/1", b="news/2")
-    # The generator has no attributes for a union within an object: its members are additional.
-    estimated = models.Estimate.from_dict(compared["estimated"])
-    low, high = estimated.interval
-    assert compared["kind"] == "sets" and low <= estimated.value <= high, compared
+    assert isinstance(compared, models.ComparisonOfSets), compared
+    low, high = compared.estimated.interval
+    assert low <= compared.estimated.value <= high, compared
     pair = models.Pair(a=models.Probe(id="news/1"), b=models.Probe(text="Something else."))
-    exact = models.ExactResemblance.from_dict(call("looking_up.compare_posted", body=pair)["exact"])
-    assert exact.value == 0.0
+    assert call("looking_up.compare_posted", body=pair).exact.value == 0.0
     ranked = models.Ranked(ids=["news/1", "news/2", "page 1"], threshold=0.5)
     assert call("looking_up.collapse", body=ranked).kept == ["news/1", "page 1"]
     assert call("looking_up.curve", threshold=0.8).points

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use akin::backend::BackendError;
 use akin::document::DocumentId;
 use akin::engine::{
     CollectionName, CollectionSettings, Collections, CollectionsSettings, Creation, EngineError,
@@ -67,7 +68,7 @@ async fn a_collection_of_one_server_is_served_and_removed_by_another() {
     let refused = created
         .add(crate::document("c", "some words here"), akin::engine::AddOptions::default())
         .await;
-    assert!(matches!(refused, Err(EngineError::Closed)), "{refused:?}");
+    assert!(matches!(refused, Err(EngineError::Backend(BackendError::Closed))), "{refused:?}");
     await_until(|| one.get(&name("books")).is_err()).await;
     let (again, _) = one.create(name("books"), settings).await.unwrap();
     assert!(again.list(None, 9).await.unwrap().is_empty());
@@ -135,7 +136,10 @@ async fn a_collection_stays_whose_name_was_given_too_late_for_its_server() {
     one.reindex(&name("books"), of_pairs_of_words()).await.unwrap();
     await_until(|| one.reindex_status(&name("books")).unwrap().state == ReindexState::Failed).await;
     let refused = one.create(name("films"), CollectionSettings::default()).await.err().unwrap();
-    assert!(matches!(refused, EngineError::OutOfService { .. }), "{refused}");
+    assert!(
+        matches!(refused, EngineError::Backend(BackendError::OutOfService { .. })),
+        "{refused}"
+    );
     // All that was sent has happened.
     let active = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()
         AND application_name = 'akin' AND state <> 'idle'";
@@ -189,7 +193,10 @@ async fn what_only_local_collections_have_is_refused_by_name() {
     ] {
         let settings: CollectionSettings = serde_json::from_value(settings).unwrap();
         let refused = collections.create(name("other"), settings).await.err().unwrap();
-        assert!(matches!(refused, EngineError::UnsupportedByBackend { .. }), "{refused:?}");
+        assert!(
+            matches!(refused, EngineError::Backend(BackendError::Unsupported { .. })),
+            "{refused:?}"
+        );
         assert!(refused.to_string().contains(named), "{refused}");
     }
 }
@@ -208,5 +215,8 @@ async fn other_settings_than_those_of_the_stored_documents_are_refused() {
     };
     let open = move || Collections::open(store, &other, settings).err();
     let refused = tokio::task::spawn_blocking(open).await.unwrap().unwrap();
-    assert!(matches!(refused, EngineError::StoreNotOpened { .. }), "{refused}");
+    assert!(
+        matches!(refused, EngineError::Backend(BackendError::OtherSettings { .. })),
+        "{refused}"
+    );
 }

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use akin::backend::BackendError;
 use akin::document::Content;
 use akin::engine::{
     AddStatus, Added, CollectionSettings, Discovery, Engine, EngineError, Mode, Opening, Order,
@@ -88,7 +89,7 @@ impl Told {
                 self.reasons.push(added.duplicates[0].id.to_string());
             }
             Ok(_) => drop(self.stored.insert(name, text)),
-            Err(EngineError::OutOfService { .. }) => self.failed += 1,
+            Err(EngineError::Backend(BackendError::OutOfService { .. })) => self.failed += 1,
             Err(error) => panic!("{error}"),
         }
     }
@@ -171,13 +172,19 @@ async fn a_paused_database_refuses_in_time_and_goes_on_afterwards() {
     crate::add(&server, "before", &text).await;
     database.pause(true);
     let refused = add_or_skip(&server, "during", &of_family(2, 2)).await;
-    assert!(matches!(refused, Err(EngineError::OutOfService { .. })), "{refused:?}");
+    assert!(
+        matches!(refused, Err(EngineError::Backend(BackendError::OutOfService { .. }))),
+        "{refused:?}"
+    );
     let refused = server.get(&id("before")).await;
-    assert!(matches!(refused, Err(EngineError::OutOfService { .. })), "{refused:?}");
+    assert!(
+        matches!(refused, Err(EngineError::Backend(BackendError::OutOfService { .. }))),
+        "{refused:?}"
+    );
     database.pause(false);
     loop {
         match add_or_skip(&server, "during", &of_family(2, 2)).await {
-            Err(EngineError::OutOfService { .. }) => {}
+            Err(EngineError::Backend(BackendError::OutOfService { .. })) => {}
             added => {
                 let status = added.unwrap().status;
                 assert!(matches!(status, AddStatus::Created | AddStatus::Unchanged), "{status:?}");
@@ -198,11 +205,17 @@ async fn reads_of_a_whole_collection_do_not_wait_for_a_paused_database() {
     database.pause(true);
     let exported = async { server.export(Order::Id).await.next().await.unwrap() };
     let exported = timeout(DEADLINE, exported).await.unwrap();
-    assert!(matches!(exported, Err(EngineError::OutOfService { .. })), "{exported:?}");
+    assert!(
+        matches!(exported, Err(EngineError::Backend(BackendError::OutOfService { .. }))),
+        "{exported:?}"
+    );
     let discovery = Discovery { threshold: None, mode: Some(Mode::Exact) };
     let discovered = async { server.pairs(discovery, ()).await.map(drop) };
     let discovered = timeout(DEADLINE, discovered).await.unwrap();
-    assert!(matches!(discovered, Err(EngineError::OutOfService { .. })), "{discovered:?}");
+    assert!(
+        matches!(discovered, Err(EngineError::Backend(BackendError::OutOfService { .. }))),
+        "{discovered:?}"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -235,7 +248,10 @@ async fn without_its_standby_nothing_is_acknowledged() {
     standby.kill();
     for n in 0..3 {
         let refused = add_or_skip(&server, &format!("d{n}"), &of_family(10 + n, 2)).await;
-        assert!(matches!(refused, Err(EngineError::OutOfService { .. })), "{refused:?}");
+        assert!(
+            matches!(refused, Err(EngineError::Backend(BackendError::OutOfService { .. }))),
+            "{refused:?}"
+        );
     }
     standby.resume();
     while add_or_skip(&server, "after", &of_family(20, 2)).await.is_err() {}

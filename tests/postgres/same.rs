@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
+use akin::backend::BackendError;
 use akin::backend::LocalCollection;
 use akin::document::{Content, Document, DocumentId, Metadata};
 use akin::engine::{
@@ -243,7 +244,7 @@ async fn a_document_over_a_version_is_stored_right_after_a_replacement() {
         assert_eq!(stored.unwrap().status, AddStatus::Replaced);
         let outdated = engine.prepare(document("a", &of_family(n, 9))).unwrap().over(version);
         let refused = engine.add_all(vec![(outdated, AddOptions::default())]).await.remove(0);
-        assert!(matches!(refused, Err(EngineError::DocumentChanged)), "{refused:?}");
+        assert!(matches!(refused, Err(EngineError::Backend(BackendError::Changed))), "{refused:?}");
     }
 }
 

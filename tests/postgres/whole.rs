@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use akin::backend::Backend;
+use akin::backend::BackendError;
 use akin::engine::{CollectionSettings, Discovery, EngineError, Mode, Opening, Order};
 use akin_engine::background::turns::{ClientId, on_behalf_of};
 use futures_util::StreamExt;
@@ -271,7 +272,9 @@ async fn a_read_that_gets_no_connection_in_time_is_refused() {
         held.push(export);
     }
     let refused = engine.export(Order::Id).await.next().await.unwrap();
-    let Err(EngineError::OutOfService { reason }) = refused else { panic!("{refused:?}") };
+    let Err(EngineError::Backend(BackendError::OutOfService { reason })) = refused else {
+        panic!("{refused:?}")
+    };
     assert!(reason.contains("storage.scans_max"), "{reason}");
     held.clear();
     assert_eq!(engine.export(Order::Id).await.count().await, 100);

@@ -114,6 +114,23 @@ export interface AddedPassages {
  * first 40 candidates and of the next 40, 80, 160 … candidates.
  */
 export interface Answer {
+  /**
+   * Distinct sets that share a key with the probe; or, if it was a scan, all documents, or with
+   * `k` all distinct sets.
+   */
+  candidates: number;
+  /** There are more matches than `limit`; with `k` never true. */
+  more: boolean;
+  /** A work limit was hit: some matches may be missing. */
+  truncated: boolean;
+  mode: Mode;
+  /**
+   * Whether the candidates share a key of the sketch with the probe (`keys`), one of the first
+   * elements (`prefix`) or a run of words (`passages`), or are all documents (`scan`).
+   */
+  found_by: FoundBy;
+  matches: Match[];
+  took_us: number;
   /** The chance to find a document whose similarity is exactly the threshold. */
   expected_recall?: number;
   /**
@@ -133,23 +150,6 @@ export interface Answer {
   chances?: PassageChance[];
   /** The lowest Jaccard similarity of a match. */
   threshold?: number;
-  /**
-   * Distinct sets that share a key with the probe; or, if it was a scan, all documents, or with
-   * `k` all distinct sets.
-   */
-  candidates: number;
-  /** There are more matches than `limit`; with `k` never true. */
-  more: boolean;
-  /** A work limit was hit: some matches may be missing. */
-  truncated: boolean;
-  mode: Mode;
-  /**
-   * Whether the candidates share a key of the sketch with the probe (`keys`), one of the first
-   * elements (`prefix`) or a run of words (`passages`), or are all documents (`scan`).
-   */
-  found_by: FoundBy;
-  matches: Match[];
-  took_us: number;
 }
 
 /** An answer to a probe; an array of answers to an array of probes, in the order of the probes. */
@@ -420,15 +420,6 @@ export interface ComparedField {
 
 /** The estimated and the exact Jaccard similarity (resemblance) of two documents. */
 export interface Comparison {
-  exact?: ExactResemblance;
-  containment?: PairContainment;
-  /** The points of all fields. */
-  points?: number;
-  /** The points of each field that both have. */
-  field_points?: Record<string, number>;
-  kind: "sets" | "signatures" | "records";
-  /** By the sketches. */
-  estimated?: Estimate;
   /**
    * The probability that two documents of this resemblance share a key that a lookup at the
    * collection's threshold probes; of records 1 if they share a key, else 0. Absent where
@@ -445,6 +436,15 @@ export interface Comparison {
   /** On request, by `explain`. */
   explanation?: Explanation;
   took_us: number;
+  exact?: ExactResemblance;
+  containment?: PairContainment;
+  /** The points of all fields. */
+  points?: number;
+  /** The points of each field that both have. */
+  field_points?: Record<string, number>;
+  kind: "sets" | "signatures" | "records";
+  /** By the sketches. */
+  estimated?: Estimate;
 }
 
 /** Which of two texts is contained in the other. */
@@ -541,8 +541,6 @@ export interface DamagedDocument {
 
 /** A running discovery. */
 export interface Discovery {
-  linkage?: Linkage;
-  kind: "pairs" | "clusters";
   threshold: number;
   mode: Mode;
   started_at: Time;
@@ -553,6 +551,8 @@ export interface Discovery {
   total: number;
   /** Pairs or clusters sent so far. */
   found: number;
+  linkage?: Linkage;
+  kind: "pairs" | "clusters";
 }
 
 /**
@@ -778,6 +778,9 @@ export type FoundBy = "keys" | "passages" | "prefix" | "scan";
 
 /** Two near-duplicates. */
 export interface FoundPair {
+  /** The id that is lower in byte order. */
+  a: Id;
+  b: Id;
   /** The Jaccard similarity: the same as `exact`. */
   resemblance: number;
   exact?: number;
@@ -794,9 +797,6 @@ export interface FoundPair {
   estimated?: number;
   /** The 95 % interval of the estimate. */
   interval?: number[];
-  /** The id that is lower in byte order. */
-  a: Id;
-  b: Id;
 }
 
 /** The options of `get_document`. */
@@ -1040,6 +1040,21 @@ export interface LookupProbe {
 
 /** A near-duplicate of a probe. */
 export interface Match {
+  text?: string;
+  tokens?: Token[];
+  fields?: Record<string, string>;
+  signature?: number[];
+  id: Id;
+  /** Keys that the match shares with the probe; elements, if these found it. */
+  keys_shared: number;
+  /** By `include=metadata`. */
+  metadata?: Record<string, any>;
+  /**
+   * By `include=highlights`: the parts of the match's text that are covered by shingles of the
+   * probe, in Unicode code points, each `[from, to)`: the slice `text[from:to]` of Python.
+   * Absent if the match has no text, or the call has done as much work before as it may.
+   */
+  highlights?: number[][];
   /** The Jaccard similarity: the same as `exact`. */
   resemblance: number;
   exact?: number;
@@ -1056,21 +1071,6 @@ export interface Match {
   estimated?: number;
   /** The 95 % interval of the estimate. */
   interval?: number[];
-  text?: string;
-  tokens?: Token[];
-  fields?: Record<string, string>;
-  signature?: number[];
-  id: Id;
-  /** Keys that the match shares with the probe; elements, if these found it. */
-  keys_shared: number;
-  /** By `include=metadata`. */
-  metadata?: Record<string, any>;
-  /**
-   * By `include=highlights`: the parts of the match's text that are covered by shingles of the
-   * probe, in Unicode code points, each `[from, to)`: the slice `text[from:to]` of Python.
-   * Absent if the match has no text, or the call has done as much work before as it may.
-   */
-  highlights?: number[][];
 }
 
 /** How much of a probe and of a match the other has. */
@@ -1965,8 +1965,6 @@ export interface Stats {
   database_bytes?: number;
   /** The part of `index_bytes` that is for ids. */
   ids_bytes?: number;
-  /** `index_bytes` divided by `documents`; absent while there are none. */
-  bytes_per_document?: number;
   /** The index of passages, in a collection that has one. */
   passages?: PassageIndex;
   wal_bytes?: number;
@@ -1974,12 +1972,14 @@ export interface Stats {
   log_rows?: number;
   /** The last operation applied. */
   sequence?: number;
+  recovery?: Recovery;
   last_snapshot?: Snapshot;
+  /** `index_bytes` divided by `documents`; absent while there are none. */
+  bytes_per_document?: number;
   /** The kept clusters, in a collection that keeps clusters. */
   clusters?: ClusterCounts;
   /** Running discoveries, the oldest first. */
   discoveries: Discovery[];
-  recovery?: Recovery;
   uptime_s: number;
   version: string;
   started_at: Time;

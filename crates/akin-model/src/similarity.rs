@@ -16,7 +16,7 @@ use crate::document::{Content, DocumentId, Metadata, Ordinal};
 #[serde(untagged)]
 pub enum Similarity<C> {
     /// The sets were compared.
-    #[schema(title = "VerifiedSimilarity")]
+    #[schema(title = "Verified")]
     Verified {
         /// The Jaccard similarity: the same as `exact`.
         #[schema(example = 0.91)]
@@ -34,7 +34,7 @@ pub enum Similarity<C> {
         union: usize,
     },
     /// Only the sketches were compared, as in mode `estimated`.
-    #[schema(title = "EstimatedSimilarity")]
+    #[schema(title = "Estimated")]
     Estimated {
         /// The Jaccard similarity: the same as `estimated`.
         #[schema(example = 0.898)]
@@ -46,7 +46,7 @@ pub enum Similarity<C> {
         interval: (f64, f64),
     },
     /// Records are compared by their fields, and not estimated.
-    #[schema(title = "SimilarRecord")]
+    #[schema(title = "OfRecords")]
     Records {
         /// `points` as a share of the most for the fields that either has.
         #[schema(example = 0.91)]

@@ -10,6 +10,7 @@ use bytes::Bytes;
 use futures_util::StreamExt;
 use futures_util::stream::BoxStream;
 
+use crate::backend::BackendError;
 use crate::budget::{Purpose, Reservation};
 use crate::engine::{Batch, Discovery, Engine, EngineError, PairPart};
 use crate::http::AppState;
@@ -139,7 +140,7 @@ fn streamed<T: 'static>(
         }
         Err(error) => {
             match error {
-                EngineError::Closed => {
+                EngineError::Backend(BackendError::Closed) => {
                     tracing::warn!("discovery stopped: the server is shutting down");
                 }
                 error => tracing::error!(%error, "discovery failed"),

@@ -13,6 +13,7 @@ use futures_util::{StreamExt, stream};
 use tower_http::request_id::RequestId;
 use utoipa::ToSchema;
 
+use crate::backend::BackendError;
 use crate::background::request;
 use crate::budget::Purpose;
 use crate::document::{Document, DocumentId};
@@ -247,7 +248,7 @@ pub async fn export(
         let _permit = &permit;
         match document {
             Ok(document) => Ok(ndjson::line(&ExportedLine::Document(document.into()))),
-            Err(EngineError::DocumentDamaged { id, reason }) => {
+            Err(EngineError::Backend(BackendError::DocumentDamaged { id, reason })) => {
                 is_broken.store(true, Ordering::Relaxed);
                 let problem = Problem::new(Code::DocumentDamaged, reason);
                 problem.log(request_id::text(&request_id));

@@ -7,6 +7,7 @@ use axum::response::Response;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use crate::backend::BackendError;
 use crate::document::DocumentId;
 use crate::engine::{EngineError, Record};
 use crate::http::ServerSettings;
@@ -115,7 +116,9 @@ pub async fn fetch(
                     documents.element(&reply, &memory).await?;
                 }
                 Err(EngineError::DocumentNotFound { .. }) => rest.unknown.push(id),
-                Err(EngineError::DocumentDamaged { .. }) => rest.damaged.push(id),
+                Err(EngineError::Backend(BackendError::DocumentDamaged { .. })) => {
+                    rest.damaged.push(id)
+                }
                 Err(error) => return Err(error.into()),
             }
         }

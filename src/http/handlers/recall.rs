@@ -3,8 +3,6 @@
 use std::sync::Arc;
 
 use axum::extract::State;
-use serde::Serialize;
-use utoipa::ToSchema;
 
 use crate::background::request;
 use crate::engine::Recall;
@@ -18,64 +16,9 @@ use crate::http::response::reply::{Bounded, Json};
 use crate::http::response::timed::timed;
 use akin_model::timed::Timed;
 
-type TimedRecall = Timed<RecallReply>;
+type TimedRecall = Timed<Recall>;
 
-/// Recall and precision of lookups, measured on a random sample.
-#[derive(Serialize, ToSchema)]
-#[schema(as = Recall)]
-pub struct RecallReply {
-    #[schema(example = 0.8)]
-    threshold: f64,
-    /// Documents drawn at random and looked up.
-    sampled: usize,
-    /// Sampled documents that do not count, since they have over a thousand near-duplicates or
-    /// their lookup was `truncated`.
-    left_out: usize,
-    /// All documents, with which each sampled document was compared.
-    documents: u64,
-    /// Pairs of a sampled document and another document with a similarity of at least the
-    /// threshold.
-    pairs: u64,
-    /// The share of the pairs that was found; absent if there are none.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(example = 0.996)]
-    recall: Option<f64>,
-    /// Pairs of sets that differ.
-    pairs_unequal: u64,
-    /// The share of these pairs that was found. Equal sets are always found, so `recall` hides
-    /// missed pairs where most pairs are equal.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(example = 0.994)]
-    recall_unequal: Option<f64>,
-    /// The share of the found pairs with a similarity of at least the threshold; absent if none was
-    /// found.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(example = 1.0)]
-    precision: Option<f64>,
-    /// The chance to find a document with a similarity of exactly the threshold. A document with a
-    /// higher similarity is found more surely.
-    #[schema(example = 0.991)]
-    expected_recall: f64,
-}
-
-impl Bounded for RecallReply {}
-
-impl From<Recall> for RecallReply {
-    fn from(recall: Recall) -> Self {
-        Self {
-            threshold: recall.threshold.get(),
-            sampled: recall.sampled,
-            left_out: recall.left_out,
-            documents: recall.documents,
-            pairs: recall.all.pairs,
-            recall: recall.all.recall(),
-            pairs_unequal: recall.unequal.pairs,
-            recall_unequal: recall.unequal.recall(),
-            precision: recall.precision(),
-            expected_recall: recall.expected_recall,
-        }
-    }
-}
+impl Bounded for Recall {}
 
 /// Measure recall
 ///
@@ -102,5 +45,5 @@ pub async fn recall(
     let _permit = state.discovery_permit(&client)?;
     let recall = engine.measure_recall(sample, parameters.threshold);
     let recall = request::within(Some(Arc::new(memory)), recall);
-    Box::pin(timed(async { Ok(RecallReply::from(recall.await?)) })).await
+    Box::pin(timed(async { Ok(recall.await?) })).await
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 
 use crate::budget::{Budget, Purpose};
-use crate::engine::{ClustersState, Collection, CollectionName, Recall, Stats};
+use crate::engine::{ClustersState, Collection, CollectionName, Stats};
 
 /// The statistics of each collection that can give them.
 pub async fn figures(collections: &[Arc<Collection>]) -> Vec<(CollectionName, Stats)> {
@@ -80,10 +80,10 @@ const GAUGES: [Gauge; 23] = [
         number(of.backend.passages.as_ref()?.postings)
     }),
     ("akin_recall_measured", "Recall of the last measurement.", |of| {
-        of.last_recall.as_ref()?.all.recall()
+        of.last_recall.as_ref()?.recall
     }),
     ("akin_precision_measured", "Precision of the last measurement.", |of| {
-        of.last_recall.as_ref().and_then(Recall::precision)
+        of.last_recall.as_ref()?.precision
     }),
 ];
 

@@ -8,6 +8,7 @@ use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use crate::backend::BackendError;
 use crate::budget::Exhausted;
 use crate::engine::{EngineError, HitName};
 use akin_model::analysis::ContentError;
@@ -262,8 +263,6 @@ impl From<EngineError> for Problem {
             | EngineError::ThresholdTooLow { .. }
             | EngineError::Curve { .. } => Code::InvalidParameter,
             EngineError::UnsupportedMode { .. } => Code::UnsupportedMode,
-            EngineError::UnsupportedByBackend { .. } => Code::UnsupportedByBackend,
-            EngineError::PassagesOff => Code::PassagesOff,
             EngineError::ChangesGone => Code::ChangesGone,
             EngineError::NoConditions => Code::InvalidRequest,
             EngineError::AlreadyExpired { .. } => {
@@ -276,28 +275,42 @@ impl From<EngineError> for Problem {
             EngineError::CollectionUnavailable { .. } => Code::CollectionUnavailable,
             EngineError::CollectionExists { .. } => Code::CollectionExists,
             EngineError::CollectionRequired => Code::CollectionRequired,
-            EngineError::ReindexUnderWay => Code::ReindexUnderWay,
             EngineError::ReindexOfDefault => Code::ReindexOfDefault,
             EngineError::ReindexNotFound { .. } => Code::ReindexNotFound,
             EngineError::Unfit { .. } => Code::InvalidDocument,
             EngineError::CollectionSettings { faults } => return of_settings(faults),
-            EngineError::DocumentChanged
-            | EngineError::MeasurementUnderWay
-            | EngineError::BackupUnderWay => Code::Overloaded,
+            EngineError::MeasurementUnderWay | EngineError::BackupUnderWay => Code::Overloaded,
             EngineError::TooManyCollections { .. } => Code::TooManyCollections,
-            EngineError::OutOfService { .. }
-            | EngineError::Closed
-            | EngineError::Superseded
-            | EngineError::ReindexCancelled => Code::OutOfService,
-            EngineError::OverBudget(exhausted) => code_of(*exhausted),
-            EngineError::NoRoom { .. } => Code::InsufficientStorage,
-            EngineError::DocumentDamaged { .. } => Code::DocumentDamaged,
-            EngineError::Store { .. }
-            | EngineError::StoreNotOpened { .. }
-            | EngineError::Backup { .. } => return internal(),
+            EngineError::ReindexCancelled => Code::OutOfService,
+            EngineError::Backup { .. } => return internal(),
+            EngineError::Backend(error) => match code_of_backend(error) {
+                Some(code) => code,
+                None => return internal(),
+            },
         };
         Self::new(code, error.to_string())
     }
+}
+
+/// `None`: an internal error.
+fn code_of_backend(error: &BackendError) -> Option<Code> {
+    Some(match error {
+        BackendError::Unsupported { .. } => Code::UnsupportedByBackend,
+        BackendError::PassagesOff => Code::PassagesOff,
+        BackendError::ReindexUnderWay => Code::ReindexUnderWay,
+        BackendError::Changed => Code::Overloaded,
+        BackendError::OutOfService { .. } | BackendError::Closed | BackendError::Superseded => {
+            Code::OutOfService
+        }
+        BackendError::OverBudget(exhausted) => code_of(*exhausted),
+        BackendError::NoRoom { .. } => Code::InsufficientStorage,
+        BackendError::DocumentDamaged { .. } => Code::DocumentDamaged,
+        BackendError::OrdinalsExhausted
+        | BackendError::OtherSettings { .. }
+        | BackendError::InUse { .. }
+        | BackendError::NotPermitted { .. }
+        | BackendError::Store { .. } => return None,
+    })
 }
 
 /// The pointer to a field of a record, or to all fields if its name is too long to repeat.
@@ -332,7 +345,9 @@ mod tests {
 
     #[test]
     fn store_errors_are_hidden_from_clients() {
-        let problem = Problem::from(EngineError::Store { reason: "page 7".to_owned() });
+        let problem = Problem::from(EngineError::Backend(BackendError::Store {
+            reason: "page 7".to_owned(),
+        }));
         assert_eq!(problem.code, Code::Internal);
         assert!(!problem.detail.contains("page 7"));
     }

@@ -6,13 +6,13 @@ use jiff::Timestamp;
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use crate::backend::BackendStats;
 use crate::engine::{
-    ClusterCounts, Collection, CollectionName, CollectionSettings, DiscoveryStats, Recovery,
-    SnapshotInfo, Stats,
+    ClusterCounts, Collection, CollectionName, CollectionSettings, DiscoveryStats, SnapshotInfo,
+    Stats,
 };
 use crate::http::response::reply::Bounded;
-use akin_core::passages::BlockIndexStats;
-use akin_model::stats::{CollectionNameReply, CollectionReply, CollectionSize, CollectionsReply};
+use akin_model::stats::{CollectionNameReply, CollectionReply, CollectionsReply};
 use akin_model::time::Time;
 
 #[derive(Serialize, ToSchema)]
@@ -70,59 +70,21 @@ pub fn collection(collection: &Collection, stats: &Stats) -> CollectionReply {
     }
 }
 
-/// The size of an index of passages.
-#[derive(Serialize, ToSchema)]
-#[schema(as = PassageIndex)]
-pub struct PassageIndexReply {
-    /// Distinct sequences of words: equal texts, and equal blocks of long texts, are indexed once.
-    sequences: u64,
-    postings: u64,
-    /// The postings of the key that has most.
-    postings_longest: u64,
-    /// Its memory, which is a part of `index_bytes`.
-    bytes: u64,
-}
-
-impl From<BlockIndexStats> for PassageIndexReply {
-    fn from(stats: BlockIndexStats) -> Self {
-        let BlockIndexStats { entries, postings, postings_longest, bytes } = stats;
-        Self { sequences: entries, postings, postings_longest, bytes }
-    }
-}
-
 /// Statistics of the collection and the process. A number that the backend does not know is absent.
 #[derive(Serialize, ToSchema)]
 #[schema(as = Stats)]
 pub struct StatsReply {
     #[serde(flatten)]
     #[schema(inline)]
-    size: CollectionSize,
-    /// The part of `index_bytes` that is for ids.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    ids_bytes: Option<u64>,
+    backend: BackendStats,
     /// `index_bytes` divided by `documents`; absent while there are none.
     #[serde(skip_serializing_if = "Option::is_none")]
     bytes_per_document: Option<f64>,
-    /// The index of passages, in a collection that has one.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    passages: Option<PassageIndexReply>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    wal_bytes: Option<u64>,
-    /// Operations since the newest snapshot, which a start would replay.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    log_rows: Option<u64>,
-    /// The last operation applied.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    sequence: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    last_snapshot: Option<SnapshotInfo>,
     /// The kept clusters, in a collection that keeps clusters.
     #[serde(skip_serializing_if = "Option::is_none")]
     clusters: Option<ClusterCounts>,
     /// Running discoveries, the oldest first.
     discoveries: Vec<DiscoveryStats>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    recovery: Option<Recovery>,
     uptime_s: u64,
     version: &'static str,
     started_at: Time,
@@ -131,20 +93,12 @@ pub struct StatsReply {
 
 impl StatsReply {
     pub fn new(stats: Stats, started_at: Timestamp, settings: CollectionSettings) -> Self {
-        let Stats { backend: stats, discoveries, clusters, .. } = stats;
-        let size = stats.size;
+        let Stats { backend, discoveries, clusters, .. } = stats;
         Self {
-            bytes_per_document: size.bytes_per_document(),
-            size,
-            ids_bytes: stats.ids_bytes,
-            passages: stats.passages.map(PassageIndexReply::from),
-            wal_bytes: stats.wal_bytes,
-            log_rows: stats.log_rows,
-            sequence: stats.sequence,
-            last_snapshot: stats.last_snapshot,
+            bytes_per_document: backend.size.bytes_per_document(),
+            backend,
             clusters,
             discoveries,
-            recovery: stats.recovery,
             uptime_s: Timestamp::now().duration_since(started_at).as_secs().max(0) as u64,
             version: env!("CARGO_PKG_VERSION"),
             started_at: Time(started_at.as_millisecond()),

@@ -145,6 +145,21 @@ class Answer(TypedDict):
     the first 40 candidates and of the next 40, 80, 160 … candidates.
     """
 
+    candidates: int
+    """Distinct sets that share a key with the probe; or, if it was a scan, all documents, or
+    with `k` all distinct sets.
+    """
+    more: bool
+    """There are more matches than `limit`; with `k` never true."""
+    truncated: bool
+    """A work limit was hit: some matches may be missing."""
+    mode: Mode
+    found_by: FoundBy
+    """Whether the candidates share a key of the sketch with the probe (`keys`), one of the first
+    elements (`prefix`) or a run of words (`passages`), or are all documents (`scan`).
+    """
+    matches: list[Match]
+    took_us: int
     expected_recall: NotRequired[float]
     """The chance to find a document whose similarity is exactly the threshold."""
     floor: NotRequired[float]
@@ -162,21 +177,6 @@ class Answer(TypedDict):
     """With `of=probe`: the chances to find a document that has the whole probe, edited."""
     threshold: NotRequired[float]
     """The lowest Jaccard similarity of a match."""
-    candidates: int
-    """Distinct sets that share a key with the probe; or, if it was a scan, all documents, or
-    with `k` all distinct sets.
-    """
-    more: bool
-    """There are more matches than `limit`; with `k` never true."""
-    truncated: bool
-    """A work limit was hit: some matches may be missing."""
-    mode: Mode
-    found_by: FoundBy
-    """Whether the candidates share a key of the sketch with the probe (`keys`), one of the first
-    elements (`prefix`) or a run of words (`passages`), or are all documents (`scan`).
-    """
-    matches: list[Match]
-    took_us: int
 
 
 class FailedProbe(TypedDict):
@@ -505,15 +505,6 @@ class ComparedField(TypedDict):
 class Comparison(TypedDict):
     """The estimated and the exact Jaccard similarity (resemblance) of two documents."""
 
-    exact: NotRequired[ExactResemblance]
-    containment: NotRequired[PairContainment]
-    points: NotRequired[int]
-    """The points of all fields."""
-    field_points: NotRequired[dict[str, int]]
-    """The points of each field that both have."""
-    kind: Literal["sets", "signatures", "records"]
-    estimated: NotRequired[Estimate]
-    """By the sketches."""
     probability_candidate: NotRequired[float]
     """The probability that two documents of this resemblance share a key that a lookup at the
     collection's threshold probes; of records 1 if they share a key, else 0. Absent where
@@ -528,6 +519,15 @@ class Comparison(TypedDict):
     explanation: NotRequired[Explanation]
     """On request, by `explain`."""
     took_us: int
+    exact: NotRequired[ExactResemblance]
+    containment: NotRequired[PairContainment]
+    points: NotRequired[int]
+    """The points of all fields."""
+    field_points: NotRequired[dict[str, int]]
+    """The points of each field that both have."""
+    kind: Literal["sets", "signatures", "records"]
+    estimated: NotRequired[Estimate]
+    """By the sketches."""
 
 
 ContainedOf: TypeAlias = Literal["probe", "match"]
@@ -610,8 +610,6 @@ class DamagedDocument(TypedDict):
 class Discovery(TypedDict):
     """A running discovery."""
 
-    linkage: NotRequired[Linkage]
-    kind: Literal["pairs", "clusters"]
     threshold: float
     mode: Mode
     started_at: Time
@@ -622,6 +620,8 @@ class Discovery(TypedDict):
     """Steps of this stage; 0 while unknown."""
     found: int
     """Pairs or clusters sent so far."""
+    linkage: NotRequired[Linkage]
+    kind: Literal["pairs", "clusters"]
 
 
 class Document(TypedDict):
@@ -824,6 +824,9 @@ FoundBy: TypeAlias = Literal["keys", "passages", "prefix", "scan"]
 class FoundPair(TypedDict):
     """Two near-duplicates."""
 
+    a: Id
+    """The id that is lower in byte order."""
+    b: Id
     resemblance: float
     """The Jaccard similarity: the same as `exact`."""
     exact: NotRequired[float]
@@ -840,9 +843,6 @@ class FoundPair(TypedDict):
     """The estimate from the sketches."""
     interval: NotRequired[list[float]]
     """The 95 % interval of the estimate."""
-    a: Id
-    """The id that is lower in byte order."""
-    b: Id
 
 
 class GetDocumentQuery(TypedDict):
@@ -1082,6 +1082,20 @@ class LookupProbe(TypedDict):
 class Match(TypedDict):
     """A near-duplicate of a probe."""
 
+    text: NotRequired[str]
+    tokens: NotRequired[list[Token]]
+    fields: NotRequired[dict[str, str]]
+    signature: NotRequired[list[int]]
+    id: Id
+    keys_shared: int
+    """Keys that the match shares with the probe; elements, if these found it."""
+    metadata: NotRequired[dict[str, Any]]
+    """By `include=metadata`."""
+    highlights: NotRequired[list[list[int]]]
+    """By `include=highlights`: the parts of the match's text that are covered by shingles of the
+    probe, in Unicode code points, each `[from, to)`: the slice `text[from:to]` of Python.
+    Absent if the match has no text, or the call has done as much work before as it may.
+    """
     resemblance: float
     """The Jaccard similarity: the same as `exact`."""
     exact: NotRequired[float]
@@ -1098,20 +1112,6 @@ class Match(TypedDict):
     """The estimate from the sketches."""
     interval: NotRequired[list[float]]
     """The 95 % interval of the estimate."""
-    text: NotRequired[str]
-    tokens: NotRequired[list[Token]]
-    fields: NotRequired[dict[str, str]]
-    signature: NotRequired[list[int]]
-    id: Id
-    keys_shared: int
-    """Keys that the match shares with the probe; elements, if these found it."""
-    metadata: NotRequired[dict[str, Any]]
-    """By `include=metadata`."""
-    highlights: NotRequired[list[list[int]]]
-    """By `include=highlights`: the parts of the match's text that are covered by shingles of the
-    probe, in Unicode code points, each `[from, to)`: the slice `text[from:to]` of Python.
-    Absent if the match has no text, or the call has done as much work before as it may.
-    """
 
 
 class MatchContainment(TypedDict):
@@ -1974,8 +1974,6 @@ class Stats(TypedDict):
     """On disk, without snapshots and the write-ahead log."""
     ids_bytes: NotRequired[int]
     """The part of `index_bytes` that is for ids."""
-    bytes_per_document: NotRequired[float]
-    """`index_bytes` divided by `documents`; absent while there are none."""
     passages: NotRequired[PassageIndex]
     """The index of passages, in a collection that has one."""
     wal_bytes: NotRequired[int]
@@ -1983,12 +1981,14 @@ class Stats(TypedDict):
     """Operations since the newest snapshot, which a start would replay."""
     sequence: NotRequired[int]
     """The last operation applied."""
+    recovery: NotRequired[Recovery]
     last_snapshot: NotRequired[Snapshot]
+    bytes_per_document: NotRequired[float]
+    """`index_bytes` divided by `documents`; absent while there are none."""
     clusters: NotRequired[ClusterCounts]
     """The kept clusters, in a collection that keeps clusters."""
     discoveries: list[Discovery]
     """Running discoveries, the oldest first."""
-    recovery: NotRequired[Recovery]
     uptime_s: int
     version: str
     started_at: Time

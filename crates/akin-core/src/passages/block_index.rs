@@ -34,16 +34,16 @@ pub struct BlockIndex {
     short: [AtomicUsize; GRAM_WORDS],
 }
 
-/// The size of a [`BlockIndex`].
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// The size of an index of passages.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(as = PassageIndex))]
 pub struct BlockIndexStats {
-    /// The number of distinct sequences of words.
-    pub entries: u64,
-    /// The number of postings.
+    /// Distinct sequences of words: equal texts, and equal blocks of long texts, are indexed once.
+    pub sequences: u64,
     pub postings: u64,
-    /// The number of postings of the longest key.
+    /// The postings of the key that has most.
     pub postings_longest: u64,
-    /// The bytes of memory, without the sets of members of equal sequences.
+    /// Its memory, which is a part of `index_bytes`.
     pub bytes: u64,
 }
 
@@ -171,7 +171,7 @@ impl BlockIndex {
         let places = self.places.capacity() * size_of::<(Ordinal, Box<[BlockPlace]>)>();
         let blocks: usize = self.places.iter().map(|it| it.len() * size_of::<BlockPlace>()).sum();
         BlockIndexStats {
-            entries: self.entries.len() as u64,
+            sequences: self.entries.len() as u64,
             postings: postings.postings,
             postings_longest: postings.longest,
             bytes: postings.bytes + (self.entries.bytes() + places + blocks) as u64,

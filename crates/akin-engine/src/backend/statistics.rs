@@ -7,18 +7,28 @@ use akin_core::passages::BlockIndexStats;
 use akin_model::stats::{CollectionSize, SnapshotInfo};
 
 /// Sizes and state, for operators. A number that the backend does not know is `None`.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, serde::Serialize, utoipa::ToSchema)]
 pub struct BackendStats {
+    #[serde(flatten)]
+    #[schema(inline)]
     pub size: CollectionSize,
-    /// Memory of the ids alone (the catalog).
+    /// The part of `index_bytes` that is for ids.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub ids_bytes: Option<u64>,
-    /// Of the index of passages, if there is one.
+    /// The index of passages, in a collection that has one.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub passages: Option<BlockIndexStats>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub wal_bytes: Option<u64>,
     /// Operations since the newest snapshot, which a start would replay.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub log_rows: Option<u64>,
+    /// The last operation applied.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub sequence: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub recovery: Option<Recovery>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub last_snapshot: Option<SnapshotInfo>,
 }
 

@@ -19,6 +19,7 @@ mod types;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::backend::BackendError;
 use crate::backend::{Backend, Backups, PassageSearch, StoredCollection};
 use crate::background::{self, request};
 use tokio::sync::SetOnce;
@@ -64,7 +65,7 @@ pub use discovery::{
     PairPart,
 };
 pub use documents::DocumentChange;
-pub use error::{EngineError, NotOpened};
+pub use error::EngineError;
 pub use lookup::collapse::{Collapsed, Collapsing, Group, GroupMember, HitName, RankedHit};
 pub use lookup::conditions::Conditions;
 pub use lookup::filter::{Filter, FilterError};
@@ -75,7 +76,7 @@ pub use operations::backup::check_backup;
 pub use operations::backup::{Restored, Restoring, restore};
 pub use passages::{ContainmentCheck, PassageQuery};
 pub use quality::{CurveAnswer, CurveOf, curve_of};
-pub use quality::{Recall, Sample, Tally};
+pub use quality::{Recall, Sample};
 pub use types::{AddOptions, Lookup, MatchDetails, OnDuplicate, Probe, Stats};
 
 /// A collection that another process has replaced is open here after this time, unless the store
@@ -101,7 +102,7 @@ impl Engine {
     /// Opens a collection. Blocks: call it off the runtime.
     ///
     /// # Errors
-    /// [`EngineError::Store`]: the collection is in use, was made with other settings or by a newer
+    /// [`BackendError::Store`]: the collection is in use, was made with other settings or by a newer
     /// version, has lost its tail, or cannot be read.
     pub fn open(stored: &dyn StoredCollection, opening: &Opening) -> Result<Self, EngineError> {
         let (backend, seeded) = stored.open(opening)?;
@@ -131,7 +132,7 @@ impl Engine {
     /// replaced it.
     async fn successor(&self) -> Result<Engine, EngineError> {
         let next = timeout(FOLLOWED_WITHIN, self.successor.wait()).await;
-        next.map(|next| next.engine.clone()).map_err(|_| EngineError::Superseded)
+        next.map(|next| next.engine.clone()).map_err(|_| BackendError::Superseded.into())
     }
 
     fn passage_search(&self) -> Result<&dyn PassageSearch, EngineError> {
@@ -145,7 +146,7 @@ impl Engine {
 
 /// The error of an operation that the backend lacks; `what`: its plural noun.
 fn unsupported(what: &'static str) -> EngineError {
-    EngineError::UnsupportedByBackend { what }
+    BackendError::Unsupported { what }.into()
 }
 
 /// Larger contents are shingled off the runtime's thread: it takes about a quarter of a
@@ -174,7 +175,7 @@ async fn off_runtime<R: Send + 'static>(
 fn stopped(failure: JoinError) -> EngineError {
     match failure.try_into_panic() {
         Ok(panic) => std::panic::resume_unwind(panic),
-        Err(_) => EngineError::OutOfService { reason: "the server is stopping".to_owned() },
+        Err(_) => BackendError::OutOfService { reason: "the server is stopping".to_owned() }.into(),
     }
 }
 

@@ -11,7 +11,7 @@ fn runs_across_blocks_are_found_whole() {
     let index = PassageIndex::new(PassageSettings::default());
     let text = format!("¡¡ {}", numbered(0..20_000));
     index.insert("long", &text).unwrap();
-    assert_eq!(index.stats().entries, 5);
+    assert_eq!(index.stats().sequences, 5);
     for probe in [4_000..4_200, 4_080..4_112, 4_064..4_096, 4_090..13_000, 0..20_000] {
         let found = index.query(&format!("é {} é", numbered(probe.clone()))).unwrap();
         let [only] = &found.matches[..] else { panic!("{found:?}") };
@@ -36,13 +36,13 @@ fn equal_blocks_of_several_texts_are_one_entry() {
     for id in 0..3 {
         index.insert(id, &format!("{} {id}", numbered(0..10_000))).unwrap();
     }
-    assert_eq!(index.stats().entries, 2 + 3);
+    assert_eq!(index.stats().sequences, 2 + 3);
     let found = index.query(&numbered(5_000..5_100)).unwrap();
     assert_eq!(found.matches.iter().map(|it| it.id).collect::<Vec<_>>(), [0, 1, 2]);
     for id in 0..3 {
         index.remove(&id);
     }
-    assert_eq!((index.stats().entries, index.stats().postings), (0, 0));
+    assert_eq!((index.stats().sequences, index.stats().postings), (0, 0));
 }
 
 /// Normalisation rewrites some pieces of text to several words, which no block divides.

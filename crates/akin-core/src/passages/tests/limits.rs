@@ -43,7 +43,7 @@ fn limits_that_are_reached_truncate() {
 #[test]
 fn documents_with_equal_words_are_limited() {
     let index = index(std::iter::repeat_with(|| pages(1).remove(0)).take(30));
-    assert_eq!(index.stats().entries, 1);
+    assert_eq!(index.stats().sequences, 1);
     let limits = PassageLimits { documents_max: 10, ..PassageLimits::default() };
     let result = index.query_within(&pages(1)[0], limits).unwrap();
     assert_eq!((result.matches.len(), result.truncated), (10, true));
@@ -56,7 +56,7 @@ fn documents_with_equal_words_are_limited() {
 fn one_word_repeated_is_compared_within_the_limits() {
     let index =
         index([text(&vec![7; 100_000]), text(&[7; 40]), text(&[[7; 50], [8; 50]].concat())]);
-    assert!(index.stats().entries <= 4);
+    assert!(index.stats().sequences <= 4);
     let result = index.query(&text(&vec![7; 100_000])).unwrap();
     assert!(result.truncated);
     let result = index.query(&text(&[7; 60])).unwrap();

@@ -100,7 +100,7 @@ impl World {
         }
         if self.texts.is_empty() {
             assert_eq!(self.index.stats().postings, 0);
-            assert_eq!(self.index.stats().entries, 0);
+            assert_eq!(self.index.stats().sequences, 0);
         }
     }
 

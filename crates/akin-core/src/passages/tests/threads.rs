@@ -26,5 +26,5 @@ fn threads_replace_and_find_texts() {
         }
     });
     assert!(index.is_empty());
-    assert_eq!((index.stats().entries, index.stats().postings), (0, 0));
+    assert_eq!((index.stats().sequences, index.stats().postings), (0, 0));
 }

@@ -1,7 +1,5 @@
 //! Failures of the store, as the seam has them.
 
-use std::sync::Arc;
-
 use crate::backend::BackendError;
 use crate::storage::StorageError;
 
@@ -17,7 +15,7 @@ impl From<StorageError> for BackendError {
             }
             StorageError::OtherSettings { .. } => Self::OtherSettings { reason },
             StorageError::InUse { .. } => Self::InUse { reason },
-            StorageError::Io { path, source } => Self::File { path, source: Arc::new(source) },
+            StorageError::Io { path, source } => Self::of_file(&path, &source),
             StorageError::CorruptDocument { id, .. } => Self::DocumentDamaged { id, reason },
             _ => Self::Store { reason },
         }

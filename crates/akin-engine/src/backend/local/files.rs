@@ -381,5 +381,5 @@ pub(crate) fn sync(dir: &Path) -> io::Result<()> {
 /// Adds the path to an I/O error.
 pub(crate) fn failed(path: &Path) -> impl FnOnce(io::Error) -> BackendError + use<> {
     let path = path.to_owned();
-    move |error| BackendError::File { path, source: Arc::new(error) }
+    move |error| BackendError::of_file(&path, &error)
 }

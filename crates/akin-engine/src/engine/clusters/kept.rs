@@ -1,14 +1,11 @@
 //! The clusters that a collection keeps, in the form in which a discovery returns clusters.
 
-use std::sync::Arc;
-
 use akin_core::join::{Linkage, Stage, cluster_name};
 use akin_core::measure::Overlap;
 use futures_util::stream::BoxStream;
-use tokio::sync::mpsc;
 
 use super::Linker;
-use crate::backend::{Candidate, ClustersState, Unfinished, Version};
+use crate::backend::{BackendError, Candidate, ClustersState, Unfinished, Version};
 use crate::background;
 use crate::document::{DocumentId, Ordinal};
 use crate::engine::discovery::{DiscoveryGuard, stream};
@@ -17,10 +14,7 @@ use crate::engine::{
     Mode,
 };
 use akin_model::clusters::ClusterHead;
-use stream::Message;
-
-/// Parts of clusters buffered for the reader.
-const FOUND_AHEAD: usize = 1_024;
+use stream::FoundSender;
 
 /// Sets that are read and compared with the set of a representative at once.
 const COMPARED_AT_ONCE: usize = 16;
@@ -94,23 +88,21 @@ impl KeptClusters {
         keep: impl Send + 'static,
     ) -> Result<BoxStream<'static, Batch<ClusterPart>>, EngineError> {
         let Self { engine, clusters } = self;
-        let threshold = engine.settings.clusters.threshold.ok_or(EngineError::Closed)?;
+        let threshold = engine.settings.clusters.threshold.ok_or(BackendError::Closed)?;
         let kind = DiscoveryKind::Clusters { linkage: Linkage::Single };
         let running = engine.discoveries.begin(kind, threshold, Mode::Verified)?;
-        let (sender, receiver) = mpsc::channel(FOUND_AHEAD);
-        let progress = Arc::clone(running.progress());
+        let (found, stream) = stream::of_discovery(&running);
         background::spawn(async move {
             let ended = match engine.linker() {
                 Some(linker) => {
-                    Sending { linker, running: &running, sender: &sender }.all(clusters).await
+                    Sending { linker, running: &running, found: &found }.all(clusters).await
                 }
-                None => Err(EngineError::Closed),
+                None => Err(BackendError::Closed.into()),
             };
             drop((running, engine, keep));
-            // Fails only if the stream was dropped.
-            let _ = sender.send(Message::End(ended)).await;
+            found.end(ended).await;
         });
-        Ok(stream::of(receiver, progress))
+        Ok(stream)
     }
 }
 
@@ -118,7 +110,7 @@ impl KeptClusters {
 struct Sending<'a> {
     linker: Linker<'a>,
     running: &'a DiscoveryGuard,
-    sender: &'a mpsc::Sender<Message<ClusterPart>>,
+    found: &'a FoundSender<ClusterPart>,
 }
 
 impl Sending<'_> {
@@ -130,7 +122,7 @@ impl Sending<'_> {
             Selected::All { min_size } => self.pages(min_size).await?,
         }
         match self.linker.incomplete() {
-            Some(incomplete) => self.send(ClusterPart::Incomplete(incomplete)).await,
+            Some(incomplete) => Ok(self.found.send(ClusterPart::Incomplete(incomplete)).await?),
             None => Ok(()),
         }
     }
@@ -142,7 +134,7 @@ impl Sending<'_> {
             for members in page {
                 let documents = members.len() as u64;
                 self.cluster(members, min_size).await?;
-                self.running.progress().advance(documents).map_err(|_| EngineError::Closed)?;
+                self.running.progress().advance(documents)?;
             }
             after = next;
             if after.is_none() {
@@ -164,22 +156,13 @@ impl Sending<'_> {
             representative: representative.clone(),
             size: members.len(),
         });
-        self.send(begin).await?;
+        self.found.send(begin).await?;
         for (id, resemblance) in members {
-            self.send(ClusterPart::Member { id, resemblance }).await?;
+            self.found.send(ClusterPart::Member { id, resemblance }).await?;
         }
-        self.send(ClusterPart::End).await?;
+        self.found.send(ClusterPart::End).await?;
         self.running.progress().add_found(1);
         Ok(())
-    }
-
-    /// # Errors
-    /// `Closed`: the stream was dropped, or the engine is closed.
-    async fn send(&self, part: ClusterPart) -> Result<(), EngineError> {
-        tokio::select! {
-            sent = self.sender.send(Message::Found(part)) => sent.map_err(|_| EngineError::Closed),
-            () = self.running.closed().notified() => Err(EngineError::Closed),
-        }
     }
 }
 

@@ -17,6 +17,7 @@ use futures_util::future::select_all;
 use tokio::sync::Semaphore;
 
 use super::{CollectionSettings, Engine, EngineError, LimitSettings, Opening, off_runtime};
+use crate::backend::BackendError;
 use crate::backend::{CollectionStore, Removal, StoredCollection};
 use akin_model::name::CollectionName;
 use registry::Registry;
@@ -130,7 +131,7 @@ impl Collections {
         let create = || self.create_new(name, settings);
         let (collection, creation) = match self.registry.get_or_create(name.clone(), create) {
             // Another process was first.
-            Err(EngineError::Superseded) => {
+            Err(EngineError::Backend(BackendError::Superseded)) => {
                 self.take_changes()?;
                 self.registry.get_or_create(name.clone(), create)?
             }

@@ -25,7 +25,7 @@ impl Collections {
     /// [unavailable](Self::unavailable). Blocks: call it off the runtime.
     ///
     /// # Errors
-    /// [`EngineError::Store`]: `default` cannot be opened, see [`Engine::open`].
+    /// [`BackendError::Store`]: `default` cannot be opened, see [`Engine::open`].
     pub fn open(
         store: Arc<dyn CollectionStore>,
         default: &CollectionSettings,
@@ -83,14 +83,7 @@ impl Collections {
     ) -> Result<Collection, EngineError> {
         match Engine::open(&*stored, opening) {
             Ok(engine) => Ok(Collection { name, engine, stored }),
-            Err(EngineError::Store { reason }) => {
-                let reason = format!("collection '{name}': {reason}");
-                Err(EngineError::Store { reason })
-            }
-            Err(EngineError::StoreNotOpened { cause, reason }) => {
-                let reason = format!("collection '{name}': {reason}");
-                Err(EngineError::StoreNotOpened { cause, reason })
-            }
+            Err(EngineError::Backend(error)) => Err(error.in_collection(&name).into()),
             Err(error) => Err(error),
         }
     }

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use tokio::sync::watch;
 
 use super::{CollectionName, Creation, Mutex, MutexGuard, PoisonError, RwLock};
+use crate::backend::BackendError;
 use crate::backend::Removal;
 use crate::engine::EngineError;
 
@@ -162,7 +163,7 @@ impl<T> Registry<T> {
     /// `Closed`.
     pub fn changes(&self) -> Result<MutexGuard<'_, bool>, EngineError> {
         let changes = self.changes.lock().unwrap_or_else(PoisonError::into_inner);
-        if *changes { Err(EngineError::Closed) } else { Ok(changes) }
+        if *changes { Err(BackendError::Closed.into()) } else { Ok(changes) }
     }
 
     /// Only with the guard of `changes`, or at the start, before the registry is shared.

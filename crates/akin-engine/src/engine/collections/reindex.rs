@@ -15,6 +15,7 @@ use akin_model::reindex::ReindexState;
 
 use super::transfer::Transfer;
 use super::{Collection, CollectionName, Collections};
+use crate::backend::BackendError;
 use crate::engine::{CollectionSettings, EngineError, off_runtime};
 
 /// The progress or outcome of a reindex.
@@ -153,7 +154,7 @@ impl Collections {
         // Drops the status of removed collections.
         reindexes.retain(|name, reindex| reindex.ended.get().is_none() || self.get(name).is_ok());
         if reindexes.get(&old.name).is_some_and(|last| last.ended.get().is_none()) {
-            return Err(EngineError::ReindexUnderWay);
+            return Err(BackendError::ReindexUnderWay.into());
         }
         let reindex = Arc::new(Reindex {
             old: Arc::downgrade(old),

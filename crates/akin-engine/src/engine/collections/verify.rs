@@ -43,7 +43,7 @@ impl Verification {
 /// collection of that name. Blocks.
 ///
 /// # Errors
-/// [`EngineError::Store`]: a process has the directory open, or it cannot be read.
+/// [`BackendError::Store`]: a process has the directory open, or it cannot be read.
 pub fn verify_directory(
     root: &Path,
     default: &CollectionSettings,

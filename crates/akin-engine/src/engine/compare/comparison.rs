@@ -46,7 +46,7 @@ pub struct Comparison {
 #[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Scores {
-    #[schema(title = "ComparedSets")]
+    #[schema(title = "OfSets")]
     Sets {
         /// By the sketches.
         estimated: Estimate,
@@ -54,10 +54,10 @@ pub enum Scores {
         containment: PairContainment,
     },
     /// Signatures have no sets.
-    #[schema(title = "ComparedSignatures")]
+    #[schema(title = "OfSignatures")]
     Signatures { estimated: Estimate },
     /// Records are not estimated.
-    #[schema(title = "ComparedRecords")]
+    #[schema(title = "OfRecords")]
     Records {
         exact: ExactResemblance,
         containment: PairContainment,

@@ -48,7 +48,7 @@ pub(crate) fn emit(
         progress.advance(cluster.len() as u64)?;
     }
     if let Some(incomplete) = incomplete(&join.left_out(), &mut emitter.sets)? {
-        found.send(ClusterPart::Incomplete(incomplete))?;
+        found.blocking_send(ClusterPart::Incomplete(incomplete))?;
     }
     Ok(())
 }
@@ -78,7 +78,11 @@ impl ClusterEmitter<'_> {
         let documents: &Documents = self.sets.documents;
         let representative = documents.of(cluster[0].0)[0].0.clone();
         let name = cluster_name(&representative);
-        found.send(ClusterPart::Begin(ClusterHead { cluster: name, representative, size }))?;
+        found.blocking_send(ClusterPart::Begin(ClusterHead {
+            cluster: name,
+            representative,
+            size,
+        }))?;
         let resemblances = self.resemblances(cluster)?;
         let members = |((_, set), resemblance): (&(u32, u32), f64)| {
             documents.of(*set).iter().map(move |(id, _)| (id, resemblance))
@@ -87,9 +91,9 @@ impl ClusterEmitter<'_> {
             cluster.iter().zip(resemblances).flat_map(members).collect();
         members.sort_unstable_by_key(|(id, _)| *id);
         for (id, resemblance) in members {
-            found.send(ClusterPart::Member { id: id.clone(), resemblance })?;
+            found.blocking_send(ClusterPart::Member { id: id.clone(), resemblance })?;
         }
-        Ok(found.send(ClusterPart::End)?)
+        Ok(found.blocking_send(ClusterPart::End)?)
     }
 
     /// The resemblance of each set to the representative, which is the first.

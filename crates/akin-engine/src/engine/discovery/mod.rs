@@ -15,8 +15,6 @@ use std::sync::Arc;
 use futures_util::stream::BoxStream;
 use serde::Deserialize;
 use tokio::runtime::Handle;
-use tokio::sync::mpsc::error::TrySendError;
-use tokio::sync::{Notify, mpsc};
 use utoipa::IntoParams;
 
 use crate::backend::{BackendError, SketchView};
@@ -27,14 +25,11 @@ use akin_core::join::{JoinError, LeftOut, Linkage, Sets, Stopped};
 use akin_core::measure::Overlap;
 use akin_core::scheme::Threshold;
 use akin_model::clusters::{ClusterHead, Incomplete};
-use stream::Message;
+use stream::FoundSender;
 use view::ViewSets;
 
 pub(crate) use running::Discoveries;
 pub use running::{ClusterFigures, DiscoveryGuard, DiscoveryKind, DiscoveryStats};
-
-/// Pairs or parts of clusters buffered for the reader.
-const FOUND_AHEAD: usize = 1_024;
 
 /// The definition of a pair.
 #[derive(Clone, Copy, Debug, Default, Deserialize, IntoParams)]
@@ -110,7 +105,7 @@ impl Engine {
         keep: impl Send + 'static,
     ) -> Result<BoxStream<'static, Batch<PairPart>>, EngineError> {
         let work = self.begin(DiscoveryKind::Pairs, discovery).await?;
-        Ok(work.start(keep, |work, found| pairs::emit(work, &found)))
+        Ok(work.start(keep, pairs::emit))
     }
 
     /// Clusters in parts, in the order of their representatives, from a discovery; otherwise as
@@ -136,7 +131,7 @@ impl Engine {
         let alarm = self.settings.limits.cluster_members_alarm;
         Ok(work.start(keep, move |work, found| {
             let record_sizes = |sizes: &[usize]| discoveries.record_clusters(sizes, alarm);
-            clusters::emit(work, &query, record_sizes, &found)
+            clusters::emit(work, &query, record_sizes, found)
         }))
     }
 
@@ -161,29 +156,36 @@ impl Work {
     fn start<T: Send + 'static>(
         self,
         keep: impl Send + 'static,
-        emit: impl FnOnce(&mut Self, FoundSender<T>) -> Result<(), Interrupted> + Send + 'static,
+        emit: impl FnOnce(&mut Self, &FoundSender<T>) -> Result<(), Interrupted> + Send + 'static,
     ) -> BoxStream<'static, Batch<T>> {
-        let (sender, receiver) = mpsc::channel(FOUND_AHEAD);
-        let progress = Arc::clone(self.running.progress());
-        let closed = Arc::clone(self.running.closed());
-        let found = FoundSender { sender: sender.clone(), closed, runtime: Handle::current() };
+        let (found, stream) = stream::of_discovery(&self.running);
         background::spawn_blocking(move || {
             let (mut work, keep) = (self, keep);
-            let ended = match emit(&mut work, found) {
-                Ok(()) => Ok(()),
-                Err(JoinError::Stopped(Stopped)) => Err(EngineError::Closed),
-                Err(JoinError::Sets(error)) => Err(error.into()),
-            };
+            let ended = emit(&mut work, &found).map_err(EngineError::from);
             // Everything is released before the end is sent, so that the reader can start another
             // discovery at once.
             let Self { view, running, .. } = work;
             drop(view);
             drop(keep);
             drop(running);
-            // Fails only if the stream was dropped.
-            let _ = sender.blocking_send(Message::End(ended));
+            Handle::current().block_on(found.end(ended));
         });
-        stream::of(receiver, progress)
+        stream
+    }
+}
+
+impl From<Interrupted> for EngineError {
+    fn from(interrupted: Interrupted) -> Self {
+        match interrupted {
+            JoinError::Stopped(stopped) => stopped.into(),
+            JoinError::Sets(error) => error.into(),
+        }
+    }
+}
+
+impl From<Stopped> for EngineError {
+    fn from(_: Stopped) -> Self {
+        BackendError::Closed.into()
     }
 }
 
@@ -213,31 +215,4 @@ fn incomplete(
         example: Some([a, b]),
         shared: Some(shared),
     }))
-}
-
-/// Sends results to the stream.
-struct FoundSender<T> {
-    sender: mpsc::Sender<Message<T>>,
-    /// Is notified when the engine is closed.
-    closed: Arc<Notify>,
-    runtime: Handle,
-}
-
-impl<T> FoundSender<T> {
-    /// Waits until there is room.
-    ///
-    /// # Errors
-    /// [`Stopped`]: the stream was dropped, or the engine is closed.
-    fn send(&self, found: T) -> Result<(), Stopped> {
-        match self.sender.try_send(Message::Found(found)) {
-            Ok(()) => Ok(()),
-            Err(TrySendError::Closed(_)) => Err(Stopped),
-            Err(TrySendError::Full(found)) => self.runtime.block_on(async {
-                tokio::select! {
-                    sent = self.sender.send(found) => sent.map_err(|_| Stopped),
-                    () = self.closed.notified() => Err(Stopped),
-                }
-            }),
-        }
-    }
 }

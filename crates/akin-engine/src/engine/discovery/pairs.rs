@@ -23,7 +23,7 @@ pub(crate) fn emit(work: &mut Work, found: &FoundSender<PairPart>) -> Result<(),
         if sent.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     })?;
     if let Some(incomplete) = incomplete(&join.left_out(), &mut sets)? {
-        found.send(PairPart::Incomplete(incomplete))?;
+        found.blocking_send(PairPart::Incomplete(incomplete))?;
     }
     Ok(())
 }
@@ -42,7 +42,7 @@ fn emit_equal(
         for (at, (a, _)) in members.iter().enumerate() {
             for (b, _) in &members[at + 1..] {
                 work.progress().go_on()?;
-                found.send(PairPart::Pair(found_pair(a, b)))?;
+                found.blocking_send(PairPart::Pair(found_pair(a, b)))?;
                 work.progress().add_found(1);
             }
         }
@@ -63,7 +63,7 @@ impl PairEmitter<'_> {
         let found_pair = found_pair(self.analyser, pair.overlap, pair.agreeing);
         for (a, _) in of_a {
             for (b, _) in of_b {
-                self.found.send(PairPart::Pair(found_pair(a, b)))?;
+                self.found.blocking_send(PairPart::Pair(found_pair(a, b)))?;
             }
         }
         Ok(of_a.len() as u64 * of_b.len() as u64)

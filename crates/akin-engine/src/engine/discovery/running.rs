@@ -9,6 +9,7 @@ use tokio::sync::Notify;
 use utoipa::ToSchema;
 
 use super::Mode;
+use crate::backend::BackendError;
 use crate::engine::EngineError;
 use akin_core::join::{JoinProgress, Linkage, Stage};
 use akin_core::scheme::Threshold;
@@ -18,9 +19,9 @@ use akin_model::time::Time;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum DiscoveryKind {
-    #[schema(title = "DiscoveryOfPairs")]
+    #[schema(title = "OfPairs")]
     Pairs,
-    #[schema(title = "DiscoveryOfClusters")]
+    #[schema(title = "OfClusters")]
     Clusters { linkage: Linkage },
 }
 
@@ -113,7 +114,7 @@ impl Discoveries {
         let progress = Arc::new(JoinProgress::default());
         let mut state = self.state();
         if state.closed {
-            return Err(EngineError::Closed);
+            return Err(BackendError::Closed.into());
         }
         let number = state.next;
         state.next += 1;

@@ -4,16 +4,21 @@ use std::sync::Arc;
 
 use futures_util::StreamExt;
 use futures_util::stream::{self, BoxStream};
-use tokio::sync::mpsc;
+use tokio::runtime::Handle;
+use tokio::sync::{Notify, mpsc};
 
-use super::Batch;
+use super::{Batch, DiscoveryGuard};
+use crate::backend::BackendError;
 use crate::engine::EngineError;
-use akin_core::join::JoinProgress;
+use akin_core::join::{JoinProgress, Stopped};
+
+/// Pairs or parts of clusters buffered for the reader.
+const FOUND_AHEAD: usize = 1_024;
 
 /// The most results in a batch.
 const BATCH_MAX: usize = 256;
 
-pub(crate) enum Message<T> {
+enum Message<T> {
     Found(T),
     /// The last message. Without it, the results are incomplete.
     End(Result<(), EngineError>),
@@ -33,8 +38,54 @@ impl Drop for StopWhenDropped {
     }
 }
 
+/// The sender of a discovery's results and the stream of their batches.
+pub(crate) fn of_discovery<T: Send + 'static>(
+    running: &DiscoveryGuard,
+) -> (FoundSender<T>, BoxStream<'static, Batch<T>>) {
+    let (sender, messages) = mpsc::channel(FOUND_AHEAD);
+    let found = FoundSender { sender, closed: Arc::clone(running.closed()) };
+    (found, of(messages, Arc::clone(running.progress())))
+}
+
+/// Sends results to the stream.
+pub(crate) struct FoundSender<T> {
+    sender: mpsc::Sender<Message<T>>,
+    /// Is notified when the engine is closed.
+    closed: Arc<Notify>,
+}
+
+impl<T> FoundSender<T> {
+    /// Waits until there is room.
+    ///
+    /// # Errors
+    /// [`Stopped`]: the stream was dropped, or the engine is closed.
+    pub async fn send(&self, found: T) -> Result<(), Stopped> {
+        tokio::select! {
+            sent = self.sender.send(Message::Found(found)) => sent.map_err(|_| Stopped),
+            () = self.closed.notified() => Err(Stopped),
+        }
+    }
+
+    /// [`FoundSender::send`] on a thread that may wait.
+    pub fn blocking_send(&self, found: T) -> Result<(), Stopped> {
+        match self.sender.try_reserve() {
+            Ok(place) => {
+                place.send(Message::Found(found));
+                Ok(())
+            }
+            Err(_) => Handle::current().block_on(self.send(found)),
+        }
+    }
+
+    /// Ends the stream.
+    pub async fn end(self, ended: Result<(), EngineError>) {
+        // Fails only if the stream was dropped.
+        let _ = self.sender.send(Message::End(ended)).await;
+    }
+}
+
 /// The stream of batches. Dropping it stops the work.
-pub(crate) fn of<T: Send + 'static>(
+fn of<T: Send + 'static>(
     messages: mpsc::Receiver<Message<T>>,
     progress: Arc<JoinProgress>,
 ) -> BoxStream<'static, Batch<T>> {
@@ -52,7 +103,7 @@ async fn next<T>(mut state: StreamState<T>) -> Option<(Batch<T>, StreamState<T>)
     if state.messages.recv_many(&mut messages, BATCH_MAX).await == 0 {
         state.ended = true;
         let reason = "a discovery panicked, see the log".to_owned();
-        return Some((Err(EngineError::Store { reason }), state));
+        return Some((Err(BackendError::Store { reason }.into()), state));
     }
     for message in messages {
         match message {
@@ -93,7 +144,7 @@ mod tests {
 
     #[tokio::test]
     async fn without_an_end_the_stream_fails() {
-        for end in [None, Some(Message::End(Err(EngineError::Closed)))] {
+        for end in [None, Some(Message::End(Err(EngineError::Backend(BackendError::Closed))))] {
             let (stream, _) = stream([Message::Found(1)].into_iter().chain(end).collect());
             let batches: Vec<_> = stream.collect().await;
             assert!(batches.last().unwrap().is_err(), "{batches:?}");

@@ -166,7 +166,7 @@ impl Engine {
         stored: Result<Option<Stored>, BackendError>,
     ) -> Result<Added, EngineError> {
         let stored = stored?;
-        let mut added = checked.ok_or(EngineError::Closed)??;
+        let mut added = checked.ok_or(BackendError::Closed)??;
         let Some(stored) = stored else { return Ok(added) };
         added.status = match stored {
             Stored::Created => AddStatus::Created,

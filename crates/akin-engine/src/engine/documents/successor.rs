@@ -1,7 +1,7 @@
 //! Repeats writes in the new collection after a reindex replaced the old collection.
 
 use super::add::{DocumentToAdd, Outcomes};
-use crate::backend::PreparedDocument;
+use crate::backend::{BackendError, PreparedDocument};
 use crate::engine::{Engine, EngineError, compute_if};
 
 impl Engine {
@@ -11,8 +11,9 @@ impl Engine {
         documents: &[DocumentToAdd],
         outcomes: Outcomes,
     ) -> Outcomes {
-        let is_superseded =
-            |outcome: &Result<_, _>| matches!(outcome, Err(EngineError::Superseded));
+        let is_superseded = |outcome: &Result<_, _>| {
+            matches!(outcome, Err(EngineError::Backend(BackendError::Superseded)))
+        };
         let again = documents.iter().zip(&outcomes);
         let again = again.filter(|(_, outcome)| is_superseded(outcome));
         let again: Vec<DocumentToAdd> = again.map(|(document, _)| document.clone()).collect();

@@ -6,6 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crate::backend::Backend;
+use crate::backend::BackendError;
 use crate::backend::testing::Memory;
 use crate::document::{Content, Document, DocumentId};
 use crate::engine::{
@@ -40,7 +41,7 @@ fn document(name: &str, text: &str) -> Document {
 fn acknowledged<T>(outcome: Result<T, EngineError>, failed: &mut u32) -> bool {
     match outcome {
         Ok(_) => true,
-        Err(EngineError::OutOfService { reason }) => {
+        Err(EngineError::Backend(BackendError::OutOfService { reason })) => {
             assert!(reason.starts_with("call "), "{reason}");
             *failed += 1;
             false
@@ -172,7 +173,9 @@ async fn a_missing_capability_is_named() {
     let dir = tempfile::tempdir().unwrap();
     let (_, engine, _) = open(dir.path());
     match engine.snapshot().await {
-        Err(EngineError::UnsupportedByBackend { what }) => assert_eq!(what, "snapshots"),
+        Err(EngineError::Backend(BackendError::Unsupported { what })) => {
+            assert_eq!(what, "snapshots")
+        }
         other => panic!("{other:?}"),
     }
 }

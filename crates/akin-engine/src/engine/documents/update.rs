@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
+use crate::backend::BackendError;
 use crate::document::{Document, DocumentId, Metadata, Ordinal};
 use crate::engine::CONTENT_INLINE_BYTES_MAX;
 use crate::engine::{AddOptions, Added, Engine, EngineError, Record, compute_if};
@@ -34,11 +35,11 @@ impl Engine {
     ) -> Result<Added, EngineError> {
         for _ in 0..ATTEMPTS_MAX {
             match self.update_once(id, change.clone()).await {
-                Err(EngineError::DocumentChanged) => {}
+                Err(EngineError::Backend(BackendError::Changed)) => {}
                 outcome => return outcome,
             }
         }
-        Err(EngineError::DocumentChanged)
+        Err(BackendError::Changed.into())
     }
 
     async fn update_once(
@@ -134,7 +135,7 @@ mod tests {
         engine.remove(&document.id).await.unwrap();
         let prepared = engine.prepare(document).unwrap().over(ordinal);
         let outcome = engine.add_prepared(prepared, AddOptions::default()).await;
-        assert!(matches!(outcome, Err(EngineError::DocumentChanged)), "{outcome:?}");
+        assert!(matches!(outcome, Err(EngineError::Backend(BackendError::Changed))), "{outcome:?}");
     }
 
     #[test]

@@ -11,6 +11,7 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
 use super::{FoundMatches, PageRange, ProbeQuery};
+use crate::backend::BackendError;
 use crate::backend::{Candidate, PassageRequest, PassageSearch, SharedPassages, Sketched};
 use crate::background::request;
 use crate::document::{Content, DocumentId};
@@ -38,7 +39,7 @@ impl Engine {
         of: ContainedOf,
     ) -> Result<Answer, EngineError> {
         let search = self.passage_search()?;
-        let settings = self.settings.passages.settings().ok_or(EngineError::PassagesOff)?;
+        let settings = self.settings.passages.settings().ok_or(BackendError::PassagesOff)?;
         if !matches!(lookup.mode, None | Some(Mode::Verified)) {
             let served = "verified in a lookup by containment";
             return Err(EngineError::UnsupportedMode { served });

@@ -10,6 +10,7 @@ pub use listing::ListedIds;
 use futures_util::{Stream, StreamExt};
 use tokio::sync::watch;
 
+use crate::backend::BackendError;
 use crate::backend::SnapshotWriting;
 use crate::document::DocumentId;
 use crate::engine::{Engine, EngineError, Order, Record, SnapshotInfo, Stats, unsupported};
@@ -110,7 +111,9 @@ impl Engine {
         self.backend.close().await?;
         match snapshot {
             // The next start replays more of the log.
-            Err(EngineError::NoRoom { reason }) => tracing::warn!(reason, "no last snapshot"),
+            Err(EngineError::Backend(BackendError::NoRoom { reason })) => {
+                tracing::warn!(reason, "no last snapshot")
+            }
             snapshot => drop(snapshot?),
         }
         Ok(())

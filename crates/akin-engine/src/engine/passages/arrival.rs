@@ -5,6 +5,7 @@ use std::sync::Arc;
 use akin_core::passages::TextBlocks;
 
 use super::{PassageQuery, no_text};
+use crate::backend::BackendError;
 use crate::backend::{Findings, PreparedDocument};
 use crate::background::request::{self, charge, reserve};
 use crate::document::Content;
@@ -37,7 +38,9 @@ impl Engine {
     pub(in crate::engine) fn check_has_passages(&self, of: &Content) -> Result<(), EngineError> {
         self.passage_search()?;
         match of {
-            _ if self.settings.passages.is_off() => Err(EngineError::PassagesOff),
+            _ if self.settings.passages.is_off() => {
+                Err(EngineError::Backend(BackendError::PassagesOff))
+            }
             Content::Text(_) => Ok(()),
             _ => Err(no_text()),
         }
@@ -55,7 +58,7 @@ impl Engine {
         check: ContainmentCheck,
     ) -> Result<AddedPassages, EngineError> {
         let search = self.passage_search()?;
-        let settings = self.settings.passages.settings().ok_or(EngineError::PassagesOff)?;
+        let settings = self.settings.passages.settings().ok_or(BackendError::PassagesOff)?;
         let query = PassageQuery {
             containment_min: check.containment_min,
             of: check.of,

@@ -18,6 +18,7 @@ use akin_core::text::{ReaderWords, ShingleError, WordSequence};
 use akin_model::analysis::ContentError;
 use akin_model::passages::{ContainedOf, PassageAnswer};
 
+use crate::backend::BackendError;
 use crate::backend::{PassageFilter, PassageRequest, PassageSearch};
 use crate::background::request::{self, charge};
 use crate::document::{Content, DocumentId};
@@ -57,7 +58,7 @@ impl Engine {
         query: &PassageQuery,
     ) -> Result<PassageAnswer, EngineError> {
         let search = self.passage_search()?;
-        let settings = self.settings.passages.settings().ok_or(EngineError::PassagesOff)?;
+        let settings = self.settings.passages.settings().ok_or(BackendError::PassagesOff)?;
         let probe = self.probe_text(probe).await?;
         let request = self.passage_request(&probe, query);
         let page = self.search_passages(search, &probe, query, request).await?;

@@ -4,4 +4,4 @@ mod curve;
 pub(crate) mod recall;
 
 pub use curve::{CurveAnswer, CurveOf, curve_of};
-pub use recall::{Recall, Sample, Tally};
+pub use recall::{Recall, Sample};

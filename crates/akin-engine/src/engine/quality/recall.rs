@@ -4,6 +4,8 @@ use std::collections::HashSet;
 use std::sync::{Mutex, PoisonError};
 
 use futures_util::{StreamExt, TryStreamExt};
+use serde::Serialize;
+use utoipa::ToSchema;
 
 use crate::backend::Records;
 use crate::background;
@@ -22,23 +24,40 @@ const RECORDS_AT_ONCE_MAX: usize = 1_024;
 /// Sampled documents with more near-duplicates are left out, to bound the memory.
 const NEAR_MAX: usize = 1_000;
 
-/// The result of a recall measurement.
-#[derive(Clone, Debug, PartialEq)]
+/// Recall and precision of lookups, measured on a random sample.
+#[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
 pub struct Recall {
+    #[schema(value_type = f64, example = 0.8)]
     pub threshold: Threshold,
     /// Documents drawn at random and looked up.
     pub sampled: usize,
-    /// Sampled documents left out of the figures: they have too many near-duplicates, or their
-    /// lookup was truncated by a work limit.
+    /// Sampled documents that do not count, since they have over a thousand near-duplicates or
+    /// their lookup was `truncated`.
     pub left_out: usize,
-    /// Stored documents that the sample was compared with.
+    /// All documents, with which each sampled document was compared.
     pub documents: u64,
-    pub all: Tally,
-    /// Only pairs with different sets: equal sets are always found.
-    pub unequal: Tally,
-    /// Pairs found that are below the threshold.
-    pub false_positives: u64,
-    /// The probability that a document at just the threshold is found.
+    /// Pairs of a sampled document and another document with a similarity of at least the
+    /// threshold.
+    pub pairs: u64,
+    /// The share of the pairs that was found; absent if there are none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(example = 0.996)]
+    pub recall: Option<f64>,
+    /// Pairs of sets that differ.
+    pub pairs_unequal: u64,
+    /// The share of these pairs that was found. Equal sets are always found, so `recall` hides
+    /// missed pairs where most pairs are equal.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(example = 0.994)]
+    pub recall_unequal: Option<f64>,
+    /// The share of the found pairs with a similarity of at least the threshold; absent if none was
+    /// found.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(example = 1.0)]
+    pub precision: Option<f64>,
+    /// The chance to find a document with a similarity of exactly the threshold. A document with a
+    /// higher similarity is found more surely.
+    #[schema(example = 0.991)]
     pub expected_recall: f64,
 }
 
@@ -50,31 +69,22 @@ pub enum Sample {
     AtMost(usize),
 }
 
-/// Pairs at or over the threshold, and how many of them lookups found.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Tally {
-    pub pairs: u64,
-    pub found: u64,
+/// What was counted so far.
+#[derive(Default)]
+struct Counted {
+    left_out: usize,
+    pairs: u64,
+    found: u64,
+    /// Of the pairs, those of different sets.
+    pairs_unequal: u64,
+    found_unequal: u64,
+    /// Pairs found that are below the threshold.
+    false_positives: u64,
 }
 
-impl Tally {
-    /// The share of the pairs found; `None` without pairs.
-    pub fn recall(&self) -> Option<f64> {
-        (self.pairs > 0).then(|| self.found as f64 / self.pairs as f64)
-    }
-
-    fn count(&mut self, is_found: bool) {
-        self.pairs += 1;
-        self.found += u64::from(is_found);
-    }
-}
-
-impl Recall {
-    /// The share of found pairs that are at or over the threshold; `None` if none was found.
-    pub fn precision(&self) -> Option<f64> {
-        let found = self.all.found + self.false_positives;
-        (found > 0).then(|| self.all.found as f64 / found as f64)
-    }
+/// A share; `None` of nothing.
+fn share(part: u64, of: u64) -> Option<f64> {
+    (of > 0).then(|| part as f64 / of as f64)
 }
 
 /// Allows a single recall measurement of a collection at a time, as each reads every set, and keeps
@@ -160,19 +170,23 @@ impl Engine {
         let sampled = self.draw(sample).await?;
         // Lookups follow the scan, so that the documents it read are indexed by then.
         let (sampled, documents) = self.scan(sampled, threshold).await?;
-        let mut recall = Recall {
+        let mut counted = Counted::default();
+        for document in &sampled {
+            self.evaluate(document, threshold, &mut counted).await?;
+        }
+        let Counted { left_out, pairs, pairs_unequal, found, .. } = counted;
+        let recall = Recall {
             threshold,
             sampled: sampled.len(),
-            left_out: 0,
+            left_out,
             documents,
-            all: Tally::default(),
-            unequal: Tally::default(),
-            false_positives: 0,
+            pairs,
+            recall: share(found, pairs),
+            pairs_unequal,
+            recall_unequal: share(counted.found_unequal, pairs_unequal),
+            precision: share(found, found + counted.false_positives),
             expected_recall: self.analyser.scheme.plan(threshold).expected_recall,
         };
-        for document in &sampled {
-            self.evaluate(document, &mut recall).await?;
-        }
         if threshold == own {
             let mut last = self.recall_meter.last.lock().unwrap_or_else(PoisonError::into_inner);
             *last = Some(recall.clone());
@@ -222,15 +236,20 @@ impl Engine {
         }
     }
 
-    async fn evaluate(&self, document: &Sampled, recall: &mut Recall) -> Result<(), EngineError> {
-        let found = self.found(document, recall.threshold).await?;
+    async fn evaluate(
+        &self,
+        document: &Sampled,
+        threshold: Threshold,
+        counted: &mut Counted,
+    ) -> Result<(), EngineError> {
+        let found = self.found(document, threshold).await?;
         let (Some(near), Some(mut found)) = (&document.near, found) else {
-            recall.left_out += 1;
+            counted.left_out += 1;
             return Ok(());
         };
         // A document written during the scan may have been indexed since the first lookup.
         if near.iter().any(|near| !found.contains(&near.id)) {
-            found.extend(self.found(document, recall.threshold).await?.unwrap_or_default());
+            found.extend(self.found(document, threshold).await?.unwrap_or_default());
         }
         for near in near {
             let is_found = found.remove(&near.id);
@@ -238,15 +257,17 @@ impl Engine {
             if !is_found && self.ordinal(&near.id).await? != Some(near.ordinal) {
                 continue;
             }
-            recall.all.count(is_found);
+            counted.pairs += 1;
+            counted.found += u64::from(is_found);
             if near.fingerprint != document.analysis.fingerprint {
-                recall.unequal.count(is_found);
+                counted.pairs_unequal += 1;
+                counted.found_unequal += u64::from(is_found);
             }
         }
         // All other results were added after the scan, or are false positives.
         for id in found {
-            let wrong = self.is_false_positive(&id, document, recall.threshold).await?;
-            recall.false_positives += u64::from(wrong);
+            let wrong = self.is_false_positive(&id, document, threshold).await?;
+            counted.false_positives += u64::from(wrong);
         }
         Ok(())
     }

@@ -8,6 +8,7 @@ use std::path::Path;
 use tempfile::TempDir;
 
 use super::*;
+use crate::backend::BackendError;
 use crate::backend::directory::{StorageSettings, files};
 use crate::backend::{LocalCollection, LocalCollections};
 use crate::document::{Content, Document, DocumentId};
@@ -91,7 +92,7 @@ async fn a_collection_survives_with_its_settings_and_documents() {
     drop(news);
     collections.close().await.unwrap();
     let refused = collections.create(name("late"), settings.clone()).await.err().unwrap();
-    assert!(matches!(refused, EngineError::Closed), "{refused}");
+    assert!(matches!(refused, EngineError::Backend(BackendError::Closed)), "{refused}");
     drop(collections);
 
     let collections = open(&dir);
@@ -244,7 +245,7 @@ async fn open_handles_read_removed_collections_and_names_are_free() {
         }
     };
     let refused = refused.await;
-    assert!(matches!(refused, EngineError::Closed), "{refused}");
+    assert!(matches!(refused, EngineError::Backend(BackendError::Closed)), "{refused}");
 
     assert!(dir.path().join("news").exists());
     drop(old);

@@ -71,7 +71,7 @@ fn fails() -> bool {
 }
 
 fn broken() -> EngineError {
-    EngineError::Store { reason: "the disk is broken".to_owned() }
+    EngineError::Backend(BackendError::Store { reason: "the disk is broken".to_owned() })
 }
 
 impl Server {
@@ -178,7 +178,7 @@ impl Server {
             passed => passed?,
         };
         if to.closed.load(Ordering::SeqCst) {
-            return Err(EngineError::Closed);
+            return Err(EngineError::Backend(BackendError::Closed));
         }
         self.disk()[to.dir].documents.insert(document);
         drop(passed);
@@ -344,6 +344,6 @@ fn nothing_changes_once_all_are_closed() {
         let at_the_end = open(&server);
         join(threads);
         assert_eq!(open(&server), at_the_end);
-        assert!(matches!(server.create(), Err(EngineError::Closed)));
+        assert!(matches!(server.create(), Err(EngineError::Backend(BackendError::Closed))));
     });
 }

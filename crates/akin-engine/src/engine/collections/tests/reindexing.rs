@@ -3,6 +3,7 @@ use std::collections::BTreeMap;
 use futures_util::TryStreamExt;
 
 use super::*;
+use crate::backend::BackendError;
 use crate::engine::{ReindexState, ReindexStatus, rebuild_default};
 use crate::stored::Order;
 
@@ -206,7 +207,10 @@ async fn failed_or_cancelled_reindexes_change_nothing() {
     database.execute_batch("UPDATE documents SET content = x'00' WHERE id = 'long'").unwrap();
     collections.reindex(&name("news"), other_settings()).await.unwrap();
     let failure = ended(&collections, "news").await.failure.unwrap();
-    assert!(matches!(failure, EngineError::DocumentDamaged { .. }), "{failure}");
+    assert!(
+        matches!(failure, EngineError::Backend(BackendError::DocumentDamaged { .. })),
+        "{failure}"
+    );
     old.remove(&DocumentId::new("long").unwrap()).await.unwrap();
 
     collections.reindex(&name("news"), other_settings()).await.unwrap();
@@ -246,7 +250,7 @@ async fn what_cannot_be_reindexed_is_refused() {
     make(&collections, "news").await;
     collections.reindex(&name("news"), other_settings()).await.unwrap();
     let error = refused("news", other_settings()).await;
-    assert!(matches!(error, EngineError::ReindexUnderWay), "{error}");
+    assert!(matches!(error, EngineError::Backend(BackendError::ReindexUnderWay)), "{error}");
     ended(&collections, "news").await;
     collections.reindex(&name("news"), other_settings()).await.unwrap();
     ended(&collections, "news").await;

@@ -64,8 +64,8 @@ struct SelectedCollection {
 ///
 /// # Errors
 /// [`EngineError::Backup`]: it is not an intact backup, or a collection in it exists already or
-/// does not fit the configuration; nothing is restored then. [`EngineError::NoRoom`]: the disk has
-/// no room for the size that a store in it declares. [`EngineError::Store`]: the directory is in
+/// does not fit the configuration; nothing is restored then. [`BackendError::NoRoom`]: the disk has
+/// no room for the size that a store in it declares. [`BackendError::Store`]: the directory is in
 /// use, or cannot be written.
 pub fn restore(backup: impl Read, restoring: &Restoring<'_>) -> Result<Vec<Restored>, EngineError> {
     let default = restoring.root.join(CollectionName::default().as_str());
@@ -337,5 +337,5 @@ fn broken(what: &dyn std::fmt::Display) -> EngineError {
 }
 
 fn store(error: &StorageError) -> EngineError {
-    EngineError::Store { reason: error.to_string() }
+    BackendError::Store { reason: error.to_string() }.into()
 }

@@ -13,6 +13,7 @@ use tokio::task::spawn_blocking;
 use xxhash_rust::xxh3::{Xxh3Default, xxh3_64};
 
 use super::{FORMAT, MANIFEST, MANIFEST_CHECKSUM, Manifest, SavedCollection};
+use crate::backend::BackendError;
 use crate::engine::{Collection, Collections, EngineError};
 
 /// The size of a piece, and the number of pieces buffered ahead of the receiver.
@@ -68,28 +69,19 @@ async fn save(of: Vec<Arc<Collection>>, pieces: Pieces) -> Result<(), EngineErro
     let mut archive = Archive::new(pieces);
     for collection in of {
         let copied = collection.engine.backups()?.copy().await;
-        let file = copied.map_err(|error| of_collection(&collection, error.into()))?;
+        let file = copied.map_err(|error| error.in_collection(collection.name()))?;
         archive = off_runtime(move || archive.append(&collection, file)).await?;
     }
     off_runtime(move || archive.finish()).await
-}
-
-/// Names the collection in the error, because a document's id is unique only within its collection.
-fn of_collection(collection: &Collection, error: EngineError) -> EngineError {
-    match error {
-        EngineError::DocumentDamaged { id, reason } => EngineError::DocumentDamaged {
-            id,
-            reason: format!("collection '{}': {reason}", collection.name()),
-        },
-        error => error,
-    }
 }
 
 async fn off_runtime<T: Send + 'static>(
     work: impl FnOnce() -> io::Result<T> + Send + 'static,
 ) -> Result<T, EngineError> {
     let done = spawn_blocking(work).await.unwrap_or_else(|error| Err(io::Error::other(error)));
-    done.map_err(|error| EngineError::Store { reason: format!("the backup failed: {error}") })
+    done.map_err(|error| {
+        BackendError::Store { reason: format!("the backup failed: {error}") }.into()
+    })
 }
 
 struct Archive {
