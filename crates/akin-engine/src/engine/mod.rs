@@ -102,8 +102,8 @@ impl Engine {
     /// Opens a collection. Blocks: call it off the runtime.
     ///
     /// # Errors
-    /// [`BackendError::Store`]: the collection is in use, was made with other settings or by a newer
-    /// version, has lost its tail, or cannot be read.
+    /// [`EngineError::Backend`]: the collection is in use, was made with other settings or by a
+    /// newer version, has lost its tail, or cannot be read.
     pub fn open(stored: &dyn StoredCollection, opening: &Opening) -> Result<Self, EngineError> {
         let (backend, seeded) = stored.open(opening)?;
         Ok(Self {
