@@ -117,7 +117,7 @@ pub async fn fetch(
                 }
                 Err(EngineError::DocumentNotFound { .. }) => rest.unknown.push(id),
                 Err(EngineError::Backend(BackendError::DocumentDamaged { .. })) => {
-                    rest.damaged.push(id)
+                    rest.damaged.push(id);
                 }
                 Err(error) => return Err(error.into()),
             }

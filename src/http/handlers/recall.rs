@@ -45,5 +45,5 @@ pub async fn recall(
     let _permit = state.discovery_permit(&client)?;
     let recall = engine.measure_recall(sample, parameters.threshold);
     let recall = request::within(Some(Arc::new(memory)), recall);
-    Box::pin(timed(async { Ok(recall.await?) })).await
+    Box::pin(timed(recall)).await
 }

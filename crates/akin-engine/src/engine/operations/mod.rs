@@ -112,7 +112,7 @@ impl Engine {
         match snapshot {
             // The next start replays more of the log.
             Err(EngineError::Backend(BackendError::NoRoom { reason })) => {
-                tracing::warn!(reason, "no last snapshot")
+                tracing::warn!(reason, "no last snapshot");
             }
             snapshot => drop(snapshot?),
         }
