@@ -129,7 +129,7 @@ impl<'d> Bench<'d> {
         let mut repeats = grams.into_repeats();
         let mut removed = 0;
         self.pass("repeats, second pass", |words| {
-            let found = repeats.find((), words.hashes());
+            let found = repeats.find(0, words.hashes());
             removed += found.iter().map(|repeat| repeat.words.len()).sum::<usize>();
         });
         println!(

@@ -82,7 +82,7 @@ impl CutReport {
     pub fn write(
         &mut self,
         WordedText { id, text, words, .. }: &WordedText,
-        repeats: &[Repeat<u32>],
+        repeats: &[Repeat],
     ) -> Result<(), Failure> {
         let offsets = CharOffsets::new(text);
         let named = |number: &u32| {

@@ -116,7 +116,10 @@ impl SpanPasses<'_> {
         let cut = |item: &Item| self.cutter.cut(item);
         let mut writing = SpanWriting {
             passes: self,
-            finder: Finder::new(grams, report),
+            finder: Finder {
+                repeats: grams.into_repeats(),
+                report: report.map(CutReport::new),
+            },
             writer: KeptWriter::new(place.clone(), selection, false)?,
             counts: CutCounts::default(),
         };
@@ -132,7 +135,7 @@ impl SpanPasses<'_> {
         if writing.counts.size != size {
             return Err(changed());
         }
-        writing.finder.finish()?;
+        writing.finder.report.map_or(Ok(()), CutReport::finish)?;
         writing.writer.finish()?;
         Ok(writing.counts)
     }
@@ -156,19 +159,12 @@ impl SpanPasses<'_> {
 }
 
 /// Finds the spans that occur earlier, and reports them if there is a report.
-enum Finder {
-    Plain(Repeats),
-    Reporting(Repeats<u32>, Box<CutReport>),
+struct Finder {
+    repeats: Repeats,
+    report: Option<CutReport>,
 }
 
 impl Finder {
-    fn new(grams: RepeatedGrams, report: Option<Output>) -> Self {
-        match report {
-            None => Self::Plain(grams.into_repeats()),
-            Some(report) => Self::Reporting(grams.into_repeats(), Box::new(CutReport::new(report))),
-        }
-    }
-
     /// The ranges of words to cut out of the next text. Cuts of old documents are not reported.
     fn find(
         &mut self,
@@ -177,41 +173,26 @@ impl Finder {
         is_old: bool,
         span_words: usize,
     ) -> Result<Vec<Range<usize>>, Failure> {
-        let words = text.words.hashes();
-        let is_long =
-            |span: &Range<usize>| text.words.readers_words(&text.text, span.clone()) >= span_words;
-        match self {
-            Self::Plain(repeats) => {
-                let found = repeats.find((), words).into_iter().map(|repeat| repeat.words);
-                Ok(found.filter(is_long).collect())
+        let Self { repeats, report } = self;
+        let kept_before = repeats.kept();
+        let number = report.as_ref().map_or(0, CutReport::next);
+        let mut found = repeats.find(number, text.words.hashes());
+        found.retain(|repeat| {
+            text.words.readers_words(&text.text, repeat.words.clone()) >= span_words
+        });
+        if let Some(report) = report {
+            if repeats.kept() > kept_before {
+                report.add(&text.id, &item.origin);
             }
-            Self::Reporting(repeats, report) => {
-                let spans_before = repeats.spans();
-                let mut found = repeats.find(report.next(), words);
-                found.retain(|repeat| is_long(&repeat.words));
-                if repeats.spans() > spans_before {
-                    report.add(&text.id, &item.origin);
-                }
-                if !found.is_empty() && !is_old {
-                    report.write(text, &found)?;
-                }
-                Ok(found.into_iter().map(|repeat| repeat.words).collect())
+            if !found.is_empty() && !is_old {
+                report.write(text, &found)?;
             }
         }
+        Ok(found.into_iter().map(|repeat| repeat.words).collect())
     }
 
     fn bytes(&self) -> usize {
-        match self {
-            Self::Plain(repeats) => repeats.bytes(),
-            Self::Reporting(repeats, report) => repeats.bytes() + report.bytes,
-        }
-    }
-
-    fn finish(self) -> Result<(), Failure> {
-        match self {
-            Self::Plain(_) => Ok(()),
-            Self::Reporting(_, report) => report.finish(),
-        }
+        self.repeats.bytes() + self.report.as_ref().map_or(0, |report| report.bytes)
     }
 }
 

@@ -9,18 +9,15 @@
 //!    gram with the lowest hash. It marks the anchors that occur again later. With k = ⌈N / 2⌉ a
 //!    span has w = N − k + 1 grams. Equal spans have equal anchors, and neighbouring spans
 //!    mostly have the same anchor.
-//! 2. [`Repeats`] keeps the hash of every span with a marked anchor, once, and looks up the spans
-//!    whose anchor a span before had.
+//! 2. [`Repeats`] compares the words around each marked anchor with the words around its first
+//!    occurrences before, which it keeps: the contexts of the anchor. Of an anchor that occurs in
+//!    more contexts than are compared, such as a phrase of a licence in texts that differ around
+//!    it, the hashes of all further spans are kept and looked up instead.
 //!
-//! Where the texts with first occurrences do not matter, the second pass also keeps a hash of the
-//! words of all spans that follow each other with the same anchor: a later text with these words
-//! repeats all these spans.
-//!
-//! No list of occurrences is kept, so the time is linear, for any number of repetitions.
+//! No list of all occurrences is kept, so the time is linear, for any number of repetitions.
 //! Memory: about 5 bytes for each distinct anchor (two of w + 1 grams are anchors, so 0.4 bytes for
-//! each word of the corpus, for N = 50), and about 10 bytes for each distinct span with a marked
-//! anchor and for each distinct run of spans with the same anchor; with the number of the text with
-//! the first occurrence ([`Repeats`]), about 15 for each span.
+//! each word of the corpus, for N = 50), 8 bytes for each word of a context, 16 for each context,
+//! and about 15 bytes for each distinct span that is in no context.
 //!
 //! # The promise
 //! A word is reported if, and up to collisions of 64-bit hashes only if, it is in a span of N words
@@ -53,6 +50,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod anchors;
+mod contexts;
 mod repeated;
 mod table;
 

@@ -1,12 +1,18 @@
 //! The two passes.
 
+use std::collections::VecDeque;
 use std::ops::Range;
 
-use super::super::grams::{RunHashes, each_gram};
+use super::super::grams::RunHashes;
+use super::anchors::{Block, each_block};
+use super::contexts::{CommonSpans, ContextNumber, Contexts};
 use super::table::{HashTable, Markable};
 
-/// Prefetch distance, in hashes.
-const AHEAD: usize = 12;
+/// Prefetch distance, in blocks.
+const AHEAD: usize = 4;
+
+/// How many contexts of an anchor are compared with each text.
+pub(super) const CONTEXTS_MAX: usize = 4;
 
 /// The lengths of spans that are allowed.
 const SPAN_WORDS: std::ops::RangeInclusive<usize> = 10..=1_000;
@@ -30,67 +36,6 @@ pub struct SpanWordsError {
     pub found: usize,
 }
 
-/// k: words of a gram.
-fn gram_words(span_words: usize) -> usize {
-    span_words.div_ceil(2)
-}
-
-/// w: the grams of a span.
-fn grams_of_span(span_words: usize) -> usize {
-    span_words - gram_words(span_words) + 1
-}
-
-/// The hashes of all grams of a size.
-fn hashes(words: &[u64], size: usize) -> Vec<u64> {
-    let mut hashes = Vec::with_capacity(words.len());
-    each_gram(words, size, |_, gram| hashes.push(gram));
-    hashes
-}
-
-/// Visits the anchor of each span, the gram with the lowest hash and of equal grams the last, and
-/// the spans that follow each other with the same anchor.
-fn each_anchor(grams: &[u64], of_span: usize, mut visit: impl FnMut(Range<usize>, u64)) {
-    let lowest = |grams: &[u64], first: usize| {
-        let mut lowest = 0;
-        for (at, gram) in grams.iter().enumerate() {
-            if *gram <= grams[lowest] {
-                lowest = at;
-            }
-        }
-        first + lowest
-    };
-    let mut anchor = lowest(&grams[..of_span], 0);
-    let mut first = 0;
-    for span in 1..=grams.len() - of_span {
-        let entered = span + of_span - 1;
-        let next = if grams[entered] <= grams[anchor] {
-            entered
-        } else if anchor < span {
-            lowest(&grams[span..=entered], span)
-        } else {
-            continue;
-        };
-        visit(first..span, grams[anchor]);
-        (anchor, first) = (next, span);
-    }
-    visit(first..grams.len() + 1 - of_span, grams[anchor]);
-}
-
-/// The anchors of a text, each with the spans that follow each other with it.
-fn anchors(words: &[u64], span_words: usize) -> Vec<(Range<usize>, u64)> {
-    let (grams, mut anchors) = (hashes(words, gram_words(span_words)), Vec::new());
-    each_anchor(&grams, grams_of_span(span_words), |spans, anchor| anchors.push((spans, anchor)));
-    anchors
-}
-
-/// Prefetches the memory of an anchor that comes soon after this one.
-#[inline]
-fn prefetch_anchor(table: &HashTable<Markable>, anchors: &[(Range<usize>, u64)], at: usize) {
-    if let Some((_, ahead)) = anchors.get(at + AHEAD) {
-        table.prefetch(*ahead);
-    }
-}
-
 impl RepeatedGrams {
     /// The usual length of a span.
     pub const USUAL_WORDS: usize = 50;
@@ -108,16 +53,12 @@ impl RepeatedGrams {
 
     /// Reads the next text, given as the hashes of its words.
     pub fn add(&mut self, words: &[u64]) {
-        if words.len() < self.span_words {
-            return;
-        }
-        let anchors = anchors(words, self.span_words);
-        for (at, (_, anchor)) in anchors.iter().enumerate() {
-            prefetch_anchor(&self.anchors, &anchors, at);
-            if !self.anchors.mark(*anchor) {
-                self.anchors.insert(*anchor, ());
-            }
-        }
+        let mut anchors = Vec::new();
+        each_block(words, self.span_words, |block| {
+            self.anchors.prefetch(block.hash);
+            anchors.push(block.hash);
+        });
+        anchors.into_iter().for_each(|anchor| self.anchors.insert_or_mark(anchor));
     }
 
     /// The bytes of memory.
@@ -126,163 +67,206 @@ impl RepeatedGrams {
     }
 
     /// The second pass, before its first text.
-    pub fn into_repeats<T: Copy + Default + Ord>(mut self) -> Repeats<T> {
-        self.anchors.keep_marked();
-        let (span_words, anchors) = (self.span_words, self.anchors);
-        Repeats { span_words, anchors, spans: HashTable::new(), blocks: HashTable::new() }
+    pub fn into_repeats(self) -> Repeats {
+        Repeats {
+            span_words: self.span_words,
+            anchors: self.anchors.into_marked(),
+            contexts: Contexts::default(),
+            spans: HashTable::new(),
+        }
     }
 }
 
 /// The second pass over a corpus, in the same order: finds the spans that occur earlier.
-///
-/// `T` is what is kept of the text with the first occurrence of each span: its number, or `()`,
-/// which takes no memory.
 #[derive(Clone, Debug)]
-pub struct Repeats<T = ()> {
+pub struct Repeats {
     span_words: usize,
-    anchors: HashTable<Markable>,
-    /// The hashes of the spans of N words around marked anchors, of all texts before.
-    spans: HashTable<u64, T>,
-    /// The hashes of the words of spans that follow each other with the same anchor. A text with
-    /// such words of an earlier text repeats all these spans. Only if nothing is kept of the text
-    /// with the first occurrence.
-    blocks: HashTable<u64>,
+    /// The anchors that occur again, anywhere in the corpus, each with its first context.
+    anchors: HashTable<Markable, Option<ContextNumber>>,
+    contexts: Contexts,
+    /// The hashes of spans that are in no context because their anchors have as many contexts as
+    /// are allowed, each with the number of the text with its first occurrence.
+    pub(super) spans: HashTable<u64, u32>,
 }
 
 /// Words of a text that are in spans that occur earlier.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Repeat<T = ()> {
+pub struct Repeat {
     /// The numbers of the words: at least N.
     pub words: Range<usize>,
     /// The distinct texts with the first occurrences of the spans, ascending.
-    pub first_in: Vec<T>,
+    pub first_in: Vec<u32>,
 }
 
-impl<T: Copy + Default + Ord> Repeats<T> {
-    /// Whether nothing is kept of the text with the first occurrence of a span.
-    const IS_PLAIN: bool = size_of::<T>() == 0;
+impl Repeats {
+    /// The words of the next text, given as its number and the hashes of its words, that are in
+    /// spans that occur earlier: repeats in order that neither overlap nor touch.
+    pub fn find(&mut self, text: u32, words: &[u64]) -> Vec<Repeat> {
+        let blocks = self.repeated_blocks(words);
+        let hashes = None;
+        let (found, states, waiting) = (Vec::new(), Vec::new(), VecDeque::new());
+        let mut search = TextSearch { of: self, text, words, hashes, found, states, waiting };
+        for (at, (block, first)) in blocks.iter().enumerate() {
+            if let Some((_, Some(ahead))) = blocks.get(at + AHEAD) {
+                search.of.contexts.prefetch_words(*ahead);
+            }
+            search.find(block, *first);
+        }
+        search.finish()
+    }
 
-    /// The words of the next text, given as the hashes of its words, that are in spans that occur
-    /// earlier: repeats in order that neither overlap nor touch.
-    pub fn find(&mut self, text: T, words: &[u64]) -> Vec<Repeat<T>> {
-        let span_words = self.span_words;
-        let mut found = Vec::new();
-        if words.len() < span_words {
-            return found;
-        }
-        let mut blocks = self.blocks_of(words);
-        if blocks.is_empty() {
-            return found;
-        }
-        let hashes = RunHashes::new(words);
-        if Self::IS_PLAIN {
-            for SpanBlock { spans, hash, .. } in &mut blocks {
-                *hash = hashes.at(spans.start..spans.end + span_words - 1);
+    /// The spans of a text whose anchor occurs again, with the first context of the anchor in the
+    /// texts before.
+    fn repeated_blocks(&self, words: &[u64]) -> Vec<(Block, Option<ContextNumber>)> {
+        let mut blocks = Vec::new();
+        each_block(words, self.span_words, |block| {
+            self.anchors.prefetch(block.hash);
+            blocks.push((block, None));
+        });
+        blocks.retain_mut(|(block, first)| {
+            let context = self.anchors.get(block.hash);
+            *first = context.flatten();
+            first.iter().for_each(|context| self.contexts.prefetch(*context));
+            context.is_some()
+        });
+        blocks
+    }
+
+    /// How many contexts and spans are kept of all texts before.
+    pub fn kept(&self) -> usize {
+        self.contexts.len() + self.spans.len()
+    }
+
+    /// The bytes of memory.
+    pub fn bytes(&self) -> usize {
+        self.anchors.bytes() + self.contexts.bytes() + self.spans.bytes()
+    }
+}
+
+impl Repeat {
+    /// Adds words that do not begin before the last repeat.
+    fn extend(repeats: &mut Vec<Self>, words: Range<usize>, first_in: u32) {
+        match repeats.last_mut() {
+            Some(last) if words.start <= last.words.end => {
+                last.words.end = words.end;
+                // Neighbouring spans mostly have the same text.
+                if last.first_in.last() != Some(&first_in) {
+                    last.first_in.push(first_in);
+                }
             }
+            _ => repeats.push(Self { words, first_in: vec![first_in] }),
         }
-        let (spans, count) = (hashes.of_words(span_words), words.len() + 1 - span_words);
-        let mut tasks = vec![SpanTask::default(); count];
-        for (at, SpanBlock { spans, task, hash }) in blocks.iter().enumerate() {
-            if let Some(ahead) = blocks.get(at + AHEAD).filter(|_| Self::IS_PLAIN) {
-                self.blocks.prefetch(ahead.hash);
-            }
-            let is_known = task.is_looked_up && Self::IS_PLAIN && self.blocks.get(*hash).is_some();
-            let task = if is_known { SpanTask { is_known, ..SpanTask::default() } } else { *task };
-            tasks[spans.clone()].fill(task);
-        }
-        // A span is stored when the span that begins at its end is looked up: a span is no repeat
-        // of a span that it overlaps.
-        for at in 0..count + span_words {
-            let ahead = at + AHEAD;
-            if tasks.get(ahead).is_some_and(|task| task.is_looked_up) {
-                self.spans.prefetch(spans.at(ahead));
-            }
-            if let Some(ahead) = ahead.checked_sub(span_words)
-                && tasks.get(ahead).is_some_and(|task| task.is_stored)
+    }
+}
+
+/// The search of a text for the spans that occur earlier.
+struct TextSearch<'r> {
+    of: &'r mut Repeats,
+    text: u32,
+    words: &'r [u64],
+    hashes: Option<RunHashes>,
+    found: Vec<Repeat>,
+    /// Of the spans of a block.
+    states: Vec<SpanState>,
+    /// Spans whose hashes are kept once the spans that they overlap have been looked up.
+    waiting: VecDeque<usize>,
+}
+
+/// What is known of a span.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum SpanState {
+    New,
+    /// The span occurs earlier only where it overlaps itself.
+    Overlapping,
+    /// The number of the text with the first occurrence.
+    FoundIn(u32),
+}
+
+impl TextSearch<'_> {
+    /// Finds the spans of a block, and keeps its new spans. `first`: the first context of the
+    /// anchor in the texts before.
+    fn find(&mut self, block: &Block, first: Option<ContextNumber>) {
+        let span_words = self.of.span_words;
+        self.states.clear();
+        self.states.resize(block.spans.len(), SpanState::New);
+        let first = first.or_else(|| self.of.anchors.get(block.hash).flatten());
+        let (mut last, mut next, mut count) = (None, first, 0);
+        while let Some(number) = next {
+            let text = (self.text, self.words);
+            let common = self.of.contexts.common(number, block, text, span_words);
+            if let Some(first_in) = common.first_in.filter(|_| common.spans == block.spans)
+                && count == 0
             {
-                self.spans.prefetch(spans.at(ahead));
+                Repeat::extend(&mut self.found, block.words(span_words), first_in);
+                return;
             }
-            if let Some(before) = at.checked_sub(span_words).filter(|it| tasks[*it].is_stored) {
-                self.spans.insert(spans.at(before), text);
-            }
-            let Some(task) = tasks.get(at) else { continue };
-            if task.is_known {
-                Repeat::extend(&mut found, at..at + span_words, text);
-            } else if task.is_looked_up
-                && let Some(first) = self.spans.get(spans.at(at))
-            {
-                Repeat::extend(&mut found, at..at + span_words, first);
+            self.take(&common, block);
+            (last, next, count) = (next, self.of.contexts.next(number), count + 1);
+        }
+        if self.states.contains(&SpanState::New) {
+            self.keep(block, last, count);
+        }
+        for (at, state) in block.spans.clone().zip(&self.states) {
+            if let SpanState::FoundIn(first_in) = state {
+                Repeat::extend(&mut self.found, at..at + span_words, *first_in);
             }
         }
-        for SpanBlock { spans, hash, .. } in blocks {
-            if Self::IS_PLAIN && tasks[spans.start].is_stored {
-                self.blocks.insert(hash, ());
+    }
+
+    /// Takes the spans that a context has. Contexts come in the order of their texts.
+    fn take(&mut self, common: &CommonSpans, block: &Block) {
+        let [start, end] = [common.spans.start, common.spans.end].map(|at| at - block.spans.start);
+        for state in &mut self.states[start..end] {
+            *state = match (*state, common.first_in) {
+                (SpanState::FoundIn(text), _) | (_, Some(text)) => SpanState::FoundIn(text),
+                (_, None) => SpanState::Overlapping,
+            };
+        }
+    }
+
+    /// Keeps the new spans of a block whose anchor has this last context and so many contexts.
+    fn keep(&mut self, block: &Block, last: Option<ContextNumber>, count: usize) {
+        if count < CONTEXTS_MAX
+            && let Some(added) = self.of.contexts.add(block, self.of.span_words, last)
+        {
+            if last.is_none() {
+                self.of.anchors.set(block.hash, Some(added));
+            }
+            return;
+        }
+        let hashes = self.hashes.get_or_insert_with(|| RunHashes::new(self.words));
+        let hashes = hashes.of_words(self.of.span_words);
+        let kept = &mut self.of.spans;
+        block.spans.clone().for_each(|span| kept.prefetch(hashes.at(span)));
+        for (at, state) in block.spans.clone().zip(&mut self.states) {
+            if *state != SpanState::New {
+                continue;
+            }
+            // A span is no repeat of a span that it overlaps.
+            let is_before = |span: &usize| *span + self.of.span_words <= at;
+            while let Some(span) = self.waiting.front().copied().filter(is_before) {
+                kept.insert(hashes.at(span), self.text);
+                self.waiting.pop_front();
+            }
+            match kept.get(hashes.at(at)) {
+                Some(text) => *state = SpanState::FoundIn(text),
+                None => self.waiting.push_back(at),
             }
         }
+    }
+
+    /// The repeats of the text. Keeps the words of its contexts, and the spans that wait.
+    fn finish(self) -> Vec<Repeat> {
+        let Self { of, text, words, hashes, mut found, waiting, .. } = self;
+        if let Some(hashes) = hashes {
+            let hashes = hashes.of_words(of.span_words);
+            waiting.iter().for_each(|span| of.spans.insert(hashes.at(*span), text));
+        }
+        of.contexts.end_text(text, words);
         for repeat in &mut found {
             repeat.first_in.sort_unstable();
             repeat.first_in.dedup();
         }
         found
     }
-
-    /// The spans of a text whose anchor occurs again, anywhere in the corpus, by their anchors.
-    fn blocks_of(&mut self, words: &[u64]) -> Vec<SpanBlock> {
-        let anchors = anchors(words, self.span_words);
-        let mut blocks = Vec::new();
-        for (at, (spans, anchor)) in anchors.iter().enumerate() {
-            prefetch_anchor(&self.anchors, &anchors, at);
-            let is_looked_up = self.anchors.is_marked(*anchor);
-            if self.anchors.mark(*anchor) {
-                let task = SpanTask { is_looked_up, is_stored: true, is_known: false };
-                blocks.push(SpanBlock { spans: spans.clone(), task, hash: 0 });
-            }
-        }
-        blocks
-    }
-
-    /// The number of distinct spans that are kept, of all texts before.
-    pub fn spans(&self) -> usize {
-        self.spans.len()
-    }
-
-    /// The bytes of memory.
-    pub fn bytes(&self) -> usize {
-        self.anchors.bytes() + self.spans.bytes() + self.blocks.bytes()
-    }
-}
-
-impl<T: Copy + Ord> Repeat<T> {
-    /// Adds a span that does not begin before the last repeat.
-    fn extend(repeats: &mut Vec<Self>, span: Range<usize>, first_in: T) {
-        match repeats.last_mut() {
-            Some(last) if span.start <= last.words.end => {
-                last.words.end = span.end;
-                // Neighbouring spans mostly have the same text.
-                if last.first_in.last() != Some(&first_in) {
-                    last.first_in.push(first_in);
-                }
-            }
-            _ => repeats.push(Self { words: span, first_in: vec![first_in] }),
-        }
-    }
-}
-
-/// Spans that follow each other with the same anchor.
-struct SpanBlock {
-    spans: Range<usize>,
-    task: SpanTask,
-    /// Of the words of all its spans, if such hashes are kept.
-    hash: u64,
-}
-
-/// What is done with a span.
-#[derive(Clone, Copy, Default)]
-struct SpanTask {
-    /// A span before has the same anchor.
-    is_looked_up: bool,
-    /// The anchor occurs again.
-    is_stored: bool,
-    /// The span occurs in an earlier text, as all spans of its block do.
-    is_known: bool,
 }

@@ -71,6 +71,14 @@ impl<S: Slot, V: Copy + Default> HashTable<S, V> {
         Some(bucket.values[bucket.taken_slot(S::new(hash))?])
     }
 
+    /// Sets the value of a hash that is in the table.
+    pub fn set(&mut self, hash: u64, value: V) {
+        let bucket = &mut self.buckets[bucket_of(hash)];
+        if let Some(place) = bucket.taken_slot(S::new(hash)) {
+            bucket.values[place] = value;
+        }
+    }
+
     /// The number of hashes.
     pub fn len(&self) -> usize {
         self.hashes
@@ -113,7 +121,7 @@ impl<S: Slot, V: Copy + Default> GramBucket<S, V> {
 
     fn add(&mut self, slot: S, value: V) {
         if (self.taken + 1) * 8 > self.slots.len() * 7 {
-            self.rebuild((self.slots.len() * 5 / 4).max(8), |_| true);
+            self.rebuild((self.slots.len() * 5 / 4).max(8));
         }
         let place = self.place(slot).expect("a bucket that grew has slots");
         if self.slots[place].is_empty() {
@@ -123,10 +131,10 @@ impl<S: Slot, V: Copy + Default> GramBucket<S, V> {
     }
 
     /// Moves the wanted hashes into this many slots: more than there are hashes.
-    fn rebuild(&mut self, slots: usize, is_wanted: impl Fn(S) -> bool) {
+    fn rebuild(&mut self, slots: usize) {
         let old = std::mem::replace(self, Self::with_slots(slots));
         for (slot, value) in old.slots.into_iter().zip(old.values) {
-            if !slot.is_empty() && is_wanted(slot) {
+            if !slot.is_empty() {
                 let place = self.place(slot).expect("a bucket with hashes has slots");
                 (self.slots[place], self.values[place]) = (slot, value);
                 self.taken += 1;
@@ -194,35 +202,33 @@ impl Slot for Markable {
 }
 
 impl HashTable<Markable> {
-    /// Marks a hash if it is in the table. Returns whether it is.
+    /// Marks a hash if it is in the table, or else adds it.
     #[inline]
-    pub fn mark(&mut self, hash: u64) -> bool {
+    pub fn insert_or_mark(&mut self, hash: u64) {
         let bucket = &mut self.buckets[bucket_of(hash)];
-        let Some(place) = bucket.taken_slot(Markable::new(hash)) else { return false };
-        if bucket.slots[place].0 & MARK == 0 {
-            bucket.slots[place].0 |= MARK;
+        match bucket.taken_slot(Markable::new(hash)) {
+            Some(place) if bucket.slots[place].0 & MARK != 0 => {}
+            Some(place) => bucket.slots[place].0 |= MARK,
+            None => self.insert(hash, ()),
         }
-        true
     }
 
-    #[inline]
-    pub fn is_marked(&self, hash: u64) -> bool {
-        let bucket = &self.buckets[bucket_of(hash)];
-        let place = bucket.place(Markable::new(hash));
-        place.is_some_and(|place| bucket.slots[place].0 & MARK != 0)
-    }
-
-    /// Drops the hashes that are not marked, and all marks.
-    pub fn keep_marked(&mut self) {
-        (self.hashes, self.slots) = (0, 0);
-        for bucket in &mut self.buckets {
-            let is_marked = |slot: Markable| slot.0 & MARK != 0;
-            let count = bucket.slots.iter().filter(|slot| is_marked(**slot)).count();
-            bucket.rebuild(if count == 0 { 0 } else { (count * 5 / 4).max(8) }, is_marked);
-            bucket.slots.iter_mut().for_each(|slot| slot.0 &= !MARK);
-            self.hashes += count;
-            self.slots += bucket.slots.len();
+    /// A table of the marked hashes, without their marks.
+    pub fn into_marked<V: Copy + Default>(self) -> HashTable<Markable, V> {
+        let mut table = HashTable { buckets: Vec::new(), hashes: 0, slots: 0 };
+        table.buckets.reserve_exact(self.buckets.len());
+        for bucket in self.buckets {
+            let is_marked = |slot: &&Markable| slot.0 & MARK != 0;
+            let count = bucket.slots.iter().filter(is_marked).count();
+            let mut marked =
+                GramBucket::with_slots(if count == 0 { 0 } else { (count * 5 / 4).max(8) });
+            let slots = bucket.slots.iter().filter(is_marked);
+            slots.for_each(|slot| marked.add(Markable(slot.0 & !MARK), V::default()));
+            table.hashes += count;
+            table.slots += marked.slots.len();
+            table.buckets.push(marked);
         }
+        table
     }
 }
 
@@ -261,26 +267,26 @@ mod tests {
     }
 
     #[test]
-    fn marks_belong_to_hashes_of_the_table() {
+    fn hashes_that_are_inserted_again_are_marked() {
         let mut table = HashTable::<Markable>::new();
-        (0..100_000).for_each(|number| table.insert(hash(number), ()));
-        (0..100_000)
-            .filter(|number| number % 3 == 0)
-            .for_each(|number| assert!(table.mark(hash(number))));
-        (100_000..200_000).for_each(|number| assert!(!table.mark(hash(number))));
-        let is_of_three = |number: u64| number < 100_000 && number.is_multiple_of(3);
-        let is_marked = |table: &HashTable<Markable>, number| table.is_marked(hash(number));
-        assert!((0..200_000).all(|number| is_marked(&table, number) == is_of_three(number)));
+        (0..100_000).for_each(|number| table.insert_or_mark(hash(number)));
         let before = table.bytes();
-        table.keep_marked();
-        assert!((0..200_000).all(|number| !is_marked(&table, number)));
-        assert!((0..200_000).all(|number| table.mark(hash(number)) == is_of_three(number)));
-        assert!((0..200_000).all(|number| is_marked(&table, number) == is_of_three(number)));
-        assert!(table.bytes() * 3 < before * 2);
-        let slots: usize = table.buckets.iter().map(|bucket| bucket.slots.capacity()).sum();
-        assert_eq!(
-            table.bytes(),
-            slots * 4 + (size_of::<GramBucket<Markable, ()>>() << BUCKETS_LOG2)
-        );
+        (0..100_000).step_by(3).for_each(|number| table.insert_or_mark(hash(number)));
+        (0..100_000).step_by(6).for_each(|number| table.insert_or_mark(hash(number)));
+        assert_eq!((table.len(), table.bytes()), (100_000, before));
+        let mut marked = table.into_marked::<u32>();
+        assert_eq!(marked.len(), 33_334);
+        let is_of_three = |number: u64| number < 100_000 && number.is_multiple_of(3);
+        for number in 0..200_000 {
+            assert_eq!(marked.get(hash(number)), is_of_three(number).then_some(0));
+        }
+        (0..200_000).for_each(|number| marked.set(hash(number), number as u32));
+        for number in 0..200_000 {
+            let value = is_of_three(number).then_some(number as u32);
+            assert_eq!(marked.get(hash(number)), value);
+        }
+        let slots: usize = marked.buckets.iter().map(|bucket| bucket.slots.capacity()).sum();
+        let empty = size_of::<GramBucket<Markable, u32>>() << BUCKETS_LOG2;
+        assert_eq!(marked.bytes(), slots * 8 + empty);
     }
 }

@@ -2,6 +2,7 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 
 use super::super::tests::{Numbers, covered};
+use super::repeated::CONTEXTS_MAX;
 use super::*;
 
 fn words(numbers: &[u32]) -> Vec<u64> {
@@ -13,13 +14,10 @@ fn find(texts: &[Vec<u32>], span: usize) -> Vec<Vec<bool>> {
     for text in texts {
         grams.add(&words(text));
     }
-    let mut plain = grams.clone().into_repeats::<()>();
     let mut repeats = grams.into_repeats();
     let mut find = |number: usize| {
         let text = &texts[number];
-        let found = repeats.find(number, &words(text));
-        let same = plain.find((), &words(text)).into_iter().map(|it| it.words);
-        assert!(same.eq(found.iter().map(|it| it.words.clone())), "without the numbers of texts");
+        let found = repeats.find(number as u32, &words(text));
         assert!(found.iter().all(|it| it.words.len() >= span));
         assert!(found.windows(2).all(|pair| pair[0].words.end < pair[1].words.start));
         for repeat in &found {
@@ -39,10 +37,10 @@ fn earlier(texts: &[Vec<u32>], number: usize, span: Range<usize>) -> Option<usiz
 }
 
 /// The texts with the first occurrences of the spans of a repeat.
-fn first_in(texts: &[Vec<u32>], number: usize, words: &Range<usize>, span: usize) -> Vec<usize> {
+fn first_in(texts: &[Vec<u32>], number: usize, words: &Range<usize>, span: usize) -> Vec<u32> {
     let spans = (words.start..=words.end - span).map(|at| at..at + span);
     let first: BTreeSet<usize> = spans.filter_map(|it| earlier(texts, number, it)).collect();
-    first.into_iter().collect()
+    first.into_iter().map(|number| number as u32).collect()
 }
 
 /// Every pair of spans is compared.
@@ -120,9 +118,27 @@ fn work_and_memory_do_not_grow_with_occurrences() {
         grams.add(&words(text));
     }
     let mut repeats = grams.into_repeats();
-    assert!(texts.iter().all(|text| repeats.find((), &words(text)).is_empty()));
+    assert!(texts.iter().all(|text| repeats.find(0, &words(text)).is_empty()));
     let all: usize = texts.iter().map(Vec::len).sum();
     assert!(repeats.bytes() < all * 20, "{} bytes for {all} words", repeats.bytes());
     let longer = vec![7; 2_000_000];
     assert_eq!(find(&[longer], 50)[0].iter().filter(|it| **it).count(), 2_000_000 - 50);
+}
+
+/// Spans whose anchor has more contexts than are compared are found by their hashes.
+#[test]
+fn spans_of_many_contexts_are_found() {
+    let text = |number: u32| -> Vec<u32> {
+        let own = 100 * (number + 1)..100 * (number + 1) + 6;
+        own.clone().chain(0..9).chain(own).collect()
+    };
+    let texts: Vec<Vec<u32>> = (0..2 * CONTEXTS_MAX as u32).map(text).collect();
+    let joined = texts.concat();
+    let again: Vec<Vec<u32>> = texts.iter().cloned().chain([joined]).chain(texts.clone()).collect();
+    assert_eq!(find(&again, 10), brute_force(&again, 10));
+    let mut grams = RepeatedGrams::new(10).unwrap();
+    again.iter().for_each(|text| grams.add(&words(text)));
+    let mut repeats = grams.into_repeats();
+    texts.iter().for_each(|text| assert!(repeats.find(0, &words(text)).is_empty()));
+    assert!(repeats.spans.len() > 0, "every span is in a context");
 }
