@@ -52,7 +52,7 @@ impl Join<'_> {
     ) -> Result<Vec<u32>, JoinError<S::Error>> {
         match linkage {
             Linkage::Single => self.single(sets, progress),
-            Linkage::Representative => self.representatives(sets, progress),
+            Linkage::Representative => self.representatives(sets, progress, |_| {}),
         }
     }
 

@@ -7,7 +7,7 @@
 //! undecided until a later block.
 
 use super::block::{ListSearch, NearRepresentative, RepresentativeBlock};
-use super::check::Subject;
+use super::check::{Pair, Subject};
 use super::keys::JoinKey;
 use super::{Join, JoinError, JoinProgress, Sets, Stage};
 
@@ -28,17 +28,20 @@ struct RepresentativeCandidates<'b> {
 }
 
 /// The lowest number that is a pair, and the allocation of the candidates.
-type FirstPair = (Option<u32>, Vec<NearRepresentative>);
+type FirstPair = (Option<Pair>, Vec<NearRepresentative>);
 
 impl Join<'_> {
-    /// The representative of each set. Sets below `protected` represent themselves.
+    /// The representative of each set, as [`Self::clusters`] finds them by
+    /// [`Linkage::Representative`](super::Linkage::Representative). Visits the pair of each set
+    /// that joins a representative, the pair's set with the higher number.
     ///
     /// # Errors
     /// [`JoinError::Stopped`], and errors of reading the sets.
-    pub(super) fn representatives<S: Sets>(
+    pub fn representatives<S: Sets>(
         &self,
         sets: &mut S,
         progress: &JoinProgress,
+        mut joins: impl FnMut(&Pair),
     ) -> Result<Vec<u32>, JoinError<S::Error>> {
         let count = sets.count() as usize;
         progress.begin(Stage::Joining, count as u64);
@@ -51,7 +54,7 @@ impl Join<'_> {
         let is_undecided = |representative: &u32| *representative == UNDECIDED;
         while let Some(behind) = deciding.representatives[first..].iter().position(is_undecided) {
             first += behind;
-            self.decide(first as u32, &mut deciding, sets, progress)?;
+            self.decide(first as u32, &mut deciding, sets, progress, &mut joins)?;
         }
         Ok(deciding.representatives)
     }
@@ -64,6 +67,7 @@ impl Join<'_> {
         deciding: &mut Deciding,
         sets: &mut S,
         progress: &JoinProgress,
+        joins: &mut impl FnMut(&Pair),
     ) -> Result<(), JoinError<S::Error>> {
         let tables = self.keys.tables();
         let mut block = RepresentativeBlock::new(&self.keys, self.memory, sets);
@@ -78,13 +82,16 @@ impl Join<'_> {
             let mut found = None;
             if number >= self.protected {
                 let candidates = RepresentativeCandidates::of(near, &block, number, &keys, sets);
-                (found, near) = self.first_pair(
+                let pair;
+                (pair, near) = self.first_pair(
                     number,
                     candidates,
                     &mut deciding.unsuccessful,
                     sets,
                     progress,
                 )?;
+                pair.iter().for_each(&mut *joins);
+                found = pair.map(|pair| pair.a);
             }
             if found.is_none() && block.takes(number, &keys, sets) {
                 found = Some(number);
@@ -123,7 +130,7 @@ impl Join<'_> {
                 self.check.pair(&mut subject, other, sets)?
             };
             if pair.is_some() {
-                found = Some(other);
+                found = pair;
                 break;
             }
         }

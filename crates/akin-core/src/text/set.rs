@@ -33,9 +33,10 @@ impl ShingleSet {
 
     /// Takes a set's shingles back as [`Self::as_slice`] gave them. `None` if there are none or
     /// they do not strictly ascend: they were never a set.
-    pub fn from_ascending(shingles: Vec<u64>) -> Option<Self> {
+    pub fn from_ascending(shingles: impl Into<Arc<[u64]>>) -> Option<Self> {
+        let shingles = shingles.into();
         let ascending = shingles.is_sorted_by(|a, b| a < b);
-        (ascending && !shingles.is_empty()).then(|| Self(shingles.into()))
+        (ascending && !shingles.is_empty()).then_some(Self(shingles))
     }
 
     /// The shingles, ascending.
@@ -81,11 +82,11 @@ mod tests {
 
     #[test]
     fn only_strictly_ascending_shingles_are_taken_back() {
-        assert_eq!(ShingleSet::from_ascending(vec![]), None);
-        assert_eq!(ShingleSet::from_ascending(vec![1, 1]), None);
-        assert_eq!(ShingleSet::from_ascending(vec![2, 1]), None);
+        assert_eq!(ShingleSet::from_ascending([]), None);
+        assert_eq!(ShingleSet::from_ascending([1, 1]), None);
+        assert_eq!(ShingleSet::from_ascending([2, 1]), None);
         let set = ShingleSet::from_shingles(vec![2, 1]);
-        assert_eq!(ShingleSet::from_ascending(vec![1, 2]), set);
+        assert_eq!(ShingleSet::from_ascending([1, 2]), set);
     }
 
     #[test]

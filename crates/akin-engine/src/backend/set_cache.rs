@@ -68,7 +68,7 @@ mod tests {
     use super::*;
 
     fn set(first: u64) -> ShingleSet {
-        ShingleSet::from_ascending((first..first + 100).collect()).unwrap()
+        ShingleSet::from_ascending((first..first + 100).collect::<Vec<_>>()).unwrap()
     }
 
     #[test]

@@ -116,10 +116,7 @@ impl SpanPasses<'_> {
         let cut = |item: &Item| self.cutter.cut(item);
         let mut writing = SpanWriting {
             passes: self,
-            finder: Finder {
-                repeats: grams.into_repeats(),
-                report: report.map(CutReport::new),
-            },
+            finder: Finder { repeats: grams.into_repeats(), report: report.map(CutReport::new) },
             writer: KeptWriter::new(place.clone(), selection, false)?,
             counts: CutCounts::default(),
         };

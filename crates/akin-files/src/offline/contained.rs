@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 use std::io;
 
-use super::OfflineCorpus;
+use super::{NOT_COUNTED, OfflineCorpus};
 use akin_core::join::Sets;
 use akin_core::measure::Overlap;
 
@@ -62,15 +62,17 @@ impl Rarest {
 }
 
 impl OfflineCorpus {
-    /// The number of elements of a set that another set does not have.
+    /// The number of elements of a set that its representative does not have.
     ///
     /// # Errors
     /// A set could not be read back.
-    pub fn lacking(&mut self, set: u32, other: Option<u32>) -> io::Result<usize> {
-        match other {
-            None => Ok(self.size(set)),
-            Some(other) if other == set => Ok(0),
-            Some(other) => {
+    pub fn lacking(&mut self, set: u32, representative: Option<u32>) -> io::Result<usize> {
+        let counted = self.lacking.get(set as usize).filter(|count| **count != NOT_COUNTED);
+        match (representative, counted) {
+            (None, _) => Ok(self.size(set)),
+            (Some(other), _) if other == set => Ok(0),
+            (Some(_), Some(count)) => Ok(*count as usize),
+            (Some(other), None) => {
                 let overlap = Overlap::of(&self.sets.set(set)?, &self.sets.set(other)?);
                 Ok(overlap.a - overlap.shared)
             }

@@ -215,6 +215,7 @@ impl OfflineGathering {
             first_new,
             empty,
             repeats: repeats.map(|at| at + 1),
+            lacking: Vec::new(),
             digest,
         })
     }

@@ -43,7 +43,10 @@ use akin_model::clusters::Incomplete;
 use akin_model::document::DocumentId;
 
 /// Bytes of memory for each document, at the peak of the work.
-pub const DOCUMENT_BYTES: usize = 32;
+pub const DOCUMENT_BYTES: usize = 36;
+
+/// In place of a number of elements.
+const NOT_COUNTED: u32 = u32::MAX;
 
 /// A corpus that can be searched repeatedly. Sets are numbered by the ranks of
 /// their documents, then in the natural order of their smallest ids.
@@ -62,6 +65,8 @@ pub struct OfflineCorpus {
     empty: Vec<u32>,
     /// The number of the batch of the state with the same documents, from 1.
     repeats: Option<usize>,
+    /// How many elements of each set its representative lacks, if [`Self::clusters`] counted them.
+    lacking: Vec<u32>,
     /// Of the new documents.
     digest: String,
 }
@@ -237,7 +242,7 @@ impl OfflineCorpus {
         progress: &JoinProgress,
     ) -> Result<(Vec<u32>, LeftOut), JoinError<io::Error>> {
         let memory = self.join_memory();
-        let Self { analyser, sets, records, protected, .. } = self;
+        let Self { analyser, sets, records, protected, lacking, .. } = self;
         if let Some(records) = records {
             let comparing = Comparing::new(records, sets, analyser, (mode, threshold));
             let comparing = comparing.map_err(JoinError::Sets)?;
@@ -246,7 +251,17 @@ impl OfflineCorpus {
         }
         let join = analyser.join(sets, (mode, threshold), progress)?;
         let join = join.protecting(*protected).within(memory);
-        let clusters = join.clusters(linkage, sets, progress)?;
+        let clusters = match linkage {
+            Linkage::Single => join.clusters(linkage, sets, progress),
+            Linkage::Representative => {
+                lacking.resize(sets.count() as usize, NOT_COUNTED);
+                join.representatives(sets, progress, |pair| {
+                    if let Some(Overlap { shared, b, .. }) = pair.overlap {
+                        lacking[pair.b as usize] = (b - shared) as u32;
+                    }
+                })
+            }
+        }?;
         Ok((clusters, join.left_out()))
     }
 

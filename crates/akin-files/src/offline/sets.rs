@@ -1,6 +1,7 @@
 //! Sets and sketches in temporary files.
 
 use std::io;
+use std::sync::Arc;
 
 use super::rows::{ContinuedFile, not_what_was_written};
 use super::set_rows::{NOT_KEPT, SetRows};
@@ -20,11 +21,10 @@ pub(super) struct SetReader {
     bytes: Vec<u8>,
 }
 
-/// Appends the elements of a set.
-pub(super) fn push_elements(set: &ShingleSet, bytes: &mut Vec<u8>) {
-    let before = bytes.len();
-    bytes.resize(before + set.count() * ELEMENT_BYTES as usize, 0);
-    let (places, _) = bytes[before..].as_chunks_mut();
+/// Puts the elements of a set in the place of the former bytes.
+pub(super) fn encode_elements(set: &ShingleSet, bytes: &mut Vec<u8>) {
+    bytes.resize(set.count() * ELEMENT_BYTES as usize, 0);
+    let (places, _) = bytes.as_chunks_mut();
     for (place, element) in places.iter_mut().zip(set.as_slice()) {
         *place = element.to_le_bytes();
     }
@@ -41,8 +41,7 @@ impl SetReader {
 
     /// Keeps a set, of a corpus of which no set was kept.
     pub fn add(&mut self, number: u32, set: &ShingleSet) -> io::Result<()> {
-        self.bytes.clear();
-        push_elements(set, &mut self.bytes);
+        encode_elements(set, &mut self.bytes);
         self.elements.write_all_at(&self.bytes, self.added * ELEMENT_BYTES)?;
         self.rows.set_start(number, self.added)?;
         self.added += set.count() as u64;
@@ -73,7 +72,8 @@ impl Sets for SetReader {
         self.bytes.resize(self.shingles(number) * ELEMENT_BYTES as usize, 0);
         self.elements.read_exact_at(&mut self.bytes, start * ELEMENT_BYTES)?;
         let (elements, _) = self.bytes.as_chunks();
-        let elements = elements.iter().map(|bytes| u64::from_le_bytes(*bytes)).collect();
+        let elements = elements.iter().map(|bytes| u64::from_le_bytes(*bytes));
+        let elements: Arc<[u64]> = elements.collect();
         ShingleSet::from_ascending(elements).ok_or_else(not_what_was_written)
     }
 }

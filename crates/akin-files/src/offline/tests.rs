@@ -238,6 +238,25 @@ fn sets_that_were_dropped_are_added_where_they_are_read() {
 }
 
 #[test]
+fn elements_that_representatives_lack_are_counted_while_sets_are_joined() {
+    let ids: Vec<String> = (0..40).map(|number| format!("{number:02}")).collect();
+    let documents: Vec<_> =
+        (0..40).map(|number| (ids[number].as_str(), number / 4 * 100 + number % 4)).collect();
+    let [mut joined, mut unjoined] = [corpus(&documents), corpus(&documents)];
+    let (threshold, progress) = (Threshold::new(0.8).unwrap(), JoinProgress::default());
+    let by = Linkage::Representative;
+    let (of, _) = joined.clusters(Mode::Verified, threshold, by, &progress).unwrap();
+    let mut all = Vec::new();
+    for (set, of) in (0..).zip(of) {
+        let lacking = joined.lacking(set, Some(of)).unwrap();
+        assert_eq!(lacking, unjoined.lacking(set, Some(of)).unwrap());
+        all.push(lacking);
+    }
+    assert_eq!(all[..8], [0, 1, 2, 3, 0, 1, 2, 3]);
+    assert!(joined.lacking.contains(&3));
+}
+
+#[test]
 fn comparisons_for_a_value_of_all_records_are_bounded() {
     let mut settings = CollectionSettings::default();
     settings.shingles.unit = Unit::Field;
