@@ -229,7 +229,8 @@ impl Sets for Kept {
         let mut bytes = vec![0; (end - start) as usize * 8];
         file.get_ref().read_exact_at(&mut bytes, start * 8)?;
         let elements = bytes.as_chunks().0.iter().map(|bytes| u64::from_le_bytes(*bytes));
-        ShingleSet::from_ascending(elements.collect::<Vec<_>>()).ok_or_else(|| io::Error::other("no set"))
+        ShingleSet::from_ascending(elements.collect::<Vec<_>>())
+            .ok_or_else(|| io::Error::other("no set"))
     }
 }
 

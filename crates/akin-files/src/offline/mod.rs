@@ -1,6 +1,6 @@
 //! Near-duplicate search over documents outside any collection.
 //!
-//! Ids, sketches and sets are in temporary files, and sorting is external. Memory holds some 30
+//! Ids, sketches and sets are in temporary files, and sorting is external. Memory holds some 36
 //! bytes for each document, keys and buffers up to [`Room::memory`], and the fields of records.
 //! (To list pairs, the keys of all sets are in memory, too.)
 

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 #[derive(Clone, Debug)]
 pub struct Room {
     pub directory: PathBuf,
-    /// Bytes. Data beyond this size is in files, except some 30 bytes for each document.
+    /// Bytes. Data beyond this size is in files, except some 36 bytes for each document.
     pub memory: usize,
 }
 
