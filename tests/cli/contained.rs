@@ -273,3 +273,19 @@ fn a_batch_with_other_words_is_another_batch() {
     assert_eq!(longer.stdout.lines().count(), 1, "no text of the state holds it");
     assert_eq!(run("two one two").stdout, "");
 }
+
+#[test]
+fn repetitive_texts_beyond_the_memory_are_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let texts: Vec<Words> = (0..40).map(|n| vec![n, n + 1].repeat(200)).collect();
+    let file = put(dir.path(), "all.jsonl", lines(&texts, 0));
+    let run = |mib| {
+        let options = ["--rule", "contained", "--size", "3", "--memory-max-mib", mib];
+        akin(&[&["dedup", &file], &options[..]].concat())
+    };
+    assert_eq!(run("16").code, Some(0));
+    let refused = run("1");
+    let why = "error: finding runs of words takes more than half of the 1.00 MiB of memory";
+    assert!(refused.stderr.contains(why), "{}", refused.stderr);
+    assert_eq!((refused.code, refused.stdout.as_str()), (Some(1), ""));
+}

@@ -36,3 +36,11 @@ impl From<io::Error> for Failure {
         }
     }
 }
+
+/// An error of writing the output.
+#[cfg(feature = "parquet")]
+impl From<parquet::errors::ParquetError> for Failure {
+    fn from(error: parquet::errors::ParquetError) -> Self {
+        Self::new(format!("cannot write the output: {error}"))
+    }
+}

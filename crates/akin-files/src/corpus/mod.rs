@@ -18,7 +18,8 @@ pub use memory::{PairListing, check_memory};
 pub use names::CorpusFiles;
 pub use pipeline::{Analysed, How, analyse, value_of, work_in_order};
 pub use sources::{SourceOptions, Sources};
-pub use texts::{FoldOptions, NoText, TextCutter, WordedText, each_text, text_of};
+use texts::FoldOptions;
+pub use texts::{NoText, TextCutter, TextOptions, WordedText, each_text, text_of};
 pub use uncompared::{Uncompared, UncomparedCounts};
 
 use std::io;

@@ -80,7 +80,7 @@ impl DocumentNames {
     pub fn finish(self) -> io::Result<(Vec<Repeated>, CorpusFiles)> {
         let Self { sorter, files, .. } = self;
         let (mut sorted, mut first, mut repeated) = (sorter.finish()?, Vec::new(), Vec::new());
-        while let Some(record) = sorted.next()? {
+        while let Some(record) = sorted.next_record()? {
             if first.get(..ID_BYTES) != record.get(..ID_BYTES) {
                 first.clear();
                 first.extend_from_slice(record);

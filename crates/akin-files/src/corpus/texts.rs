@@ -1,13 +1,21 @@
 //! The texts of a corpus, for the commands that compare words.
 
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+
 use clap::Args;
 
+use super::cores;
 use super::gather::read;
 use super::pipeline::{Analysed, work_in_order};
 use super::uncompared::Uncompared;
 use crate::failure::Failure;
-use crate::input::{Event, Item, Origin, Record, Selection};
-use crate::meter::Meter;
+use crate::input::{
+    ColumnNames, Event, InputOptions, Item, Origin, Record, Screening, Selection,
+    refuse_stdin_twice, refuse_url,
+};
+use crate::meter::{Meter, Quantity};
+use crate::output::Inputs;
 use akin_core::text::{Fold, ShingleSettings, Shingler, WordSequence};
 use akin_model::document::{Content, DocumentId};
 
@@ -51,6 +59,77 @@ impl FoldOptions {
     pub fn shingles(&self, mut settings: ShingleSettings) -> ShingleSettings {
         settings.fold.extend(&self.fold);
         settings
+    }
+}
+
+/// How texts are read that are compared word by word with the texts of other files.
+#[derive(Args)]
+pub struct TextOptions {
+    #[command(flatten)]
+    fold: FoldOptions,
+    #[command(flatten)]
+    input: InputOptions,
+    /// Threads that cut texts into words [default: one for each core]
+    #[arg(long, value_name = "N")]
+    threads: Option<NonZeroUsize>,
+    /// Show no progress
+    #[arg(long, short)]
+    quiet: bool,
+}
+
+impl TextOptions {
+    pub fn threads(&self) -> usize {
+        self.threads.map_or_else(cores, NonZeroUsize::get)
+    }
+
+    pub fn screening(&self) -> Screening {
+        self.input.screening()
+    }
+
+    /// # Errors
+    /// Invalid records are to be kept, where none are written.
+    pub fn refuse_keeping(&self) -> Result<(), Failure> {
+        self.input.refuse_keeping()
+    }
+
+    /// Texts with fewer words than `min_words`, but some, are short.
+    pub fn cutter(&self, min_words: usize) -> TextCutter {
+        TextCutter::new(self.fold.shingles(ShingleSettings::default()), min_words)
+    }
+
+    /// The documents of these files and of the list of files, and those of other files, which may
+    /// have other columns.
+    ///
+    /// # Errors
+    /// A file does not exist; or stdin would be read twice: `what` says so.
+    pub fn selections(
+        &self,
+        paths: Vec<PathBuf>,
+        others: Vec<PathBuf>,
+        (text, id): (&[ColumnNames], Option<String>),
+        what: &str,
+    ) -> Result<[Selection; 2], Failure> {
+        let documents = self.input.texts_of(self.input.files(paths)?)?;
+        others.iter().try_for_each(|path| refuse_url(path))?;
+        let mut others = self.input.texts_of(others)?;
+        others.reading.columns_mut().rename(ColumnNames::all(text), id);
+        refuse_stdin_twice(&documents, &others, self.input.list(), what)?;
+        Ok([documents, others])
+    }
+
+    /// The files that the command reads, with these further files.
+    pub fn inputs<'a>(
+        &'a self,
+        selections: [&Selection; 2],
+        further: impl IntoIterator<Item = &'a Path>,
+    ) -> Inputs {
+        let paths = selections.into_iter().flat_map(|selection| selection.paths.clone());
+        let further = self.input.list().into_iter().chain(further).map(Path::to_owned);
+        paths.chain(further).collect()
+    }
+
+    pub fn meter(&self, doing: &'static str, selection: &Selection) -> Meter {
+        Meter::new(self.quiet, doing, Quantity::Bytes, selection.bytes(|| true).unwrap_or(0))
     }
 }
 

@@ -5,11 +5,10 @@ use std::sync::Arc;
 use indicatif::{HumanBytes, HumanCount};
 
 use super::options::DecontaminationPlan;
-use crate::corpus::{TextCutter, Uncompared, WordedText, each_text};
+use crate::corpus::{Uncompared, WordedText, each_text};
 use crate::failure::Failure;
 use crate::input::Item;
 use crate::memory::available_memory;
-use crate::meter::{Meter, Quantity};
 use akin_core::passages::contamination::{EvaluationSet, EvaluationSetBuilder};
 use akin_core::text::WordSequence;
 use akin_model::document::DocumentId;
@@ -38,13 +37,13 @@ impl Evaluation {
     pub fn read(plan: &DecontaminationPlan) -> Result<Self, Failure> {
         let builder = EvaluationSetBuilder::new(plan.words);
         let mut builder = builder.map_err(|error| Failure::new(error.to_string()))?;
-        let total = plan.against.bytes(|| true).unwrap_or(0);
-        let meter = Meter::new(plan.quiet, "reading the evaluation set", Quantity::Bytes, total);
+        let texts = &plan.options.texts;
+        let meter = texts.meter("reading the evaluation set", &plan.against);
         let mut uncompared = Uncompared::default();
         let mut documents = Vec::new();
         let memory = available_memory() / 2;
         let mut bytes = 0;
-        let cutter = TextCutter::new(plan.shingles.clone(), 0);
+        let cutter = texts.cutter(0);
         let cut = |item: &_| {
             let WordedText { id, text, words, .. } = cutter.cut(item)?;
             let is_short = words.readers_words(&text, 0..words.len()) < plan.words;
@@ -63,8 +62,8 @@ impl Evaluation {
             documents.push(EvaluationDocument { id, file: item.origin.file });
             Ok(())
         };
-        each_text(&plan.against, plan.threads, &meter, &mut uncompared, cut, add)?;
-        uncompared.check(plan.screening, &meter)?;
+        each_text(&plan.against, texts.threads(), &meter, &mut uncompared, cut, add)?;
+        uncompared.check(texts.screening(), &meter)?;
         if documents.is_empty() {
             return Err(uncompared.nothing_else());
         }

@@ -8,6 +8,7 @@ mod report;
 mod training;
 mod writing;
 
+use std::num::NonZeroUsize;
 use std::process::ExitCode;
 
 use self::evaluation::Evaluation;
@@ -20,21 +21,26 @@ use self::writing::Pass;
 use super::corpus::{TextCutter, read, work_in_order};
 use super::failure::Failure;
 use super::input::Item;
-use super::meter::{Meter, Quantity};
 use super::output::print_json;
 use akin_core::passages::contamination::{DocumentCounts, EvaluationSet, FrequentGrams};
 
 /// # Errors
 /// An option is invalid, or a file cannot be read or written.
 pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
-    let mut plan = arguments.plan()?;
+    let mut plan = DecontaminationPlan::new(arguments)?;
+    if plan.options.frequent.is_some() {
+        plan.training.copy_pipes(tempfile::tempfile)?;
+    }
+    let options = &plan.options;
     let evaluation = Evaluation::read(&plan)?;
     let (writer, report) = plan.outputs()?;
-    let cutter = TextCutter::new(plan.shingles.clone(), plan.screening.min_words);
-    let ignored = plan.ignore.as_deref().map(|path| IgnoredPhrases::read(path, &cutter));
+    let screening = options.texts.screening();
+    let cutter = options.texts.cutter(screening.min_words);
+    let ignored = options.ignore.as_deref().map(|path| IgnoredPhrases::read(path, &cutter));
     let ignored = ignored.transpose()?.unwrap_or_default();
     let first = || FirstPass { plan: &plan, cutter: &cutter, ignored: &ignored };
-    let frequent = plan.frequent.map(|max| first().frequent(&evaluation.set, max)).transpose()?;
+    let frequent =
+        options.frequent.map(|max| first().frequent(&evaluation.set, max)).transpose()?;
     let counts = DocumentCounts::new(&evaluation.set);
     let scanner = Scanner {
         cutter: &cutter,
@@ -44,16 +50,16 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
         frequent: frequent.as_ref(),
         ignored: &ignored,
         rule: Rule {
-            share: plan.threshold,
-            longest: plan.longest,
-            cuts: plan.action == ContaminationAction::Cut,
+            share: options.threshold,
+            longest: options.longest.map(NonZeroUsize::get),
+            cuts: options.action == ContaminationAction::Cut,
         },
     };
-    let meter = meter(&plan, "scanning");
+    let meter = options.texts.meter("scanning", &plan.training);
     let mut pass = Pass::new(&plan, &meter, writer, ContaminationReport::new(&evaluation, report));
     work_in_order(
         read(&plan.training),
-        plan.threads,
+        options.texts.threads(),
         &meter,
         |item| scanner.scan(item),
         |event, scanned| pass.take(event, scanned),
@@ -63,11 +69,11 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     let grams_ignored = frequent.as_ref().map(FrequentGrams::count);
     let summary =
         ContaminationSummary::new(&plan, &evaluation, found, uncompared.counts, grams_ignored);
-    match plan.json {
+    match options.json {
         true => print_json(&summary)?,
         false => {
             summary.print();
-            let is_dropped = plan.screening.drop_empty;
+            let is_dropped = screening.drop_empty;
             uncompared.print(uncompared.counts, if is_dropped { "left out" } else { "kept" });
         }
     }
@@ -85,7 +91,8 @@ impl FirstPass<'_> {
     /// The grams that more than `max` of the texts have outside of ignored phrases.
     fn frequent(&self, set: &EvaluationSet, max: u32) -> Result<FrequentGrams, Failure> {
         let Self { plan, cutter, ignored } = self;
-        let (meter, counts) = (meter(plan, "counting"), DocumentCounts::new(set));
+        let texts = &plan.options.texts;
+        let (meter, counts) = (texts.meter("counting", &plan.training), DocumentCounts::new(set));
         let count = |item: &Item| {
             // The second pass reports unreadable records.
             if let Ok(text) = cutter.cut(item) {
@@ -94,11 +101,7 @@ impl FirstPass<'_> {
             }
         };
         let read = read(&plan.training);
-        work_in_order(read, plan.threads, &meter, count, |_, _| Ok::<(), Failure>(()))?;
+        work_in_order(read, texts.threads(), &meter, count, |_, _| Ok::<(), Failure>(()))?;
         Ok(counts.frequent(max))
     }
-}
-
-fn meter(plan: &DecontaminationPlan, doing: &'static str) -> Meter {
-    Meter::new(plan.quiet, doing, Quantity::Bytes, plan.training.bytes(|| true).unwrap_or(0))
 }

@@ -1,19 +1,16 @@
 //! The options of the command, and their checks.
 
 use std::num::NonZeroUsize;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use serde::Serialize;
 
-use crate::corpus::{FoldOptions, cores};
+use crate::corpus::TextOptions;
 use crate::dedup::{KeptWriter, OutputPlace, refuse_mixing};
 use crate::failure::Failure;
-use crate::input::{
-    ColumnNames, InputOptions, Screening, Selection, refuse_stdin_twice, refuse_url,
-};
+use crate::input::{ColumnNames, Selection};
 use crate::output::{Destination, Inputs, Output};
-use akin_core::text::ShingleSettings;
 
 /// Remove an evaluation set from training texts (decontamination); needs no server
 ///
@@ -50,26 +47,24 @@ pub struct Arguments {
     #[arg(long, value_name = "N", default_value = "13",
           value_parser = clap::value_parser!(u8).range(1..=100))]
     words: u8,
-    #[command(flatten)]
-    fold: FoldOptions,
     /// What to do with contaminated documents
     #[arg(long, value_name = "WHAT", default_value = "drop")]
-    action: ContaminationAction,
+    pub action: ContaminationAction,
     /// A document is contaminated if at least this share of its words is in the evaluation set
     /// [default: any]
     #[arg(long, value_name = "0..1", value_parser = share)]
-    threshold: Option<f64>,
+    pub threshold: Option<f64>,
     /// A document is contaminated if at least this many of its words in a row are in the evaluation
     /// set [default: any]; with --threshold either suffices
     #[arg(long, value_name = "N")]
-    longest: Option<NonZeroUsize>,
+    pub longest: Option<NonZeroUsize>,
     /// Ignore runs of --words words that more than this many training documents have: boilerplate.
     /// The training files are read twice
     #[arg(long, value_name = "N")]
-    frequent: Option<u32>,
+    pub frequent: Option<u32>,
     /// Phrases that are no contamination, one on each line of this file: their words do not count
     #[arg(long, value_name = "FILE")]
-    ignore: Option<PathBuf>,
+    pub ignore: Option<PathBuf>,
     #[command(flatten)]
     destination: Destination,
     /// Write a file for each input, under its name, into this directory
@@ -81,15 +76,9 @@ pub struct Arguments {
     report: Option<PathBuf>,
     /// Write a summary as JSON
     #[arg(long)]
-    json: bool,
+    pub json: bool,
     #[command(flatten)]
-    input: InputOptions,
-    /// Threads that cut texts into words [default: one for each core]
-    #[arg(long, value_name = "N")]
-    threads: Option<NonZeroUsize>,
-    /// Show no progress
-    #[arg(long, short)]
-    quiet: bool,
+    pub texts: TextOptions,
 }
 
 /// What to do with contaminated documents.
@@ -115,94 +104,59 @@ pub struct DecontaminationPlan {
     pub training: Selection,
     pub against: Selection,
     pub words: usize,
-    /// How texts are cut into words.
-    pub shingles: ShingleSettings,
-    pub action: ContaminationAction,
-    pub threshold: Option<f64>,
-    pub longest: Option<usize>,
-    pub frequent: Option<u32>,
-    /// The file with phrases that are no contamination.
-    pub ignore: Option<PathBuf>,
-    pub screening: Screening,
-    pub threads: usize,
-    pub json: bool,
-    pub quiet: bool,
-    /// Where the documents are written.
+    pub options: Arguments,
+    /// Where the documents are written; `None` if they are only reported.
     place: Option<OutputPlace>,
-    report: Option<PathBuf>,
-    force: bool,
 }
 
-impl Arguments {
+impl DecontaminationPlan {
     /// # Errors
     /// An input does not exist, or would be read twice; an output is an input, exists, or would be
     /// written twice.
-    pub fn plan(self) -> Result<DecontaminationPlan, Failure> {
-        let mut training = self.input.texts_of(self.input.files(self.paths.clone())?)?;
-        self.against.iter().try_for_each(|path| refuse_url(path))?;
-        let mut against = self.input.texts_of(self.against.clone())?;
-        let (text, id) =
-            (ColumnNames::all(&self.against_text_column), self.against_id_column.clone());
-        against.reading.columns_mut().rename(text, id);
-        if self.action == ContaminationAction::Cut {
+    pub fn new(options: Arguments) -> Result<Self, Failure> {
+        let (text, id) = (&options.against_text_column, options.against_id_column.clone());
+        let what = "stdin has either evaluation documents or training documents, or their list";
+        let paths = (options.paths.clone(), options.against.clone());
+        let [mut training, against] =
+            options.texts.selections(paths.0, paths.1, (text, id), what)?;
+        if options.action == ContaminationAction::Cut {
             training.reading.columns.refuse_cutting()?;
         }
-        self.check_pipes(&training, &against)?;
         // Rows are copied whole, so further columns need not be read; lines are made of the columns
         // read.
-        let is_copied = self.output_dir.is_none() && self.destination.is_parquet();
+        let is_copied = options.output_dir.is_none() && options.destination.is_parquet();
         training.reading.columns_mut().prunes =
-            is_copied || self.action == ContaminationAction::Report;
-        let paths = training.paths.iter().chain(&against.paths).cloned();
-        let further = self.input.list().into_iter().chain(self.ignore.as_deref());
-        let inputs = paths.chain(further.map(Path::to_owned)).collect();
-        let mut plan = DecontaminationPlan {
-            training,
-            against,
-            words: self.words.into(),
-            shingles: self.fold.shingles(ShingleSettings::default()),
-            action: self.action,
-            threshold: self.threshold,
-            longest: self.longest.map(NonZeroUsize::get),
-            frequent: self.frequent,
-            ignore: self.ignore.clone(),
-            screening: self.input.screening(),
-            threads: self.threads.map_or_else(cores, NonZeroUsize::get),
-            json: self.json,
-            quiet: self.quiet,
-            force: self.destination.force,
-            place: None,
-            report: self.report.clone(),
-        };
-        plan.place = self.place(&plan.training, &inputs)?;
-        Ok(plan)
+            is_copied || options.action == ContaminationAction::Report;
+        let inputs = options.texts.inputs([&training, &against], options.ignore.as_deref());
+        let place = options.place(&training, &inputs)?;
+        Ok(Self { training, against, words: options.words.into(), options, place })
     }
 
-    fn check_pipes(&self, training: &Selection, against: &Selection) -> Result<(), Failure> {
-        let what = "stdin has either evaluation documents or training documents, or their list";
-        refuse_stdin_twice(training, against, self.input.list(), what)?;
-        match training.pipe() {
-            Some(pipe) if self.frequent.is_some() => Err(Failure::with_hint(
-                format!(
-                    "--frequent reads the training documents twice, and {} is a pipe",
-                    name(pipe)
-                ),
-                "write the pipe to a file first, and name the file",
-            )),
-            _ => Ok(()),
-        }
+    /// The writer of the documents, and the file of the report, if they are wanted.
+    ///
+    /// # Errors
+    /// A file cannot be created.
+    pub fn outputs(&self) -> Result<(Option<KeptWriter>, Option<Output>), Failure> {
+        let Arguments { report, destination, .. } = &self.options;
+        let place = self.place.clone();
+        let writer = place.map(|place| KeptWriter::new(place, &self.training, false));
+        let report = report.as_deref().map(|path| Output::create(path, destination.force));
+        Ok((writer.transpose()?, report.transpose()?))
     }
+}
 
+impl Arguments {
     /// Where the documents are written; `None` if they are only reported.
-    fn place(self, training: &Selection, inputs: &Inputs) -> Result<Option<OutputPlace>, Failure> {
-        let Self { action, destination, output_dir, json, .. } = self;
-        let report = self.report.as_deref();
-        if action != ContaminationAction::Report {
-            let place = OutputPlace::new(destination, output_dir, report, json, training, inputs)?;
+    fn place(&self, training: &Selection, inputs: &Inputs) -> Result<Option<OutputPlace>, Failure> {
+        let (destination, report) = (&self.destination, self.report.as_deref());
+        if self.action != ContaminationAction::Report {
+            let (destination, directory) = (destination.clone(), self.output_dir.clone());
+            let place =
+                OutputPlace::new(destination, directory, report, self.json, training, inputs)?;
             return place.check(training, false).map(|()| Some(place));
         }
-        refuse_mixing(report, json)?;
-        if output_dir.is_some() || !destination.is_stdout() {
+        refuse_mixing(report, self.json)?;
+        if self.output_dir.is_some() || !destination.is_stdout() {
             return Err(Failure::with_hint(
                 "--action report writes no documents",
                 "--report names the file of the report",
@@ -210,21 +164,5 @@ impl Arguments {
         }
         destination.check_beside(report, inputs)?;
         Ok(None)
-    }
-}
-
-fn name(pipe: &Path) -> String {
-    if pipe == Path::new("-") { "stdin".to_owned() } else { pipe.display().to_string() }
-}
-
-impl DecontaminationPlan {
-    /// The writer of the documents, and the file of the report, if they are wanted.
-    ///
-    /// # Errors
-    /// A file cannot be created.
-    pub fn outputs(&mut self) -> Result<(Option<KeptWriter>, Option<Output>), Failure> {
-        let writer = self.place.take().map(|place| KeptWriter::new(place, &self.training, false));
-        let report = self.report.as_deref().map(|path| Output::create(path, self.force));
-        Ok((writer.transpose()?, report.transpose()?))
     }
 }

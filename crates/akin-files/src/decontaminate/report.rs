@@ -194,10 +194,10 @@ impl ContaminationSummary {
             gram_words: plan.words,
             grams: size.grams,
             grams_ignored,
-            frequent: plan.frequent,
+            frequent: plan.options.frequent,
             seen: std::mem::take(&mut found.seen),
         };
-        Self { action: plan.action, found, uncompared, evaluation }
+        Self { action: plan.options.action, found, uncompared, evaluation }
     }
 
     /// Prints the summary on stderr.

@@ -70,7 +70,7 @@ impl<'p> Pass<'p> {
                 self.found.documents += 1;
                 self.found.words += words as u64;
                 self.uncompared.counts.empty += u64::from(words == 0);
-                if words == 0 && self.plan.screening.drop_empty {
+                if words == 0 && self.plan.options.texts.screening().drop_empty {
                     return Ok(());
                 }
                 self.found.written += u64::from(self.writer.is_some());
@@ -81,8 +81,8 @@ impl<'p> Pass<'p> {
                 self.found.add(&contaminated.found);
                 self.report.training(&contaminated)?;
                 let is_left = contaminated.found.covered < contaminated.found.words;
-                let keeps = is_left || !self.plan.screening.drop_empty;
-                if self.plan.action != ContaminationAction::Cut || !keeps {
+                let keeps = is_left || !self.plan.options.texts.screening().drop_empty;
+                if self.plan.options.action != ContaminationAction::Cut || !keeps {
                     return Ok(());
                 }
                 let line = contaminated.line.ok_or_else(|| item.cannot_be_cut())?;
@@ -94,7 +94,7 @@ impl<'p> Pass<'p> {
     }
 
     fn invalid(&mut self, item: &Item, reason: String) -> Result<(), Failure> {
-        let copied = match (&mut self.writer, self.plan.screening.on_invalid) {
+        let copied = match (&mut self.writer, self.plan.options.texts.screening().on_invalid) {
             (Some(writer), OnInvalid::Keep) => writer.copy(item),
             _ => Ok(()),
         };
@@ -104,7 +104,7 @@ impl<'p> Pass<'p> {
 
     /// Counts a record or file that is not scanned. Nothing more is written if that is a failure.
     fn left_out(&mut self, analysed: Analysed) {
-        let fails = match (&analysed, self.plan.screening.on_invalid) {
+        let fails = match (&analysed, self.plan.options.texts.screening().on_invalid) {
             (Analysed::Invalid { .. }, OnInvalid::Fail) => true,
             (Analysed::Unread { .. }, on_invalid) => on_invalid != OnInvalid::Skip,
             _ => false,
@@ -124,7 +124,7 @@ impl<'p> Pass<'p> {
         mut self,
         seen: &[GramShare],
     ) -> Result<(ContaminationCounts, Uncompared), Failure> {
-        self.uncompared.check(self.plan.screening, self.meter)?;
+        self.uncompared.check(self.plan.options.texts.screening(), self.meter)?;
         if self.found.documents == 0 && self.uncompared.counts.failed == 0 {
             return Err(self.uncompared.nothing_else());
         }

@@ -23,9 +23,10 @@ pub fn contained(
     size: usize,
     links: Links<'_>,
 ) -> Result<Vec<u32>, Failure> {
-    let runs = TextRuns::read(corpus, size).map_err(|error| disk_failed(&error))?;
+    let memory = corpus.room().memory;
+    let runs = TextRuns::read(corpus, size, memory / 2).map_err(|error| disk_failed(&error))?;
     let less = "without short texts (--min-words) the corpus takes less";
-    check_memory("finding runs of words", runs.bytes, corpus.room().memory, less)?;
+    check_memory("finding runs of words", runs.bytes, memory, less)?;
     let order = order(corpus, &runs);
     let occurrences = runs.occurrences(corpus, &order);
     let mut survivors = Survivors {

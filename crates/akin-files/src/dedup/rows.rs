@@ -129,8 +129,7 @@ impl RowsWriter {
     }
 
     pub fn finish(self) -> Result<(), Failure> {
-        let out = self.writer.into_inner();
-        out.map_err(|error| unwritten(&error))?.finish()
+        self.writer.into_inner()?.finish()
     }
 }
 
@@ -217,9 +216,8 @@ impl ClusterRows {
         let properties = WriterProperties::builder()
             .set_compression(Compression::ZSTD(ZstdLevel::default()))
             .build();
-        let writer = SerializedFileWriter::new(output, Arc::new(schema), properties.into());
         Ok(Self {
-            writer: writer.map_err(|error| unwritten(&error))?,
+            writer: SerializedFileWriter::new(output, Arc::new(schema), properties.into())?,
             ids: Vec::new(),
             clusters: Vec::new(),
             sizes: Vec::new(),
@@ -237,7 +235,7 @@ impl ClusterRows {
         self.similarities.push(annotation.similarity());
         match self.ids.len() < GROUP_ROWS {
             true => Ok(()),
-            false => self.write_group().map_err(|error| unwritten(&error)),
+            false => Ok(self.write_group()?),
         }
     }
 
@@ -253,9 +251,9 @@ impl ClusterRows {
 
     pub fn finish(mut self) -> Result<(), Failure> {
         if !self.ids.is_empty() {
-            self.write_group().map_err(|error| unwritten(&error))?;
+            self.write_group()?;
         }
-        self.writer.into_inner().map_err(|error| unwritten(&error))?.finish()
+        self.writer.into_inner()?.finish()
     }
 }
 
@@ -268,10 +266,6 @@ fn write_column<T: DataType>(
     column.typed::<T>().write_batch(values, None, None)?;
     values.clear();
     column.close()
-}
-
-fn unwritten(error: &ParquetError) -> Failure {
-    Failure::new(format!("cannot write the output: {error}"))
 }
 
 fn disagree() -> ParquetError {

@@ -9,8 +9,13 @@ const NONE: u32 = u32::MAX;
 const NUMBER_BYTES: usize = size_of::<u32>();
 
 /// Bytes of memory for each word of the distinct runs, with their search: at most 55 of a table
-/// that is half full, 8 of the run and 24 of a state.
-const WORD_BYTES: usize = 96;
+/// that is half full, 8 of the run, 64 of a state in a vector that grows by doubling, and 4 of the
+/// order of states.
+const WORD_BYTES: usize = 136;
+
+/// Bytes of a run in tables that are half full: of a distinct run, and of each text.
+const RUN_BYTES: usize = 96;
+const TEXT_BYTES: usize = 24;
 
 /// Whether a text of a set of so many shingles says too little by its set: the text has fewer words
 /// than a shingle, or most of its shingles are repetitions.
@@ -31,16 +36,20 @@ pub struct TextRuns {
 }
 
 impl TextRuns {
-    /// `size`: the words of a shingle.
+    /// `size`: the words of a shingle. Reading ends early once the runs take more memory than
+    /// allowed.
     ///
     /// # Errors
     /// The words could not be read back.
-    pub fn read(corpus: &OfflineCorpus, size: usize) -> io::Result<Self> {
+    pub fn read(corpus: &OfflineCorpus, size: usize, bytes_max: usize) -> io::Result<Self> {
         let documents = corpus.documents();
         let mut runs =
             Self { words: Vec::new(), of: HashMap::new(), distinct: HashMap::new(), bytes: 0 };
         let mut texts = corpus.words(0)?.ok_or_else(no_words)?;
         for number in 0..documents.numbers() {
+            if runs.bytes > bytes_max {
+                break;
+            }
             let text = texts.next_text()?;
             runs.words.push(text.len() as u32);
             let set = documents.set_of(number).filter(|_| number >= corpus.first_new());
@@ -50,6 +59,7 @@ impl TextRuns {
                     None => runs.add(text),
                 };
                 runs.of.insert(number, run);
+                runs.bytes += TEXT_BYTES;
             }
         }
         Ok(runs)
@@ -57,7 +67,7 @@ impl TextRuns {
 
     fn add(&mut self, text: &[u64]) -> u32 {
         let run = self.distinct.len() as u32;
-        self.bytes += text.len() * WORD_BYTES;
+        self.bytes += RUN_BYTES + text.len() * WORD_BYTES;
         self.distinct.insert(text.to_vec(), run);
         run
     }
@@ -130,7 +140,7 @@ impl Occurrences {
                 }
                 _ => {}
             }
-            let Some(record) = self.sorted.next()? else { return Ok(found) };
+            let Some(record) = self.sorted.next_record()? else { return Ok(found) };
             let (run, at) = record.split_at(NUMBER_BYTES);
             let number = |bytes: &[u8]| {
                 u32::from_be_bytes(*bytes.first_chunk().expect("records have a fixed length"))

@@ -387,9 +387,10 @@ pub fn no_column<'a>(
     names: impl Iterator<Item = &'a str> + Clone,
 ) -> String {
     let shown = listed(names);
+    let others = if shown.is_empty() { ", and no other" } else { " but " };
     format!(
-        "there is no column '{wanted}' but {shown}; name the column by {option} (one within others \
-         as a.b)"
+        "there is no column '{wanted}'{others}{shown}; name the column by {option} (one within \
+         others as a.b)"
     )
 }
 

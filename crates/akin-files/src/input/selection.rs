@@ -77,11 +77,6 @@ impl Selection {
         Ok(())
     }
 
-    /// The first path that can be read only once: stdin, or a pipe.
-    pub fn pipe(&self) -> Option<&Path> {
-        self.paths.iter().map(PathBuf::as_path).find(|path| is_pipe(path))
-    }
-
     /// Copies stdin and pipes, which can be read only once, into files.
     ///
     /// # Errors

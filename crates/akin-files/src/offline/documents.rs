@@ -83,7 +83,7 @@ impl SetNumbering {
         let mut by_fingerprint = Sorter::new(&room, room.share());
         let mut number_at = Vec::with_capacity(numbers as usize);
         let mut sorted = by_place.finish()?;
-        while let Some(placed) = sorted.next()? {
+        while let Some(placed) = sorted.next_record()? {
             let (rest, number) = split_number(placed);
             if is_left_out(&number) {
                 continue;
@@ -109,7 +109,7 @@ fn sets_by_place(by_fingerprint: Sorter, places: usize) -> io::Result<(Vec<u32>,
     let mut set_at = vec![0; places];
     let mut sorted = by_fingerprint.finish()?;
     let (mut fingerprint, mut best) = (Vec::new(), None);
-    while let Some(record) = sorted.next()? {
+    while let Some(record) = sorted.next_record()? {
         let (of, place) = split_number(record);
         if best.is_none() || of != fingerprint {
             fingerprint.clear();

@@ -150,8 +150,8 @@ impl OfflineGathering {
     /// The disk is full.
     pub fn push_words(&mut self, words: &[u64]) -> io::Result<()> {
         self.has_words = true;
-        words.iter().for_each(|word| self.digest.update(&word.to_le_bytes()));
-        self.rows.push_words(words)
+        self.digest.update(self.rows.push_words(words)?);
+        Ok(())
     }
 
     fn push_row(&mut self, id: &DocumentId, analysis: Option<&Analysis>) -> io::Result<u32> {

@@ -203,13 +203,14 @@ impl RowWriter {
         ids.write_all(id)
     }
 
-    /// Appends the words of the next document.
-    pub fn push_words(&mut self, words: &[u64]) -> io::Result<()> {
+    /// Appends the words of the next document, and returns their bytes.
+    pub fn push_words(&mut self, words: &[u64]) -> io::Result<&[u8]> {
         self.bytes.clear();
         push_words(words, &mut self.bytes);
         self.ends.words += self.bytes.len() as u64;
         let [.., file] = &mut self.files;
-        file.write_all(&self.bytes)
+        file.write_all(&self.bytes)?;
+        Ok(&self.bytes)
     }
 
     /// Where the elements of the set begin; [`NOT_KEPT`] if they are not kept.

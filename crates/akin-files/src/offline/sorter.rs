@@ -72,7 +72,7 @@ impl Sorter {
         }
         let mut merged = merge(std::mem::take(&mut self.runs))?;
         let mut run = BufWriter::with_capacity(BUFFER_BYTES, self.room.file()?);
-        while let Some(record) = merged.next()? {
+        while let Some(record) = merged.next_record()? {
             write_record(&mut run, record)?;
         }
         self.runs.push(read_again(run)?);
@@ -94,7 +94,7 @@ impl Sorter {
 impl Sorted {
     /// # Errors
     /// The disk returns other bytes than were written.
-    pub fn next(&mut self) -> io::Result<Option<&[u8]>> {
+    pub fn next_record(&mut self) -> io::Result<Option<&[u8]>> {
         match self {
             Self::Memory { bytes, records } => {
                 Ok(records.next().map(|(start, len)| &bytes[start..start + len as usize]))
@@ -166,7 +166,7 @@ mod tests {
                 sorter.push(record).unwrap();
             }
             let (mut sorted, mut found) = (sorter.finish().unwrap(), Vec::new());
-            while let Some(record) = sorted.next().unwrap() {
+            while let Some(record) = sorted.next_record().unwrap() {
                 found.push(record.to_vec());
             }
             records.sort();

@@ -238,7 +238,7 @@ impl OfflineState {
             let elements = sets.set(set)?;
             let sketched = (sets.sketch(set)?, &elements, elements.fingerprint());
             writer.push(&ids.id(number)?, Some(sketched))?;
-            words.map_or(Ok(()), |words| writer.push_words(words))?;
+            words.map(|words| writer.push_words(words).map(drop)).transpose()?;
         }
         let (ends, files) = writer.into_files()?;
         files.iter().try_for_each(File::sync_data)?;

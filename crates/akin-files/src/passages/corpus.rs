@@ -31,8 +31,9 @@ impl PassageCorpus {
     /// The documents cannot be read, or are too many for the memory.
     pub fn read(plan: &PassagesPlan) -> Result<Self, Failure> {
         let index = PassageIndex::new(plan.settings);
-        let cutter = TextCutter::new(plan.shingles.clone(), plan.screening.min_words);
-        let meter = plan.meter("reading the corpus", &plan.corpus);
+        let screening = plan.texts.screening();
+        let cutter = plan.texts.cutter(screening.min_words);
+        let meter = plan.texts.meter("reading the corpus", &plan.corpus);
         let (mut documents, mut uncompared, mut empty) = (Vec::new(), Uncompared::default(), 0);
         let mut bytes = 0;
         let cut = |item: &Item| {
@@ -40,24 +41,31 @@ impl PassageCorpus {
             let blocks = TextBlocks::new(plan.settings, &text.text, &text.words);
             Ok((text.id, text.text, blocks))
         };
-        each_text(&plan.corpus, plan.threads, &meter, &mut uncompared, cut, |item, document| {
-            let (id, text, blocks) = document;
-            if blocks.words() == 0 {
-                empty += 1;
-                return Ok(());
-            }
-            let postings = blocks.words() / plan.settings.run_words() * 2 + 1;
-            bytes += text.len() + id.as_str().len() + DOCUMENT_BYTES + postings * POSTING_BYTES;
-            if bytes > plan.room.corpus_bytes {
-                return Err(too_large(documents.len(), &plan.room));
-            }
-            let inserted = index.insert_blocks(documents.len() as u32, &text, &blocks);
-            inserted.expect("the text has a word");
-            documents.push((id, item.origin));
-            Ok(())
-        })?;
+        each_text(
+            &plan.corpus,
+            plan.texts.threads(),
+            &meter,
+            &mut uncompared,
+            cut,
+            |item, document| {
+                let (id, text, blocks) = document;
+                if blocks.words() == 0 {
+                    empty += 1;
+                    return Ok(());
+                }
+                let postings = blocks.words() / plan.settings.run_words() * 2 + 1;
+                bytes += text.len() + id.as_str().len() + DOCUMENT_BYTES + postings * POSTING_BYTES;
+                if bytes > plan.room.corpus_bytes {
+                    return Err(too_large(documents.len(), &plan.room));
+                }
+                let inserted = index.insert_blocks(documents.len() as u32, &text, &blocks);
+                inserted.expect("the text has a word");
+                documents.push((id, item.origin));
+                Ok(())
+            },
+        )?;
         uncompared.counts.empty = empty;
-        uncompared.check(plan.screening, &meter)?;
+        uncompared.check(screening, &meter)?;
         if documents.is_empty() {
             return Err(uncompared.nothing_else());
         }

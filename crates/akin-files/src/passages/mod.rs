@@ -5,7 +5,7 @@ mod found;
 mod room;
 
 use std::num::NonZeroUsize;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
@@ -14,15 +14,11 @@ use indicatif::HumanCount;
 use self::corpus::PassageCorpus;
 use self::found::{FoundLine, SearchedDocument, WantedPassages};
 use self::room::PassagesRoom;
-use super::corpus::{FoldOptions, Uncompared, cores, each_text, memory_max};
+use super::corpus::{TextOptions, Uncompared, each_text, memory_max};
 use super::failure::Failure;
-use super::input::{
-    ColumnNames, InputOptions, Item, Screening, Selection, refuse_stdin_twice, refuse_url,
-};
-use super::meter::{Meter, Quantity};
-use super::output::{Destination, Inputs, Output, write_json};
+use super::input::{ColumnNames, Item, Selection};
+use super::output::{Destination, Output, write_json};
 use akin_core::passages::{PassageLimits, PassageSettings};
-use akin_core::text::ShingleSettings;
 
 /// Write which documents of a corpus share passages with documents, and where; needs no server
 ///
@@ -55,8 +51,6 @@ pub struct Arguments {
     #[arg(long, value_name = "N", default_value = "32",
           value_parser = clap::value_parser!(u8).range(13..=100))]
     words: u8,
-    #[command(flatten)]
-    fold: FoldOptions,
     /// The fewest equal words of a passage [default: that of --words]
     #[arg(long, value_name = "N")]
     words_min: Option<NonZeroUsize>,
@@ -78,13 +72,7 @@ pub struct Arguments {
     #[arg(long, value_name = "MIB")]
     memory_max_mib: Option<u64>,
     #[command(flatten)]
-    input: InputOptions,
-    /// Threads that cut texts into words and search [default: one for each core]
-    #[arg(long, value_name = "N")]
-    threads: Option<NonZeroUsize>,
-    /// Show no progress
-    #[arg(long, short)]
-    quiet: bool,
+    texts: TextOptions,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -112,7 +100,7 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     let mut listing =
         PassageListing { corpus: &corpus, plan: &plan, output, counts: PassageCounts::default() };
     let mut uncompared = Uncompared::default();
-    let meter = plan.meter("searching", &plan.probes);
+    let meter = plan.texts.meter("searching", &plan.probes);
     let search = |item: &Item| corpus.search(item, &plan.wanted);
     let threads = plan.room.threads;
     each_text(&plan.probes, threads, &meter, &mut uncompared, search, |item, searched| {
@@ -122,7 +110,7 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     if listing.counts.documents == listing.counts.empty && uncompared.counts.failed == 0 {
         return Err(uncompared.nothing_else());
     }
-    uncompared.check(plan.screening, &meter)?;
+    uncompared.check(plan.texts.screening(), &meter)?;
     drop(meter);
     let counts = listing.finish()?;
     counts.print(&plan);
@@ -134,59 +122,36 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
 struct PassagesPlan {
     probes: Selection,
     corpus: Selection,
-    destination: Destination,
     settings: PassageSettings,
-    /// How texts are cut into words.
-    shingles: ShingleSettings,
     wanted: WantedPassages,
-    json: bool,
     room: PassagesRoom,
-    screening: Screening,
-    threads: usize,
-    quiet: bool,
+    destination: Destination,
+    json: bool,
+    texts: TextOptions,
 }
 
 impl PassagesPlan {
     /// # Errors
     /// An input does not exist, or would be read twice; the output is an input, or exists.
     fn new(arguments: Arguments) -> Result<Self, Failure> {
-        let Arguments { input, destination, in_text_column, in_id_column, .. } = arguments;
-        input.refuse_keeping()?;
-        let probes = input.texts_of(input.files(arguments.paths)?)?;
-        arguments.corpus.iter().try_for_each(|path| refuse_url(path))?;
-        let mut corpus = input.texts_of(arguments.corpus)?;
-        corpus.reading.columns_mut().rename(ColumnNames::all(&in_text_column), in_id_column);
+        let Arguments { texts, destination, json, .. } = arguments;
+        texts.refuse_keeping()?;
+        let columns = (arguments.in_text_column.as_slice(), arguments.in_id_column);
         let what = "stdin has either documents, or the documents of the corpus, or a list of files";
-        refuse_stdin_twice(&probes, &corpus, input.list(), what)?;
-        let paths = probes.paths.iter().chain(&corpus.paths).cloned();
-        destination.check(&paths.chain(input.list().map(Path::to_owned)).collect::<Inputs>())?;
+        let [probes, corpus] =
+            texts.selections(arguments.paths, arguments.corpus, columns, what)?;
+        destination.check(&texts.inputs([&probes, &corpus], None))?;
         let settings = PassageSettings::new(arguments.words.into());
         let settings = settings.map_err(|error| Failure::new(error.to_string()))?;
         let words_min = arguments.words_min.map(NonZeroUsize::get);
-        let threads = arguments.threads.map_or_else(cores, NonZeroUsize::get);
-        let room = PassagesRoom::new(memory_max(arguments.memory_max_mib), threads);
-        Ok(Self {
-            probes,
-            corpus,
-            destination,
-            settings,
-            shingles: arguments.fold.shingles(ShingleSettings::default()),
-            wanted: WantedPassages {
-                limits: PassageLimits { words_min, ..room.limits },
-                containment_min: arguments.containment_min,
-                of: arguments.of,
-                count_max: arguments.limit.get(),
-            },
-            json: arguments.json,
-            room,
-            screening: input.screening(),
-            threads,
-            quiet: arguments.quiet,
-        })
-    }
-
-    fn meter(&self, doing: &'static str, selection: &Selection) -> Meter {
-        Meter::new(self.quiet, doing, Quantity::Bytes, selection.bytes(|| true).unwrap_or(0))
+        let room = PassagesRoom::new(memory_max(arguments.memory_max_mib), texts.threads());
+        let wanted = WantedPassages {
+            limits: PassageLimits { words_min, ..room.limits },
+            containment_min: arguments.containment_min,
+            of: arguments.of,
+            count_max: arguments.limit.get(),
+        };
+        Ok(Self { probes, corpus, settings, wanted, room, destination, json, texts })
     }
 }
 

@@ -105,8 +105,7 @@ impl SketchesWriter {
             .set_column_dictionary_enabled(path("fingerprint"), false)
             .set_key_value_metadata(Some(vec![description]))
             .build();
-        let writer = SerializedFileWriter::new(output, Arc::new(schema), properties.into());
-        let writer = writer.map_err(|error| failed(&error))?;
+        let writer = SerializedFileWriter::new(output, Arc::new(schema), properties.into())?;
         Ok(Self { writer, layout, group: RowGroup::default() })
     }
 
@@ -131,7 +130,7 @@ impl SketchesWriter {
             group.elements.push(analysis.set.as_slice().iter().map(|element| *element as i64));
         }
         let is_full = group.ids.len() >= GROUP_ROWS_MAX || group.bytes() >= GROUP_BYTES_MAX;
-        if is_full { self.write_group().map_err(|error| failed(&error)) } else { Ok(()) }
+        if is_full { Ok(self.write_group()?) } else { Ok(()) }
     }
 
     fn write_group(&mut self) -> Result<(), ParquetError> {
@@ -152,9 +151,9 @@ impl SketchesWriter {
 
     pub fn finish(mut self) -> Result<(), Failure> {
         if !self.group.ids.is_empty() {
-            self.write_group().map_err(|error| failed(&error))?;
+            self.write_group()?;
         }
-        self.writer.into_inner().map_err(|error| failed(&error))?.finish()
+        self.writer.into_inner()?.finish()
     }
 }
 
@@ -197,8 +196,4 @@ fn schema(layout: &Layout) -> String {
     ];
     columns.extend(has_sets.then(|| list("set", "required int64 element;")));
     format!("message sketches {{ {} }}", columns.concat())
-}
-
-fn failed(error: &ParquetError) -> Failure {
-    Failure::new(format!("cannot write the output: {error}"))
 }

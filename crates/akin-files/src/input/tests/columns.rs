@@ -169,3 +169,9 @@ fn messages_are_a_text() {
                   end";
     assert_eq!(text(&[], other).unwrap_err(), reason);
 }
+
+#[test]
+fn a_record_without_members_has_no_column() {
+    let reason = no_column("text", "--text-column", std::iter::empty());
+    assert!(reason.starts_with("there is no column 'text', and no other; name"), "{reason}");
+}
