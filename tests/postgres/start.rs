@@ -96,3 +96,27 @@ async fn a_user_who_only_owns_the_schema_is_enough() {
     add(&server.await, "a", &of_family(1, 1)).await;
     assert_eq!(database.sql("SELECT count(*) FROM akin.documents"), "1");
 }
+
+/// As many as the page says, and a start checks for: of a document that replaces another.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_document_takes_so_many_locks() {
+    let Some(database) = Database::new() else { return };
+    let server = engine(&database).await;
+    database.sql(
+        "CREATE TABLE akin.taken (locks int);
+         ALTER FUNCTION akin.enter RENAME TO entered;
+         CREATE FUNCTION akin.enter(coll int, locks bigint[]) RETURNS void LANGUAGE plpgsql AS $$
+         BEGIN
+             INSERT INTO akin.taken SELECT count(DISTINCT l) FROM unnest(locks) l;
+             PERFORM akin.entered(coll, locks);
+         END $$",
+    );
+    let threshold = akin_core::scheme::Threshold::new(0.3).ok();
+    let options = akin::engine::AddOptions { threshold, ..akin::engine::AddOptions::default() };
+    for family in 1..3 {
+        server.add(crate::document("a", &of_family(family, 1)), options.clone()).await.unwrap();
+    }
+    let taken = database.sql("SELECT max(locks) FROM akin.taken");
+    let page = include_str!("../../docs/postgres.md");
+    assert!(page.contains(&format!("a document takes up to {taken} locks")), "{taken}");
+}

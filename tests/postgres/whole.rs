@@ -176,6 +176,40 @@ async fn a_document_of_a_crowd_reads_as_much_however_large_the_crowd_is() {
     assert!(of_many < of_few * 5 / 4, "{of_few} rows among 100, {of_many} among 600");
 }
 
+/// Documents of one template, of which none reaches the threshold, added together.
+async fn add_of_template(server: &akin::engine::Engine, numbers: std::ops::Range<u64>) {
+    let template = [crate::words(1), crate::words(2)].concat();
+    let of_template = |n: u64| {
+        let text = [&template[..100], &crate::words(1_000 + n)[..20]].concat().join(" ");
+        let given = document(&format!("t{n}"), &text);
+        (server.prepare(given).unwrap(), akin::engine::AddOptions::default())
+    };
+    for added in server.add_all(numbers.map(of_template).collect()).await {
+        assert!(added.unwrap().duplicates.len() < 3);
+    }
+}
+
+/// The sets that share their keys are read once for all of them.
+#[tokio::test(flavor = "multi_thread")]
+async fn documents_of_a_crowd_that_are_added_together_share_their_lookups() {
+    let Some(database) = Database::new() else { return };
+    let server = engine(&database).await;
+    add_of_template(&server, 0..2_000).await;
+    drop(server);
+    let at_first = read_by_indexes(&database);
+    let server = engine(&database).await;
+    for n in 2_000..2_016 {
+        add_of_template(&server, n..n + 1).await;
+    }
+    drop(server);
+    let alone = read_by_indexes(&database) - at_first;
+    let server = engine(&database).await;
+    add_of_template(&server, 2_016..2_080).await;
+    drop(server);
+    let together = read_by_indexes(&database) - at_first - alone;
+    assert!(together < 2 * alone, "{alone} rows for 16 alone, {together} for 64 together");
+}
+
 /// Rows of all tables that the indexes lead to in a lookup whose keys have so many sets, none near.
 async fn read_among_unlike(database: &Database, sets: u64) -> u64 {
     let server = engine(database).await;

@@ -13,6 +13,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use akin_core::index::SearchLimits;
 use akin_engine::backend::{Addition, BackendError, Check, Stored};
 use futures_util::future::try_join;
 use tokio_postgres::Row;
@@ -78,7 +79,7 @@ impl Queued {
     /// How many sets of each key are compared with the document.
     pub fn of_key(&self) -> usize {
         let Some(search) = &self.addition.search else { return 0 };
-        let limited = |limits| of_key(search.keys.len(), &limits);
+        let limited = |[first, _]: [SearchLimits; 2]| of_key(search.keys.len(), &first);
         search.candidates.map_or(OF_KEY_UNLISTED, limited)
     }
 
@@ -157,10 +158,10 @@ pub(crate) async fn add(
     deadline: Duration,
 ) -> Result<Vec<Result<Option<Stored>, BackendError>>, BackendError> {
     let mut batch = InsertBatch::new(requests).await?;
-    batch.judge().await;
-    // A batch that would write nothing asks the database all the same: the versions that its
-    // documents replace are not known yet.
-    if !batch.writes() || !busy.begins_locked.load(Ordering::Relaxed) {
+    if !busy.begins_locked.load(Ordering::Relaxed) {
+        // A batch that would write nothing asks the database all the same: the versions that its
+        // documents replace are not known yet.
+        batch.judge().await;
         let rows = in_time(deadline, batch.arguments().add(&connection.client)).await?;
         if InsertBatch::is_written(&rows) {
             return Ok(batch.outcomes());
@@ -197,8 +198,8 @@ async fn write_locked(
     drop(arguments);
     if !rows.is_empty() {
         batch.learn(&rows).await?;
-        batch.judge().await;
     }
+    batch.judge().await;
     let arguments = batch.arguments();
     if !arguments.locks.iter().all(|lock| held.contains(lock)) {
         in_time(deadline, client.batch_execute("ROLLBACK")).await?;

@@ -5,8 +5,6 @@ use std::collections::HashSet;
 use tokio_postgres::types::{ToSql, Type};
 use tokio_postgres::{Client, Error, Row};
 
-use crate::batch::Old;
-
 #[derive(Default)]
 pub(crate) struct Arguments<'a> {
     collection: i32,
@@ -20,53 +18,34 @@ pub(crate) struct Arguments<'a> {
     known_ids: Vec<&'a str>,
     versions: Vec<i64>,
     /// The documents that are written.
-    ids: Vec<&'a str>,
-    entries: Vec<i64>,
-    hashes: Vec<i64>,
-    stored: Vec<i64>,
-    expires: Vec<Option<i64>>,
-    forms: Vec<i16>,
-    metadatas: Vec<Option<&'a str>>,
-    contents: Vec<Option<&'a [u8]>>,
+    pub ids: Vec<&'a str>,
+    pub entries: Vec<i64>,
+    pub hashes: Vec<i64>,
+    pub stored: Vec<i64>,
+    pub expires: Vec<Option<i64>>,
+    pub forms: Vec<i16>,
+    pub metadatas: Vec<Option<&'a str>>,
+    pub contents: Vec<Option<&'a [u8]>>,
     /// Their distinct sets, which may be stored already.
     distinct: HashSet<i64>,
-    new_entries: Vec<i64>,
-    sizes: Vec<i32>,
-    sketches: Vec<&'a [u8]>,
-    sets: Vec<Option<&'a [u8]>>,
-    keys: Vec<i64>,
-    key_entries: Vec<i64>,
+    new: KeyedSets,
+    pub sizes: Vec<i32>,
+    pub sketches: Vec<&'a [u8]>,
+    pub sets: Vec<Option<&'a [u8]>>,
     /// The sets of the versions that are replaced.
-    old: OldSets,
-    created: i64,
+    pub old: KeyedSets,
+    pub created: i64,
 }
 
-/// Sets that lose a document, each with its keys.
+/// Sets, each with its keys.
 #[derive(Default)]
-pub(crate) struct OldSets {
+pub(crate) struct KeyedSets {
     pub entries: Vec<i64>,
     pub keys: Vec<i64>,
     pub key_entries: Vec<i64>,
 }
 
-/// A document that is written.
-pub(crate) struct NewDocument<'a> {
-    pub id: &'a str,
-    pub entry: i64,
-    pub hash: i64,
-    pub stored_at_ms: i64,
-    pub expires_at_ms: Option<i64>,
-    pub form: i16,
-    pub metadata: Option<&'a str>,
-    pub frame: Option<&'a [u8]>,
-    pub shingles: i32,
-    pub sketch: &'a [u8],
-    pub packed: Option<&'a [u8]>,
-    pub keys: Vec<i64>,
-    pub old: Option<&'a Old>,
-}
-
-impl OldSets {
+impl KeyedSets {
     pub fn add(&mut self, entry: i64, keys: &[i64]) {
         self.entries.push(entry);
         self.keys.extend_from_slice(keys);
@@ -94,27 +73,13 @@ impl<'a> Arguments<'a> {
         self.of_key = self.of_key.max(of_key as i32 + 1);
     }
 
-    pub fn write_document(&mut self, new: &NewDocument<'a>) {
-        self.ids.push(new.id);
-        self.entries.push(new.entry);
-        self.hashes.push(new.hash);
-        self.stored.push(new.stored_at_ms);
-        self.expires.push(new.expires_at_ms);
-        self.forms.push(new.form);
-        self.metadatas.push(new.metadata);
-        self.contents.push(new.frame);
-        if self.distinct.insert(new.entry) {
-            self.new_entries.push(new.entry);
-            self.sizes.push(new.shingles);
-            self.sketches.push(new.sketch);
-            self.sets.push(new.packed);
-            self.keys.extend_from_slice(&new.keys);
-            self.key_entries.extend(new.keys.iter().map(|_| new.entry));
+    /// Whether a set of a written document is the first of its kind.
+    pub fn add_set(&mut self, entry: i64, keys: &[i64]) -> bool {
+        let is_new = self.distinct.insert(entry);
+        if is_new {
+            self.new.add(entry, keys);
         }
-        match new.old {
-            Some(old) => self.old.add(old.entry, &old.keys),
-            None => self.created += 1,
-        }
+        is_new
     }
 
     /// All transactions take locks in the same order, so no two wait for each other.
@@ -161,12 +126,12 @@ impl<'a> Arguments<'a> {
             (&written.forms, Type::INT2_ARRAY),
             (&written.metadatas, Type::TEXT_ARRAY),
             (&written.contents, Type::BYTEA_ARRAY),
-            (&written.new_entries, Type::INT8_ARRAY),
+            (&written.new.entries, Type::INT8_ARRAY),
             (&written.sizes, Type::INT4_ARRAY),
             (&written.sketches, Type::BYTEA_ARRAY),
             (&written.sets, Type::BYTEA_ARRAY),
-            (&written.keys, Type::INT8_ARRAY),
-            (&written.key_entries, Type::INT8_ARRAY),
+            (&written.new.keys, Type::INT8_ARRAY),
+            (&written.new.key_entries, Type::INT8_ARRAY),
             (&written.old.entries, Type::INT8_ARRAY),
             (&written.old.keys, Type::INT8_ARRAY),
             (&written.old.key_entries, Type::INT8_ARRAY),

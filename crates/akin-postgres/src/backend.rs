@@ -131,23 +131,6 @@ impl PostgresCollection {
         entry.cast_unsigned() ^ (self.number as u64).wrapping_mul(MIX)
     }
 
-    /// A document by its id, if it has not expired.
-    async fn record_by_id(
-        &self,
-        id: &DocumentId,
-        detail: Detail,
-    ) -> Result<Option<Record>, BackendError> {
-        let sql = format!(
-            "SELECT {COLUMNS} FROM akin.documents d JOIN akin.entries e ON e.entry = d.entry
-             WHERE d.collection = $1 AND d.id = $2
-             AND (d.expires_at IS NULL OR d.expires_at > $3)"
-        );
-        let parameters: crate::pool::Parameters<'_> =
-            &[(&self.number, Type::INT4), (&id.as_str(), Type::TEXT), (&self.now_ms(), Type::INT8)];
-        let row = self.shared.reads.query_opt(&sql, parameters).await?;
-        row.map(|row| self.record(&row, detail)).transpose()
-    }
-
     async fn sample_by(
         &self,
         sql: &str,
@@ -303,7 +286,8 @@ impl Backend for PostgresCollection {
         id: &DocumentId,
         detail: Detail,
     ) -> Result<Option<Record>, BackendError> {
-        self.record_by_id(id, detail).await
+        let row = self.by_ids(COLUMNS, &[id.as_str()]).await?.remove(&0);
+        row.map(|row| self.record(&row, detail)).transpose()
     }
 
     async fn list(

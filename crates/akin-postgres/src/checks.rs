@@ -9,8 +9,9 @@ use crate::error::failed;
 /// The oldest version with the used functions and settings.
 const VERSION_MIN: i32 = 140_000;
 
-/// Advisory locks of a document in a call: lookup keys (up to 32 by default), its set and its id.
-const LOCKS_OF_DOCUMENT: usize = 34;
+/// Advisory locks of a document in a call: lookup keys (up to 32 by default), its set, its id and
+/// the set of the version that it replaces.
+const LOCKS_OF_DOCUMENT: usize = 35;
 
 /// An unlikely number, as any user of the database may hold advisory locks.
 const LOCK: i64 = 0x616b_696e_0002;

@@ -6,13 +6,13 @@ use std::sync::Arc;
 
 use akin_core::index::{Search, SearchLimits};
 use akin_core::text::ShingleSet;
-use akin_engine::backend::{BackendError, Candidate, Candidates, Sketched};
+use akin_engine::backend::{BackendError, CHECKED_AT_ONCE, Candidate, Candidates, Sketched};
 use akin_model::document::{DocumentId, Ordinal};
 use tokio_postgres::Row;
 
 use crate::backend::PostgresCollection;
 use crate::coalescing::{READ_MAX, TOGETHER_MAX, answered};
-use crate::reading::{Read, WantedDocuments, WantedEntries};
+use crate::reading::{DocumentRow, Read, WantedDocuments, WantedEntries};
 use crate::rows::Material;
 
 /// Sets that a search reads under all keys together for each that is looked for.
@@ -26,10 +26,6 @@ const OF_KEY_FIRST: usize = 24;
 /// near, no further search is worth its work; among fewer, a near set may not have been read.
 const OF_KEY_FURTHER: usize = 200;
 
-/// Sets with elements that are read together with their documents: as many as a lookup checks at
-/// once.
-const SETS_AT_ONCE: usize = 40;
-
 /// Further sets are read without their elements once the sets have so many shingles: 512 KiB.
 const SHINGLES_AT_ONCE: usize = 64 << 10;
 
@@ -39,7 +35,7 @@ const SMALL_BYTES: i32 = 8 << 10;
 /// The keys of a lookup, and its own set.
 pub(crate) struct ProbeKeys {
     pub keys: Vec<i64>,
-    pub equal: i64,
+    pub equal: Option<i64>,
     /// Sets of each key that are compared, at most. A further set is read, to know whether there are
     /// more.
     pub of_key: usize,
@@ -69,6 +65,7 @@ pub(crate) struct SelectedSet {
 }
 
 /// Sets with the best sketches, best first, before their documents are read.
+#[derive(Default)]
 pub(crate) struct SelectedSets {
     pub sets: Vec<SelectedSet>,
     pub seen: usize,
@@ -96,9 +93,17 @@ impl FoundSets {
         self.by_entry.len()
     }
 
+    pub fn add_all(&mut self, further: &Self) {
+        further.by_entry.values().for_each(|near| self.add(Arc::clone(near)));
+    }
+
+    /// Whether a key has more sets.
+    pub fn has_more(&self, key: i64, sets: usize) -> bool {
+        self.by_key.get(&key).is_some_and(|of| of.len() > sets)
+    }
+
     /// In the place of earlier data of the same set.
-    pub fn add(&mut self, near: NearSet) {
-        let near = Arc::new(near);
+    pub fn add(&mut self, near: Arc<NearSet>) {
         for key in &near.keys {
             let sets = self.by_key.entry(*key).or_default();
             match sets.binary_search_by_key(&near.entry, |of| of.entry) {
@@ -109,18 +114,19 @@ impl FoundSets {
         self.by_entry.insert(near.entry, near);
     }
 
-    /// The sets of a probe, each with the number of its keys, and whether a key has more.
-    fn of(&self, probe: &ProbeKeys) -> (Vec<(Arc<NearSet>, u32)>, bool) {
+    /// The sets of a probe, so many of each key, each with the number of its keys, and whether a key
+    /// has more.
+    fn of(&self, probe: &ProbeKeys, of_key: usize) -> (Vec<(Arc<NearSet>, u32)>, bool) {
         let (mut shared, mut are_more) = (HashMap::<i64, u32>::new(), false);
         for key in &probe.keys {
             let sets = self.by_key.get(key).map_or(&[][..], Vec::as_slice);
-            are_more |= sets.len() > probe.of_key;
-            for near in sets.iter().take(probe.of_key) {
+            are_more |= sets.len() > of_key;
+            for near in sets.iter().take(of_key) {
                 *shared.entry(near.entry).or_default() += 1;
             }
         }
-        if self.by_entry.contains_key(&probe.equal) {
-            shared.insert(probe.equal, probe.keys.len() as u32);
+        if let Some(equal) = probe.equal.filter(|equal| self.by_entry.contains_key(equal)) {
+            shared.insert(equal, probe.keys.len() as u32);
         }
         let set = |(entry, shared)| Some((Arc::clone(self.by_entry.get(&entry)?), shared));
         (shared.into_iter().filter_map(set).collect(), are_more)
@@ -132,7 +138,7 @@ impl FoundSets {
 pub(crate) fn of_key(keys: usize, limits: &SearchLimits) -> usize {
     let (keys, found_max) = (keys.max(1), limits.found_max);
     let is_wide = limits.postings_max > limits.compared_max;
-    let least = if found_max > SETS_AT_ONCE { OF_KEY_FURTHER } else { OF_KEY_FIRST };
+    let least = if found_max > CHECKED_AT_ONCE { OF_KEY_FURTHER } else { OF_KEY_FIRST };
     let few = least.max(found_max.saturating_mul(READ_FOR_EACH) / keys);
     let wanted = if is_wide { limits.compared_max } else { few };
     wanted.min(limits.postings_max).min(READ_MAX / keys)
@@ -156,7 +162,7 @@ impl PostgresCollection {
     pub(crate) fn probe(&self, search: &Search<'_>) -> ProbeKeys {
         ProbeKeys {
             keys: search.keys.iter().map(|key| self.key(*key)).collect(),
-            equal: self.entry(search.fingerprint),
+            equal: Some(self.entry(search.fingerprint)),
             of_key: of_key(search.keys.len(), &search.limits),
         }
     }
@@ -168,8 +174,9 @@ impl PostgresCollection {
         probe: &ProbeKeys,
         found: &FoundSets,
     ) -> SelectedSets {
-        let (sharing, are_more) = found.of(probe);
-        let in_crowd = are_more && probe.of_key >= OF_KEY_FURTHER;
+        let of_key = of_key(probe.keys.len(), &search.limits);
+        let (sharing, are_more) = found.of(probe, of_key);
+        let in_crowd = are_more && of_key >= OF_KEY_FURTHER;
         let seen = sharing.len();
         let agreeing = |(near, keys_shared): (Arc<NearSet>, u32)| {
             let agreeing = self.estimator.agreeing(search.sketch.as_bytes(), &near.sketch);
@@ -193,15 +200,14 @@ impl PostgresCollection {
         let (collection, now_ms) = (self.number, self.now_ms());
         let wanted = WantedDocuments { collection, ids, now_ms, bytes_max };
         let rows = answered(self.shared.documents.push(wanted)).await?;
-        if bytes_max.is_some() {
-            let materials = rows.iter().flatten().filter_map(|row| {
-                Some((self.fingerprint(row.get(2)), Material::of_document(row)?))
-            });
-            let is_missing = |(of, _): &(u64, Material)| self.sets.get(*of).is_none();
-            self.made(materials.filter(is_missing).collect()).await?;
-        }
-        let sketched = |row: &Option<Row>| {
-            row.as_ref().map(|row| self.sketched_of(row, row.get(5))).transpose()
+        let materials = rows.iter().flatten().filter_map(|of| {
+            let fingerprint = self.fingerprint(of.row.get(2));
+            Some((fingerprint, Arc::clone(of.material.as_ref()?)))
+        });
+        let is_missing = |(of, _): &(u64, Arc<Material>)| self.sets.get(*of).is_none();
+        self.made(materials.filter(is_missing).collect()).await?;
+        let sketched = |of: &Option<DocumentRow>| {
+            of.as_ref().map(|of| self.sketched_of(&of.row, of.row.get(5))).transpose()
         };
         rows.iter().map(sketched).collect()
     }
@@ -212,8 +218,8 @@ impl PostgresCollection {
         let found = answered(self.shared.probes.push(asked)).await?;
         let selection = self.select(search, &probe, &found);
         let sets: Vec<&SelectedSet> = selection.sets.iter().collect();
-        let read = self.read(&sets, search.limits.members_max, SETS_AT_ONCE).await?;
-        Ok(self.candidates_of(selection, &read, search.limits.members_max))
+        let read = self.read(&sets, search.limits.members_max, CHECKED_AT_ONCE).await?;
+        Ok(self.candidates_of(&selection, &read, search.limits.members_max))
     }
 
     /// Reads the documents of sets, and keeps the elements of the first `sets_max` sets in the
@@ -290,16 +296,16 @@ impl PostgresCollection {
         self.made(self.materials(&entries, &read)).await
     }
 
-    fn materials(&self, entries: &[i64], read: &Read) -> Vec<(u64, Material)> {
+    fn materials(&self, entries: &[i64], read: &Read) -> Vec<(u64, Arc<Material>)> {
         let material =
-            |entry: &i64| Some((self.fingerprint(*entry), read.materials.get(entry)?.clone()));
+            |entry: &i64| Some((self.fingerprint(*entry), Arc::clone(read.materials.get(entry)?)));
         entries.iter().filter_map(material).collect()
     }
 
     /// Makes sets of the rows, and keeps them in the cache.
     async fn made(
         &self,
-        materials: Vec<(u64, Material)>,
+        materials: Vec<(u64, Arc<Material>)>,
     ) -> Result<Vec<(u64, ShingleSet)>, BackendError> {
         let made = self.sets_made(materials).await?;
         for (fingerprint, set) in &made {
@@ -311,11 +317,11 @@ impl PostgresCollection {
     /// The selected sets that have documents.
     pub(crate) fn candidates_of(
         &self,
-        selection: SelectedSets,
+        selection: &SelectedSets,
         read: &Read,
         members_max: usize,
     ) -> Candidates {
-        let SelectedSets { sets, seen, are_more, in_crowd, mut left_out } = selection;
+        let SelectedSets { ref sets, seen, are_more, in_crowd, mut left_out } = *selection;
         let (mut found, mut truncated) = (Vec::with_capacity(sets.len()), are_more || left_out > 0);
         for SelectedSet { near, agreeing, keys_shared } in sets {
             let members = read.members.get(&near.entry).map_or(&[][..], Vec::as_slice);
@@ -324,13 +330,13 @@ impl PostgresCollection {
             }
             if members.len() > members_max {
                 truncated = true;
-                left_out = left_out.max(agreeing);
+                left_out = left_out.max(*agreeing);
             }
             found.push(Candidate {
                 fingerprint: self.fingerprint(near.entry),
                 shingles: near.shingles,
-                agreeing,
-                keys_shared,
+                agreeing: *agreeing,
+                keys_shared: *keys_shared,
                 members: members.iter().take(members_max).cloned().collect(),
             });
         }

@@ -49,12 +49,12 @@ pub(crate) struct WantedEntries {
 #[derive(Default)]
 pub(crate) struct Read {
     pub members: HashMap<i64, Vec<Member>>,
-    pub materials: HashMap<i64, Material>,
+    pub materials: HashMap<i64, Arc<Material>>,
 }
 
 pub(crate) type Probes = WaitingRequests<ProbeKeys, Arc<FoundSets>>;
 pub(crate) type Readings = WaitingRequests<WantedEntries, Arc<Read>>;
-pub(crate) type DocumentReads = WaitingRequests<WantedDocuments, Vec<Option<Row>>>;
+pub(crate) type DocumentReads = WaitingRequests<WantedDocuments, Vec<Option<DocumentRow>>>;
 
 /// Documents with wanted sketches.
 pub(crate) struct WantedDocuments {
@@ -63,6 +63,13 @@ pub(crate) struct WantedDocuments {
     pub now_ms: i64,
     /// What their sets are made of is read, too, if it has no more bytes.
     pub bytes_max: Option<i32>,
+}
+
+/// A row of `akin.sketched`, and what its set is made of if that was read: documents with equal sets
+/// share it.
+pub(crate) struct DocumentRow {
+    pub row: Row,
+    pub material: Option<Arc<Material>>,
 }
 
 impl ReadRequest for ProbeKeys {
@@ -80,7 +87,7 @@ impl ReadRequest for ProbeKeys {
             probes.iter().flat_map(|of| of.asked.keys.iter().copied()).collect();
         keys.sort_unstable();
         keys.dedup();
-        let equal: Vec<i64> = probes.iter().map(|of| of.asked.equal).collect();
+        let equal: Vec<i64> = probes.iter().filter_map(|of| of.asked.equal).collect();
         let of_key = probes.iter().map(|of| of.asked.of_key).max().unwrap_or(0) as i32 + 1;
         let sql = "SELECT * FROM akin.candidates($1, $2, $3, -1)";
         let parameters: Parameters<'_> =
@@ -88,7 +95,7 @@ impl ReadRequest for ProbeKeys {
         let rows = connection.client.query_typed(sql, parameters).await.map_err(failed)?;
         let mut found = FoundSets::default();
         for row in &rows {
-            found.add(NearSet::of(row, 0));
+            found.add(Arc::new(NearSet::of(row, 0)));
         }
         let found = Arc::new(found);
         Ok(vec![found; probes.len()])
@@ -137,7 +144,7 @@ impl ReadRequest for WantedEntries {
             let (entry, id) = (row.get(0), document_id(row.get(2))?);
             let member = Member { ordinal: ordinal(row.get(1)), id, has_metadata: row.get(3) };
             read.members.entry(entry).or_default().push(member);
-            read.materials.extend(Material::of_member(&row).map(|of| (entry, of)));
+            read.materials.extend(Material::of_member(&row).map(|of| (entry, Arc::new(of))));
         }
         let read = Arc::new(read);
         Ok(vec![read; wanted.len()])
@@ -145,7 +152,7 @@ impl ReadRequest for WantedEntries {
 }
 
 impl ReadRequest for WantedDocuments {
-    type Answer = Vec<Option<Row>>;
+    type Answer = Vec<Option<DocumentRow>>;
 
     fn weight(&self) -> Weight {
         let of_each = if self.bytes_max.is_some() { DOCUMENT_WEIGHT } else { 1 };
@@ -154,8 +161,8 @@ impl ReadRequest for WantedDocuments {
 
     async fn read(
         connection: &DatabaseConnection,
-        wanted: &[Request<Self, Vec<Option<Row>>>],
-    ) -> Result<Vec<Vec<Option<Row>>>, BackendError> {
+        wanted: &[Request<Self, Vec<Option<DocumentRow>>>],
+    ) -> Result<Vec<Vec<Option<DocumentRow>>>, BackendError> {
         let (mut collections, mut ids) = (Vec::new(), Vec::new());
         let (mut times, mut most) = (Vec::new(), Vec::new());
         for asked in wanted.iter().map(|of| &of.asked) {
@@ -172,10 +179,14 @@ impl ReadRequest for WantedDocuments {
             (&most, Type::INT4_ARRAY),
         ];
         let rows = connection.client.query_typed(sql, parameters).await.map_err(failed)?;
-        let mut found: Vec<Option<Row>> = ids.iter().map(|_| None).collect();
+        let mut found: Vec<Option<DocumentRow>> = ids.iter().map(|_| None).collect();
+        let mut materials = HashMap::<i64, Arc<Material>>::new();
         for row in rows {
-            let place = row.get::<_, i64>(6) as usize - 1;
-            found[place] = Some(row);
+            let (entry, place) = (row.get(2), row.get::<_, i64>(6) as usize - 1);
+            let known = materials.get(&entry).cloned();
+            let material = known.or_else(|| Material::of_document(&row).map(Arc::new));
+            materials.extend(material.clone().map(|of| (entry, of)));
+            found[place] = Some(DocumentRow { row, material });
         }
         let mut found = found.into_iter();
         Ok(wanted.iter().map(|of| found.by_ref().take(of.asked.ids.len()).collect()).collect())

@@ -6,7 +6,7 @@ use akin_model::document::DocumentId;
 use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 
-use crate::arguments::OldSets;
+use crate::arguments::KeyedSets;
 use crate::backend::PostgresCollection;
 use crate::batch::lock_of_id;
 use crate::pool::Parameters;
@@ -36,17 +36,9 @@ impl VersionToRemove {
 
 impl PostgresCollection {
     pub(crate) async fn remove_by_id(&self, id: &DocumentId) -> Result<bool, BackendError> {
-        let sql = format!(
-            "SELECT {COLUMNS} FROM akin.documents d JOIN akin.entries e ON e.entry = d.entry
-             WHERE d.collection = $1 AND d.id = $2
-             AND (d.expires_at IS NULL OR d.expires_at > $3)"
-        );
-        let parameters: Parameters<'_> =
-            &[(&self.number, Type::INT4), (&id.as_str(), Type::TEXT), (&self.now_ms(), Type::INT8)];
         for _ in 0..ATTEMPTS_MAX {
-            let Some(row) = self.shared.reads.query_opt(&sql, parameters).await? else {
-                return Ok(false);
-            };
+            let mut rows = self.by_ids(COLUMNS, &[id.as_str()]).await?;
+            let Some(row) = rows.remove(&0) else { return Ok(false) };
             if self.remove_versions(&[VersionToRemove::of(&row)]).await? > 0 {
                 return Ok(true);
             }
@@ -117,7 +109,7 @@ impl PostgresCollection {
         if versions.is_empty() {
             return Ok(0);
         }
-        let (mut locks, mut old) = (Vec::new(), OldSets::default());
+        let (mut locks, mut old) = (Vec::new(), KeyedSets::default());
         for version in versions {
             locks.extend([version.entry, lock_of_id(self.number, &version.id)]);
             old.add(version.entry, &self.keys(&version.sketch));

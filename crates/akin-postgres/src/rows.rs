@@ -1,7 +1,9 @@
 //! Rows of documents and of sets.
 
+use std::sync::{Arc, OnceLock};
+
 use akin_core::sketch::Sketch;
-use akin_core::text::ShingleSet;
+use akin_core::text::{ShingleSet, Shingler};
 use akin_engine::backend::{BackendError, Sketched};
 use akin_engine::storage::{content, elements};
 use akin_engine::stored::{Detail, Record};
@@ -29,20 +31,23 @@ pub(crate) const COLUMNS: &str = "d.ordinal, d.id, d.entry, e.shingles, e.sketch
 /// The place of the content in them.
 pub(crate) const CONTENT: usize = 10;
 
-/// What a set is made of: the content of a document, or the elements.
-#[derive(Clone)]
+/// What a set is made of: the content of a document, or the elements. Lookups that wait for the same
+/// call share it, and make its set once.
+#[derive(Default)]
 pub(crate) struct Material {
     form: i16,
     content: Option<Vec<u8>>,
     elements: Option<Vec<u8>>,
     shingles: u32,
+    made: OnceLock<Option<ShingleSet>>,
 }
 
 impl Material {
     /// Of the columns form, content and elements, unless both are NULL.
     fn of(row: &Row, first: usize, shingles: i32) -> Option<Self> {
         let (content, elements) = (row.get(first + 1), row.get(first + 2));
-        let material = Self { form: row.get(first), content, elements, shingles: shingles as u32 };
+        let (form, shingles) = (row.get(first), shingles as u32);
+        let material = Self { form, content, elements, shingles, made: OnceLock::new() };
         (material.content.is_some() || material.elements.is_some()).then_some(material)
     }
 
@@ -65,7 +70,11 @@ impl Material {
     }
 
     /// `None` for bytes that this program cannot have written.
-    fn set(&self, shingler: &akin_core::text::Shingler) -> Option<ShingleSet> {
+    fn set(&self, shingler: &Shingler) -> Option<ShingleSet> {
+        self.made.get_or_init(|| self.make(shingler)).clone()
+    }
+
+    fn make(&self, shingler: &Shingler) -> Option<ShingleSet> {
         if let Some(elements) = &self.elements {
             return elements::decode(elements, self.shingles);
         }
@@ -163,12 +172,13 @@ impl PostgresCollection {
     /// Makes sets, on a blocking thread if that takes long. Unreadable rows are left out.
     pub(crate) async fn sets_made(
         &self,
-        materials: Vec<(u64, Material)>,
+        materials: Vec<(u64, Arc<Material>)>,
     ) -> Result<Vec<(u64, ShingleSet)>, BackendError> {
         let bytes: usize = materials.iter().map(|(_, of)| of.bytes()).sum();
         let shingler = self.shingler.clone();
         let make = move || {
-            let set = |(fingerprint, of): (u64, Material)| Some((fingerprint, of.set(&shingler)?));
+            let set =
+                |(fingerprint, of): (u64, Arc<Material>)| Some((fingerprint, of.set(&shingler)?));
             materials.into_iter().filter_map(set).collect()
         };
         match bytes > INLINE_BYTES_MAX {
@@ -191,7 +201,16 @@ mod tests {
         let text = Content::Text("word ".repeat(200_000));
         let content = content::encode(&text, 1);
         assert!(content.len() < 10_000);
-        let material = Material { form: 0, content: Some(content), elements: None, shingles: 1 };
+        let material = Material { content: Some(content), ..Material::default() };
         assert_eq!(material.bytes(), 1_000_000);
+    }
+
+    #[test]
+    fn lookups_that_share_a_content_make_its_set_once() {
+        let shingler = akin_model::settings::CollectionSettings::default().unlimited_shingler();
+        let content = content::encode(&Content::Text("one two three four".to_owned()), 1);
+        let material = Material { content: Some(content), ..Material::default() };
+        let sets = [(); 2].map(|()| material.set(&shingler).unwrap());
+        assert_eq!(sets[0].as_slice().as_ptr(), sets[1].as_slice().as_ptr());
     }
 }

@@ -123,7 +123,7 @@ impl SketchScanning for PostgresCollection {
         let read = self.read(&listed, each_max, 0).await?;
         let (are_more, in_crowd) = (false, false);
         let selection = SelectedSets { sets, seen, are_more, in_crowd, left_out: 0 };
-        Ok(Candidates { left_out, ..self.candidates_of(selection, &read, each_max) })
+        Ok(Candidates { left_out, ..self.candidates_of(&selection, &read, each_max) })
     }
 
     /// At most as many as documents.

@@ -42,8 +42,9 @@ pub struct RivalSearch {
     /// The maximum number of rivals: the earliest rivals of a tentative document, otherwise the
     /// rivals with the best-agreeing sketches.
     pub rivals_max: usize,
-    /// The limits of the lookup of candidates; `None` if the engine looks them up by other means.
-    pub candidates: Option<SearchLimits>,
+    /// The limits of the lookup of candidates, and of the next lookup if too few of them are
+    /// near-duplicates; `None` if the engine looks them up by other means.
+    pub candidates: Option<[SearchLimits; 2]>,
 }
 
 /// Decides about the documents of a call; the engine's.

@@ -66,6 +66,10 @@ pub use seed::seeded;
 pub use set_cache::SetCache;
 pub use statistics::{BackendStats, Recovery, RecoverySource, StartProgress};
 
+/// Candidates in the first block that a lookup checks: a backend reads the sets of so many together
+/// with their documents.
+pub const CHECKED_AT_ONCE: usize = 40;
+
 /// A document with its set, sketch and keys: everything needed to store and find it.
 #[derive(Debug)]
 pub struct PreparedDocument {

@@ -23,7 +23,7 @@ const INLINE_WEIGHT_MAX: usize = 256 << 10;
 
 /// Documents that are checked before the thread is yielded to other tasks: a few milliseconds' work
 /// among near-duplicates.
-const CHECKED_AT_ONCE: usize = 16;
+const CHECKED_BEFORE_YIELD: usize = 16;
 
 /// A document with its place in the order of arrival. Dropping it before it is stored withdraws it.
 pub(super) struct Arrived {
@@ -111,7 +111,7 @@ impl Local {
     ) -> Outcomes {
         let (mut outcomes, mut to_store) = (Vec::new(), Vec::new());
         for (at, (number, (mut arrived, candidates))) in arrived.into_iter().enumerate() {
-            if at % CHECKED_AT_ONCE == CHECKED_AT_ONCE - 1 {
+            if at % CHECKED_BEFORE_YIELD == CHECKED_BEFORE_YIELD - 1 {
                 tokio::task::yield_now().await;
             }
             match arrived.decide(number, candidates, check).await {
@@ -293,7 +293,7 @@ impl Arrived {
     fn search(&self) -> Option<Search<'_>> {
         let RivalSearch { keys, agreeing_min, threshold, candidates, .. } =
             self.addition.search.as_ref()?;
-        let limits = (*candidates)?;
+        let [limits, _] = (*candidates)?;
         let document = &self.addition.document;
         let Analysis { sketch, fingerprint, .. } = &document.analysis;
         Some(Search::new(keys, sketch, *fingerprint, *threshold, *agreeing_min, limits))

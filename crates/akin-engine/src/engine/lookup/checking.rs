@@ -5,11 +5,8 @@ use std::cmp::Reverse;
 use super::conditions::READ_AT_ONCE;
 use super::scoring::{ScoredCandidates, put_first_in_order, put_in_order};
 use super::{ProbeQuery, SHINGLES_AT_ONCE_MAX};
-use crate::backend::Candidate;
+use crate::backend::{CHECKED_AT_ONCE, Candidate};
 use crate::engine::{Engine, EngineError, LimitSettings, Match};
-
-/// Candidates in the first block, and verified at once.
-pub(super) const CHECKED_AT_ONCE: usize = 40;
 
 /// Shingles that a lookup compares for candidates that did not match although they should: as many
 /// as are in memory at once, a few milliseconds' work. To hide a document, an attacker has to store

@@ -18,9 +18,9 @@
 use std::borrow::Cow;
 use std::collections::HashSet;
 
-use super::checking::{CHECKED_AT_ONCE, Checking};
+use super::checking::Checking;
 use super::{FoundMatches, ProbeQuery};
-use crate::backend::Candidates;
+use crate::backend::{CHECKED_AT_ONCE, Candidates};
 use crate::background::request::charge;
 use crate::budget::cost;
 use crate::engine::{Engine, EngineError, FoundBy, Mode};
@@ -42,11 +42,12 @@ struct Probed<'a> {
 }
 
 impl Engine {
-    /// The limits of the first search for candidates of a document that is added, if the search
-    /// takes the document's keys and the sketch alone.
-    pub(crate) fn search_limits_of_added(&self) -> Option<SearchLimits> {
+    /// The limits of the first two searches for candidates of a document that is added, if the
+    /// searches take the document's keys and the sketch alone.
+    pub(crate) fn search_limits_of_added(&self) -> Option<[SearchLimits; 2]> {
         let by_keys = !self.takes_records() && !matches!(self.analyser.scheme, Scheme::Prefix(_));
-        by_keys.then(|| self.search_limits(CHECKED_AT_ONCE, self.members_of_added(), 1))
+        let limits = |found_max| self.search_limits(found_max, self.members_of_added(), 1);
+        by_keys.then(|| [CHECKED_AT_ONCE, self.settings.limits.checked_max].map(limits))
     }
 
     /// Members of each set that a search for an added document returns: one beyond the reported

@@ -16,13 +16,13 @@
 use std::cmp::Reverse;
 use std::collections::HashSet;
 
-use super::checking::{CHECKED_AT_ONCE, cut_members};
+use super::checking::cut_members;
 use super::conditions::READ_AT_ONCE;
 use super::keyed::ATTEMPTS_MAX;
 use super::records::MinimumScore;
 use super::scoring::put_in_order;
 use super::{FoundMatches, PageRange, ProbeQuery};
-use crate::backend::{Candidate, SketchScanning, SketchSearch};
+use crate::backend::{CHECKED_AT_ONCE, Candidate, SketchScanning, SketchSearch};
 use crate::background::request::{another, charge};
 use crate::budget::cost;
 use crate::engine::{

@@ -1,12 +1,12 @@
 //! Documents that are added together, and the known part of the stored data.
 
+mod judging;
+
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use akin_core::index::Search;
-use akin_engine::backend::{
-    BackendError, Candidates, Findings, Rival, RivalSearch, Rivals, Stored, Verdict, content_hash,
-};
+use akin_core::index::{Search, SearchLimits};
+use akin_engine::backend::{BackendError, RivalSearch, Stored, content_hash};
 use akin_engine::storage::{content, elements};
 use akin_engine::stored::{Detail, Record, Times};
 use akin_model::analysis::Analysis;
@@ -15,11 +15,13 @@ use tokio_postgres::Row;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use crate::adding::{AdditionRequest, Queued};
-use crate::arguments::{Arguments, NewDocument};
+use crate::arguments::Arguments;
 use crate::backend::PostgresCollection;
-use crate::lookup::{FoundSets, NearSet, ProbeKeys, SelectedSet};
+use crate::coalescing::{READ_MAX, answered};
+use crate::lookup::{FoundSets, NearSet, ProbeKeys, SelectedSet, SelectedSets, of_key};
 use crate::reading::Read;
 use crate::rows::{COLUMNS, form_of};
+use judging::{Places, find_near};
 
 /// Contents of this weight together are encoded off the runtime's threads (about 1 ms).
 const INLINE_WEIGHT_MAX: usize = 256 << 10;
@@ -47,11 +49,20 @@ struct PlannedInsert<'a> {
     hash: u64,
     times: Times,
     probe: Option<ProbeKeys>,
+    /// Of the lookup of its candidates; `None` if the engine looks them up.
+    limits: Option<SearchLimits>,
+    selected: SelectedSets,
+    /// The earlier documents of the batch that share a lookup key with it and agree enough, best
+    /// first, each with the slots in which it agrees.
+    near: Vec<(u32, usize)>,
     old: Option<Old>,
     decision: Decision,
     /// Something was learned since it was judged.
     is_stale: bool,
-    had_rivals: bool,
+    /// Earlier documents of the batch that decide about it if they stay, and those of them that
+    /// stayed when it was judged.
+    decisive: Places,
+    stayed: Places,
 }
 
 /// The frame of a content, and a packed set where no contents are kept.
@@ -60,6 +71,8 @@ type EncodedDocument = (Option<Vec<u8>>, Option<Vec<u8>>);
 pub(crate) struct InsertBatch<'a> {
     collection: &'a Arc<PostgresCollection>,
     planned: Vec<PlannedInsert<'a>>,
+    /// By their ids.
+    places: HashMap<&'a DocumentId, usize>,
     encoded: Vec<EncodedDocument>,
     found: FoundSets,
     read: Arc<Read>,
@@ -73,110 +86,14 @@ impl<'a> InsertBatch<'a> {
     /// `Closed`: the process is stopping.
     pub async fn new(requests: &'a [AdditionRequest]) -> Result<Self, BackendError> {
         let collection = &requests[0].asked.collection;
-        let planned: Vec<PlannedInsert<'a>> =
+        let mut planned: Vec<PlannedInsert<'a>> =
             requests.iter().map(|of| PlannedInsert::new(collection, &of.asked)).collect();
+        find_near(collection, &mut planned);
+        let id = |of: &PlannedInsert<'a>| &of.queued.addition.document.document.id;
+        let places = planned.iter().enumerate().map(|(n, of)| (id(of), n)).collect();
         let encoded = encoded(collection, &planned).await?;
         let (found, read) = (FoundSets::default(), Arc::default());
-        Ok(Self { collection, planned, encoded, found, read, seen: -1 })
-    }
-
-    /// Decides about the documents of which something was learned, in their order: earlier
-    /// documents of the batch that stay are rivals of later ones.
-    pub async fn judge(&mut self) {
-        let mut staying = HashMap::<i64, Vec<usize>>::new();
-        let mut replaced = HashSet::new();
-        for n in 0..self.planned.len() {
-            let rivals = self.rivals(n, &staying);
-            let has_rivals = !rivals.found.is_empty();
-            let planned = &self.planned[n];
-            if planned.is_stale || has_rivals || planned.had_rivals {
-                let decision = self.decide(n, rivals, &replaced).await;
-                let planned = &mut self.planned[n];
-                (planned.decision, planned.is_stale) = (decision, false);
-                planned.had_rivals = has_rivals;
-            }
-            if self.planned[n].stays() {
-                replaced.insert(self.planned[n].queued.addition.document.document.id.clone());
-                for key in self.collection.keys_of(&self.planned[n].queued.addition.document) {
-                    staying.entry(key).or_default().push(n);
-                }
-            }
-        }
-    }
-
-    async fn decide(&self, n: usize, rivals: Rivals, replaced: &HashSet<DocumentId>) -> Decision {
-        let PlannedInsert { queued, hash, times, old, .. } = &self.planned[n];
-        let mut found = Findings::new(self.candidates(n, replaced));
-        found.rivals = rivals;
-        let verdict = queued.check.check(queued.number, found).await;
-        if verdict == Verdict::Withdraw {
-            return Decision::Leave(Ok(None));
-        }
-        let now_ms = self.collection.now_ms();
-        let old = old.as_ref().filter(|old| old.expires_at_ms.is_none_or(|at| at > now_ms));
-        let over = queued.addition.document.only_over.map(|over| over.get().cast_signed());
-        if over.is_some_and(|over| old.is_none_or(|old| old.ordinal != over)) {
-            return Decision::Leave(Err(BackendError::Changed));
-        }
-        match old {
-            None if verdict == Verdict::Replace => Decision::Leave(Ok(None)),
-            Some(old)
-                if old.hash == *hash
-                    && old.expires_at_ms == times.expires_at_ms
-                    && queued.addition.times.is_none() =>
-            {
-                Decision::Leave(Ok(Some(Stored::Unchanged)))
-            }
-            _ => Decision::Write,
-        }
-    }
-
-    /// The earlier documents of the batch that share a lookup key with a document.
-    fn rivals(&self, n: usize, staying: &HashMap<i64, Vec<usize>>) -> Rivals {
-        let PlannedInsert { queued, probe: Some(probe), .. } = &self.planned[n] else {
-            return Rivals::default();
-        };
-        let Some(search) = &queued.addition.search else { return Rivals::default() };
-        let sharing: HashSet<usize> =
-            probe.keys.iter().filter_map(|key| staying.get(key)).flatten().copied().collect();
-        let document = &queued.addition.document;
-        let near = |m: usize| {
-            let rival = &self.planned[m].queued.addition.document;
-            let (ours, its) = (&document.analysis.sketch, &rival.analysis.sketch);
-            let agreeing = self.collection.estimator.agreeing(ours.as_bytes(), its.as_bytes());
-            (agreeing >= search.agreeing_min).then_some((agreeing, m))
-        };
-        let mut near: Vec<(u32, usize)> = sharing.into_iter().filter_map(near).collect();
-        near.sort_unstable_by_key(|(agreeing, m)| (std::cmp::Reverse(*agreeing), *m));
-        let truncated = near.len() > search.rivals_max;
-        near.truncate(search.rivals_max);
-        let rival = |(_, m): (u32, usize)| {
-            Rival::certain(Arc::clone(&self.planned[m].queued.addition.document))
-        };
-        Rivals { found: near.into_iter().map(rival).collect(), truncated }
-    }
-
-    /// The stored candidates of a document; `None` if the engine looks them up by other means.
-    /// `replaced`: earlier documents of the batch, which are rivals in place of their old versions.
-    fn candidates(&self, n: usize, replaced: &HashSet<DocumentId>) -> Option<Candidates> {
-        let PlannedInsert { queued, probe, .. } = &self.planned[n];
-        let search = Self::search(queued)?;
-        let selection = self.collection.select(&search, probe.as_ref()?, &self.found);
-        let members_max = search.limits.members_max;
-        let mut candidates = self.collection.candidates_of(selection, &self.read, members_max);
-        for candidate in &mut candidates.found {
-            candidate.members.retain(|member| !replaced.contains(&member.id));
-        }
-        candidates.found.retain(|candidate| !candidate.members.is_empty());
-        Some(candidates)
-    }
-
-    fn search(queued: &Queued) -> Option<Search<'_>> {
-        let RivalSearch { keys, agreeing_min, threshold, candidates, .. } =
-            queued.addition.search.as_ref()?;
-        let (document, limits) = (&queued.addition.document, (*candidates)?);
-        let Analysis { sketch, fingerprint, .. } = &document.analysis;
-        Some(Search::new(keys, sketch, *fingerprint, *threshold, *agreeing_min, limits))
+        Ok(Self { collection, planned, places, encoded, found, read, seen: -1 })
     }
 
     /// Takes what a call returned, and reads the documents and the elements of new sets.
@@ -184,7 +101,7 @@ impl<'a> InsertBatch<'a> {
         for row in rows {
             self.seen = self.seen.max(row.get(5));
             match row.get::<_, i32>(0) {
-                0 => self.found.add(NearSet::of(row, 1)),
+                0 => self.found.add(Arc::new(NearSet::of(row, 1))),
                 _ => {
                     let old = self.old(row);
                     let planned = &mut self.planned[row.get::<_, i64>(6) as usize - 1];
@@ -193,6 +110,7 @@ impl<'a> InsertBatch<'a> {
             }
         }
         self.read_replaced().await?;
+        self.read_further().await?;
         self.read_found().await
     }
 
@@ -226,9 +144,13 @@ impl<'a> InsertBatch<'a> {
         let ids: Vec<&str> = replaced.iter().map(id).collect();
         let mut rows = self.collection.by_ids(COLUMNS, &ids).await?;
         for (place, n) in replaced.into_iter().enumerate() {
-            let Some(row) = rows.remove(&place) else { continue };
+            let Some(row) = rows.remove(&place) else {
+                continue;
+            };
             // The answer says less of a version that cannot be read; it is replaced all the same.
-            let Ok(record) = self.collection.record(&row, Detail::Set) else { continue };
+            let Ok(record) = self.collection.record(&row, Detail::Set) else {
+                continue;
+            };
             let old = self.planned[n].old.as_mut();
             let ordinal = record.ordinal.get().cast_signed();
             if let Some(old) = old.filter(|old| old.ordinal == ordinal) {
@@ -238,30 +160,60 @@ impl<'a> InsertBatch<'a> {
         Ok(())
     }
 
-    /// Reads for all documents in one call, which also fills the cache of sets.
+    /// Reads more sets of the keys of which not all were read, in one call for all documents with
+    /// too few near sets among those: the next lookup of each would read them.
+    async fn read_further(&mut self) -> Result<(), BackendError> {
+        let mut asked = ProbeKeys { keys: Vec::new(), equal: None, of_key: 0 };
+        let mut keys = HashSet::<i64>::new();
+        for planned in &mut self.planned {
+            let Some((search, probe)) = planned.search() else { continue };
+            let selection = self.collection.select(&search, probe, &self.found);
+            let may_be_near = |of: &&SelectedSet| {
+                self.collection.estimator.estimate(of.agreeing).value >= search.threshold.get()
+            };
+            let near = selection.sets.iter().filter(may_be_near).count();
+            let of_batch = planned.queued.addition.search.as_ref();
+            let further = of_batch.and_then(|search| Some(search.candidates?[1]));
+            let is_enough = !selection.are_more || near >= search.limits.members_max;
+            if is_enough || planned.limits == further || keys.len() * asked.of_key >= READ_MAX {
+                continue;
+            }
+            let has_more = |key: &&i64| self.found.has_more(**key, probe.of_key);
+            keys.extend(probe.keys.iter().filter(has_more));
+            let of_key = further.map_or(0, |limits| of_key(probe.keys.len(), &limits));
+            planned.limits = further;
+            asked.of_key = asked.of_key.max(of_key);
+        }
+        if !keys.is_empty() {
+            asked.keys.extend(keys);
+            let further = answered(self.collection.shared.probes.push(asked)).await?;
+            self.found.add_all(&further);
+        }
+        Ok(())
+    }
+
+    /// Selects the best sets of each document, and reads for all documents in one call, which also
+    /// fills the cache of sets.
     async fn read_found(&mut self) -> Result<(), BackendError> {
-        let (mut selected, mut members_max) = (Vec::<(usize, SelectedSet)>::new(), 0);
-        let mut stale = Vec::new();
-        for (n, PlannedInsert { queued, probe, .. }) in self.planned.iter().enumerate() {
-            let (Some(probe), Some(search)) = (probe, Self::search(queued)) else {
+        let mut members_max = 0;
+        for planned in &mut self.planned {
+            let Some((search, probe)) = planned.search() else {
                 // The engine looks records up.
-                stale.extend(probe.as_ref().filter(|_| self.seen >= 0).map(|_| n));
+                planned.is_stale |= planned.probe.is_some() && self.seen >= 0;
                 continue;
             };
-            let sets = self.collection.select(&search, probe, &self.found).sets;
-            stale.extend((!sets.is_empty()).then_some(n));
             members_max = search.limits.members_max.max(members_max);
-            selected.extend(sets.into_iter().enumerate());
+            planned.selected = self.collection.select(&search, probe, &self.found);
+            planned.is_stale |= !planned.selected.sets.is_empty();
         }
-        for n in stale {
-            self.planned[n].is_stale = true;
-        }
+        let mut selected: Vec<(usize, &SelectedSet)> =
+            self.planned.iter().flat_map(|of| of.selected.sets.iter().enumerate()).collect();
         // The best of each document first: their elements are read, too.
         selected.sort_by_key(|(rank, _)| *rank);
         let mut known = HashSet::new();
-        let distinct =
-            selected.iter().map(|(_, set)| set).filter(|set| known.insert(set.near.entry));
-        let distinct: Vec<&SelectedSet> = distinct.collect();
+        let distinct = selected.into_iter().map(|(_, set)| set);
+        let distinct: Vec<&SelectedSet> =
+            distinct.filter(|set| known.insert(set.near.entry)).collect();
         self.read = self.collection.read(&distinct, members_max, distinct.len()).await?;
         Ok(())
     }
@@ -278,8 +230,9 @@ impl<'a> InsertBatch<'a> {
         self.found.len() + replacing >= self.planned.len()
     }
 
+    /// Whether a document is written, or may be.
     pub fn writes(&self) -> bool {
-        self.planned.iter().any(|of| matches!(of.decision, Decision::Write))
+        self.planned.iter().any(|of| !matches!(of.decision, Decision::Leave(_)))
     }
 
     pub fn outcomes(self) -> Vec<Result<Option<Stored>, BackendError>> {
@@ -314,22 +267,25 @@ impl<'a> InsertBatch<'a> {
             if !matches!(planned.decision, Decision::Write) {
                 continue;
             }
-            let (times, analysis) = (planned.times, &document.analysis);
-            arguments.write_document(&NewDocument {
-                id,
-                entry,
-                hash: planned.hash.cast_signed(),
-                stored_at_ms: times.stored_at_ms,
-                expires_at_ms: times.expires_at_ms,
-                form: form_of(&document.document.content, analysis.whole_document),
-                metadata: document.document.metadata.as_ref().map(Metadata::as_json),
-                frame: frame.as_deref(),
-                shingles: analysis.set.count() as i32,
-                sketch: analysis.sketch.as_bytes(),
-                packed: packed.as_deref(),
-                keys: self.collection.keys_of(document),
-                old: planned.old.as_ref(),
-            });
+            let analysis = &document.analysis;
+            arguments.ids.push(id);
+            arguments.entries.push(entry);
+            arguments.hashes.push(planned.hash.cast_signed());
+            arguments.stored.push(planned.times.stored_at_ms);
+            arguments.expires.push(planned.times.expires_at_ms);
+            arguments.forms.push(form_of(&document.document.content, analysis.whole_document));
+            let metadata = document.document.metadata.as_ref();
+            arguments.metadatas.push(metadata.map(Metadata::as_json));
+            arguments.contents.push(frame.as_deref());
+            if arguments.add_set(entry, &self.collection.keys_of(document)) {
+                arguments.sizes.push(analysis.set.count() as i32);
+                arguments.sketches.push(analysis.sketch.as_bytes());
+                arguments.sets.push(packed.as_deref());
+            }
+            match &planned.old {
+                Some(old) => arguments.old.add(old.entry, &old.keys),
+                None => arguments.created += 1,
+            }
         }
         arguments.order();
         arguments
@@ -337,6 +293,16 @@ impl<'a> InsertBatch<'a> {
 }
 
 impl<'a> PlannedInsert<'a> {
+    /// The lookup of its candidates.
+    fn search(&self) -> Option<(Search<'a>, &ProbeKeys)> {
+        let RivalSearch { keys, agreeing_min, threshold, .. } =
+            self.queued.addition.search.as_ref()?;
+        let Analysis { sketch, fingerprint, .. } = &self.queued.addition.document.analysis;
+        let (limits, probe) = (self.limits?, self.probe.as_ref()?);
+        let search = Search::new(keys, sketch, *fingerprint, *threshold, *agreeing_min, limits);
+        Some((search, probe))
+    }
+
     fn new(collection: &PostgresCollection, queued: &'a Queued) -> Self {
         let addition = &queued.addition;
         let document = &addition.document;
@@ -346,7 +312,7 @@ impl<'a> PlannedInsert<'a> {
         let times = addition.times.unwrap_or(Times { stored_at_ms, expires_at_ms });
         let probe = addition.search.as_ref().map(|search| ProbeKeys {
             keys: search.keys.iter().map(|key| collection.key(*key)).collect(),
-            equal: collection.entry(document.analysis.fingerprint),
+            equal: Some(collection.entry(document.analysis.fingerprint)),
             of_key: queued.of_key(),
         });
         Self {
@@ -354,16 +320,15 @@ impl<'a> PlannedInsert<'a> {
             hash: content_hash(&document.document),
             times,
             probe,
+            limits: addition.search.as_ref().and_then(|search| Some(search.candidates?[0])),
+            selected: SelectedSets::default(),
+            near: Vec::new(),
             old: None,
             decision: Decision::Undecided,
             is_stale: true,
-            had_rivals: false,
+            decisive: 0,
+            stayed: 0,
         }
-    }
-
-    /// Whether the document is stored, as far as is known.
-    fn stays(&self) -> bool {
-        matches!(self.decision, Decision::Write | Decision::Leave(Ok(Some(_))))
     }
 }
 
