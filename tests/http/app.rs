@@ -22,7 +22,7 @@ use tower::ServiceExt;
 use tower::util::MapRequestLayer;
 
 use crate::contract::{CONTRACT, Sent};
-use crate::store_under_test::store_of;
+use crate::store_under_test::{sql, store_of};
 
 /// Of an [`App`].
 pub const COLLECTIONS_MAX: usize = 4;
@@ -175,12 +175,26 @@ impl App {
         database.execute_batch(&index).unwrap();
     }
 
-    /// Spoils the text of a document of `default` on the disk.
+    /// Spoils the text and the set of a document of `default` where they are kept.
     pub fn damage(&self, id: &str) {
+        let update = format!("UPDATE akin.documents SET content = '\\x00' WHERE id = '{id}'");
+        if sql(self.dir.path(), &update).is_some() {
+            return;
+        }
         let database =
             rusqlite::Connection::open(self.dir.path().join("default/store.sqlite")).unwrap();
-        let update = "UPDATE documents SET content = x'00' WHERE id = ?1";
+        let update = "UPDATE documents SET content = x'00', elements = x'00' WHERE id = ?1";
         assert_eq!(database.execute(update, [id]).unwrap(), 1);
+    }
+
+    /// Waits until readers of the changes can see all of them: in a database, until no older
+    /// transaction runs.
+    pub fn await_changes(&self) {
+        let are_seen = "SELECT NOT EXISTS (SELECT FROM akin.changes
+            WHERE xid >= pg_snapshot_xmin(pg_current_snapshot())::text::int8)";
+        while sql(self.dir.path(), are_seen).is_some_and(|are_seen| are_seen != "t") {
+            std::thread::yield_now();
+        }
     }
 
     /// Adds documents of which each must be new.

@@ -74,7 +74,8 @@ async fn documents_that_contain_the_probe_or_are_contained_are_found() {
 
 #[tokio::test]
 async fn options_that_contradict_a_measure_are_refused() {
-    let app = app_with_texts().await;
+    let app = App::new().await;
+    app.add(&[json!({"id": "quote", "text": QUOTE})]).await;
     for (query, status, code, detail) in [
         ("of=match", 400, "invalid_parameter", "'of' must be given with measure=containment only"),
         (

@@ -175,10 +175,7 @@ async fn a_client_has_half_of_the_discoveries() {
 async fn a_failed_discovery_aborts_its_stream() {
     let app = App::new().await;
     app_with_three_near_duplicates_and_another(&app).await;
-    let path = app.dir.path().join("default/store.sqlite");
-    let database = rusqlite::Connection::open(path).unwrap();
-    let corrupted = "UPDATE documents SET elements = x'00' WHERE id = 'z'";
-    assert_eq!(database.execute(corrupted, []).unwrap(), 1);
+    app.damage("z");
     for path in ["/pairs?mode=exact", "/clusters?mode=exact"] {
         let response = unread(&app, path).await;
         assert_eq!(response.status(), 200);

@@ -7,6 +7,7 @@ use akin_core::text::{ShingleSettings, Shingler};
 use serde_json::{Value, json};
 
 use crate::app::{App, text};
+use crate::store_under_test::sql;
 
 /// Ids that a path could mangle, as they stand in a path.
 const IDS: [(&str, &str); 7] = [
@@ -156,8 +157,10 @@ async fn hashes_made_with_a_secret_seed_are_disguised() {
         (stored["fingerprint"].clone(), stored["included"].clone())
     };
     let stored = |name: &str| {
-        let dir = app.dir.path().join(name);
-        let identity = akin::storage::stored_identity(&dir).unwrap().unwrap();
+        let dir = app.dir.path();
+        let query = format!("SELECT identity FROM akin.collections WHERE name = '{name}'");
+        let of_file = || akin::storage::stored_identity(&dir.join(name)).unwrap().unwrap();
+        let identity = sql(dir, &query).unwrap_or_else(of_file);
         let seed = serde_json::from_str::<Value>(&identity).unwrap()["sketch"]["seed"].as_u64();
         let shingler = Shingler::new(ShingleSettings::default(), seed.unwrap(), usize::MAX);
         let token = |text: &&str| Token { text: (*text).to_owned(), count: 1 };

@@ -77,7 +77,7 @@ async fn the_places_of_passages_are_code_points_of_both_texts() {
 
 #[tokio::test]
 async fn the_places_of_an_explanation_are_code_points_of_each_text() {
-    let app = app().await;
+    let app = App::new().await;
     for case in CASES {
         let texts = case.texts();
         let [a, b] = &texts;

@@ -16,7 +16,7 @@ pub struct Server {
 }
 
 impl Server {
-    fn start(database: &Database) -> Self {
+    pub fn start(database: &Database) -> Self {
         Self::start_at(&database.url())
     }
 
@@ -73,18 +73,22 @@ fn two_servers_serve_the_same_documents() {
 fn operations_that_only_local_collections_have_are_answered_501() {
     let Some(database) = Database::new() else { return };
     let server = Server::start(&database);
-    let passages = json!({"text": of_family(1, 1)});
     for (method, path, body) in [
         ("POST", "/snapshots", &json!(null)),
         ("GET", "/snapshots", &json!(null)),
         ("GET", "/backup", &json!(null)),
-        ("POST", "/passages", &passages),
         ("PUT", "/collections/books", &json!({"passages": {"words": 32}})),
+        ("PUT", "/collections/books", &json!({"clusters": {"threshold": 0.8}})),
+        ("PUT", "/collections/books", &json!({"scheme": {"kind": "prefix"}})),
     ] {
         let (status, problem) = server.json(method, path, body);
         assert_eq!(status, 501, "{method} {path}: {problem}");
         assert!(problem["detail"].as_str().unwrap().contains("not supported"), "{problem}");
     }
+    // As of every collection without an index of passages.
+    let probe = json!({"text": of_family(1, 1)});
+    let (status, problem) = server.json("POST", "/passages", &probe);
+    assert_eq!((status, &problem["code"]), (422, &json!("passages_off")), "{problem}");
 }
 
 /// A server that stops for a while holds no document back, and goes on with what is stored.

@@ -28,15 +28,13 @@ pub fn store_of(dir: &Path, storage: StorageSettings) -> Arc<dyn CollectionStore
 }
 
 fn in_database(url: &str, dir: &Path, storage: &StorageSettings) -> Arc<dyn CollectionStore> {
-    let mut hasher = DefaultHasher::new();
-    dir.hash(&mut hasher);
-    let name = format!("test{:016x}", hasher.finish());
-    create_database(url, &name);
-    open_database(url, &name, storage)
+    let url = url_of(url, dir);
+    create_database(&url);
+    open_database(&url, storage)
 }
 
 #[cfg(feature = "postgres")]
-fn open_database(url: &str, name: &str, storage: &StorageSettings) -> Arc<dyn CollectionStore> {
+fn open_database(url: &str, storage: &StorageSettings) -> Arc<dyn CollectionStore> {
     use std::sync::LazyLock;
     use std::time::Duration;
 
@@ -46,29 +44,52 @@ fn open_database(url: &str, name: &str, storage: &StorageSettings) -> Arc<dyn Co
     /// Of all databases: a test may block the threads of its own.
     static RUNTIME: LazyLock<Runtime> = LazyLock::new(|| Runtime::new().unwrap());
 
-    let (server, _) = url.rsplit_once('/').unwrap();
     let settings = ConnectionSettings {
         deadline: Duration::from_secs(20),
         scans_max: 4,
         changes_kept: storage.changes_kept,
         compression_level: 1,
     };
-    let url = format!("{server}/{name}");
+    let url = url.to_owned();
     blocking(move || Arc::new(RUNTIME.block_on(PostgresStore::open(&url, &settings)).unwrap()))
 }
 
 #[cfg(not(feature = "postgres"))]
-fn open_database(url: &str, _: &str, _: &StorageSettings) -> Arc<dyn CollectionStore> {
+fn open_database(url: &str, _: &StorageSettings) -> Arc<dyn CollectionStore> {
     panic!("{BACKEND}={url} needs the feature postgres");
 }
 
 /// Unless it exists, of an earlier start over the directory.
-fn create_database(url: &str, name: &str) {
-    let create = format!("CREATE DATABASE {name}");
-    let mut psql = Command::new("psql");
-    let output = psql.args([url, "-qtAc", &create]).output().unwrap();
-    let error = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success() || error.contains("already exists"), "{error}");
+fn create_database(url: &str) {
+    let (server, name) = url.rsplit_once('/').unwrap();
+    let created = psql(&format!("{server}/postgres"), &format!("CREATE DATABASE {name}"));
+    assert!(created.as_ref().err().is_none_or(|of| of.contains("already exists")), "{created:?}");
+}
+
+/// The database that belongs to a directory.
+fn url_of(server: &str, dir: &Path) -> String {
+    let mut hasher = DefaultHasher::new();
+    dir.hash(&mut hasher);
+    named(server, &format!("test{:016x}", hasher.finish()))
+}
+
+/// Another database of the server.
+fn named(url: &str, name: &str) -> String {
+    let (server, _) = url.rsplit_once('/').unwrap();
+    format!("{server}/{name}")
+}
+
+fn psql(url: &str, statement: &str) -> Result<String, String> {
+    let output = Command::new("psql").args([url, "-qtAc", statement]).output().unwrap();
+    match output.status.success() {
+        true => Ok(String::from_utf8(output.stdout).unwrap().trim().to_owned()),
+        false => Err(String::from_utf8_lossy(&output.stderr).into_owned()),
+    }
+}
+
+/// The output of a statement in the database of a directory; `None` where collections are local.
+pub fn sql(dir: &Path, statement: &str) -> Option<String> {
+    server_url().map(|url| psql(&url_of(&url, dir), statement).unwrap())
 }
 
 /// Calls what blocks on another thread, as the threads of a runtime may not.
@@ -81,7 +102,7 @@ pub fn blocking<T: Send>(call: impl FnOnce() -> T + Send) -> T {
 pub fn run_again(backend: &str, selected: &[&str], skipped: &[&str]) -> String {
     if backend.starts_with("postgres://") {
         // Each database of a test is a copy of this one, and so has the schema.
-        drop(open_database(backend, "template1", &StorageSettings::default()));
+        drop(open_database(&named(backend, "template1"), &StorageSettings::default()));
     }
     let mut tests = Command::new(std::env::current_exe().unwrap());
     tests.env(BACKEND, backend).args(selected);

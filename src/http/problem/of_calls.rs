@@ -66,20 +66,14 @@ pub const NOT_OF_ALL: &[Code] = &[Code::WrongContent];
 pub const SETS: &[Code] = &[Code::TooManyShingles, Code::WrongContent];
 
 /// Of searches for passages, and lookups by containment.
-pub const PASSAGES: &[Code] =
-    &[Code::PassagesOff, Code::WrongContent, Code::EmptyDocument, Code::UnsupportedByBackend];
+pub const PASSAGES: &[Code] = &[Code::PassagesOff, Code::WrongContent, Code::EmptyDocument];
 
 /// Of discoveries of pairs or clusters.
 pub const DISCOVERY: &[Code] = &[Code::UnsupportedMode, Code::WrongContent];
 
 /// Of calls that add documents.
-pub const DOCUMENT: &[Code] = &[
-    Code::PassagesOff,
-    Code::InvalidDocument,
-    Code::MetadataTooLarge,
-    Code::InsufficientStorage,
-    Code::UnsupportedByBackend,
-];
+pub const DOCUMENT: &[Code] =
+    &[Code::PassagesOff, Code::InvalidDocument, Code::MetadataTooLarge, Code::InsufficientStorage];
 
 /// Of calls that change a document.
 pub const CHANGE: &[Code] = &[

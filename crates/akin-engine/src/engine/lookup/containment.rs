@@ -38,13 +38,13 @@ impl Engine {
         lookup: &Lookup,
         of: ContainedOf,
     ) -> Result<Answer, EngineError> {
-        let search = self.passage_search()?;
-        let settings = self.settings.passages.settings().ok_or(BackendError::PassagesOff)?;
         if !matches!(lookup.mode, None | Some(Mode::Verified)) {
             let served = "verified in a lookup by containment";
             return Err(EngineError::UnsupportedMode { served });
         }
         let threshold = self.minimum_score(lookup.threshold, lookup.points)?.threshold;
+        let settings = self.settings.passages.settings().ok_or(BackendError::PassagesOff)?;
+        let search = self.passage_search()?;
         let page = PageRange::from(lookup);
         let text = self.probe_text(probe).await?;
         let analysis = self.analyse_content(&Content::Text(text.text.to_string())).await?;

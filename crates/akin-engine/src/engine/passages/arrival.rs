@@ -36,12 +36,11 @@ impl Engine {
     /// # Errors
     /// `UnsupportedByBackend`, `PassagesOff`, `WrongContent`
     pub(in crate::engine) fn check_has_passages(&self, of: &Content) -> Result<(), EngineError> {
-        self.passage_search()?;
         match of {
             _ if self.settings.passages.is_off() => {
                 Err(EngineError::Backend(BackendError::PassagesOff))
             }
-            Content::Text(_) => Ok(()),
+            Content::Text(_) => self.passage_search().map(|_| ()),
             _ => Err(no_text()),
         }
     }
@@ -57,8 +56,8 @@ impl Engine {
         found: &Findings<'_>,
         check: ContainmentCheck,
     ) -> Result<AddedPassages, EngineError> {
-        let search = self.passage_search()?;
         let settings = self.settings.passages.settings().ok_or(BackendError::PassagesOff)?;
+        let search = self.passage_search()?;
         let query = PassageQuery {
             containment_min: check.containment_min,
             of: check.of,

@@ -57,8 +57,8 @@ impl Engine {
         probe: Probe,
         query: &PassageQuery,
     ) -> Result<PassageAnswer, EngineError> {
-        let search = self.passage_search()?;
         let settings = self.settings.passages.settings().ok_or(BackendError::PassagesOff)?;
+        let search = self.passage_search()?;
         let probe = self.probe_text(probe).await?;
         let request = self.passage_request(&probe, query);
         let page = self.search_passages(search, &probe, query, request).await?;
