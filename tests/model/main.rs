@@ -3,22 +3,30 @@
 //! whenever several have paused, every answer is what the model says.
 //!
 //! A failure prints the seed: `AKIN_MODEL_SEED=7` plays that one alone. `AKIN_MODEL_SECONDS=600`
-//! plays new seeds for so long. `AKIN_TEST_BACKEND=postgres://…` plays over a server of PostgreSQL
-//! what that can: `cargo test … -- --skip prefix --skip passages`.
+//! plays new seeds for so long. All games but those of prefix filters and passages are played over
+//! PostgreSQL, too, where it is installed: `cargo test … --test model -- backends`.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod answers;
+#[cfg(feature = "postgres")]
+mod backends;
 mod clusters;
 mod collection;
 mod contents;
 mod crowd;
 #[path = "../engine/equal_runs.rs"]
 mod equal_runs;
+#[cfg(feature = "postgres")]
+#[path = "../not_run/mod.rs"]
+mod not_run;
 #[path = "../../crates/akin-core/benches/corpus/numbers.rs"]
 mod numbers;
 mod passages;
 mod plain;
 mod plain_resemblance;
+#[cfg(feature = "postgres")]
+#[path = "../postgres_server/mod.rs"]
+mod postgres_server;
 mod settings;
 mod single_client;
 #[path = "../store_under_test/mod.rs"]

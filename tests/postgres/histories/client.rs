@@ -1,31 +1,17 @@
-//! Histories: clients of two servers write in every way while two things fail at a time, and what
-//! they read, texts included, is always what they were told. `AKIN_HISTORY_SECONDS=3600` plays on for
-//! so long.
+//! A client of two servers that knows what it may read.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::thread::{self, ScopedJoinHandle};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
+use super::CLIENTS;
 use crate::of_family;
-use crate::outages::{FAULTS, Fault, Servers};
 use crate::serving::client::Caller;
-
-const CLIENTS: usize = 8;
 
 /// Ids that a client writes, and reads.
 const IDS: u64 = 12;
-
-/// Operations of all clients between two faults.
-const BETWEEN: u64 = 60;
-
-/// Operations while two things fail, so few that nothing waits for long, and while a disk is full:
-/// tables and indexes seldom grow.
-const DURING: u64 = 8;
-const DURING_FULL: u64 = 120;
 
 /// Milliseconds until a document expires.
 const LIFETIME: u64 = 2_000;
@@ -73,26 +59,26 @@ fn now_ms() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_millis() as u64
 }
 
-struct Client {
+pub struct Client {
     number: usize,
     servers: Vec<Caller>,
     /// By their paths.
     documents: HashMap<String, Possible>,
     /// The number of documents that stay, whose texts, and the ids for which others were skipped.
     stayed: u64,
-    staying: HashMap<String, String>,
-    reasons: HashSet<String>,
+    pub staying: HashMap<String, String>,
+    pub reasons: HashSet<String>,
     /// Whether a failed removal of the collection may still happen.
     is_removal_open: bool,
     /// A state of random numbers.
     state: u64,
-    failed: HashMap<u16, u64>,
+    pub failed: HashMap<u16, u64>,
 }
 
 type Answered = Result<(u16, Value), ()>;
 
 impl Client {
-    fn new(number: usize, servers: &[Caller]) -> Self {
+    pub fn new(number: usize, servers: &[Caller]) -> Self {
         Self {
             number,
             servers: servers.to_vec(),
@@ -152,7 +138,7 @@ impl Client {
         }
     }
 
-    fn step(&mut self) {
+    pub fn step(&mut self) {
         let path = self.path();
         match self.below(18) {
             0..=3 => self.put(&path, "", None),
@@ -330,7 +316,7 @@ impl Client {
     }
 
     /// At the end, by both servers.
-    fn read_all(&mut self) {
+    pub fn read_all(&mut self) {
         for server in 0..2 {
             for path in self.documents.keys().cloned().collect::<Vec<_>>() {
                 self.read(server, &path);
@@ -346,86 +332,4 @@ impl Client {
             assert_eq!(status, 200, "a document was skipped because of {id}");
         }
     }
-}
-
-/// Pairs of faults: the first seven have each fault.
-fn pairs() -> impl Iterator<Item = (Fault, Fault)> {
-    let of = |n: usize| (n % 7, (n % 7 + n / 7 + 1) % 7);
-    (0..21)
-        .map(move |n| (of(n).0.min(of(n).1), of(n).0.max(of(n).1)))
-        .cycle()
-        .map(|(one, other)| (FAULTS[one], FAULTS[other]))
-}
-
-/// Plays until the clients have ended, and returns them.
-fn play(servers: &mut Servers, clients: Vec<Client>, end: Instant) -> Vec<Client> {
-    let (done, is_over) = (AtomicU64::new(0), AtomicBool::new(false));
-    let run = |mut client: Client| {
-        while !is_over.load(Ordering::Relaxed) {
-            client.step();
-            done.fetch_add(1, Ordering::Relaxed);
-        }
-        client
-    };
-    thread::scope(|scope| {
-        let clients = clients.into_iter().map(|client| scope.spawn(|| run(client)));
-        let clients: Vec<ScopedJoinHandle<'_, Client>> = clients.collect();
-        let has_failed = || clients.iter().any(ScopedJoinHandle::is_finished);
-        let await_more = |operations: u64| {
-            let enough = done.load(Ordering::Relaxed) + operations;
-            while done.load(Ordering::Relaxed) < enough && !has_failed() {
-                thread::sleep(Duration::from_millis(1));
-            }
-        };
-        for (n, (one, other)) in pairs().enumerate() {
-            // Each fault once, at least.
-            if n >= FAULTS.len() && Instant::now() >= end || has_failed() {
-                break;
-            }
-            await_more(BETWEEN);
-            servers.begin(one);
-            servers.begin(other);
-            // Clients are refused, or served if they can be.
-            let accepts = ![Fault::Standby, Fault::Pause, Fault::Crash].contains(&one);
-            await_more(if accepts && [one, other].contains(&Fault::FullDisk) {
-                DURING_FULL
-            } else {
-                DURING
-            });
-            servers.end(other, one);
-            servers.end(one, other);
-        }
-        await_more(BETWEEN);
-        is_over.store(true, Ordering::Relaxed);
-        clients.into_iter().map(|client| client.join().unwrap()).collect()
-    })
-}
-
-#[test]
-fn clients_read_what_they_were_told_while_two_things_fail_at_a_time() {
-    let Some(mut servers) = Servers::start() else { return };
-    let callers = servers.akin.each_ref().map(|of| of.caller.clone());
-    let seconds = std::env::var("AKIN_HISTORY_SECONDS").map_or(0, |of| of.parse().unwrap());
-    let clients = (0..CLIENTS).map(|number| Client::new(number, &callers)).collect();
-    let end = Instant::now() + Duration::from_secs(seconds);
-    let clients = play(&mut servers, clients, end);
-    let (mut failed, mut stayed, mut skipped) = (HashMap::new(), 0, 0);
-    for mut client in clients {
-        client.failed.drain().for_each(|(status, n)| *failed.entry(status).or_insert(0) += n);
-        stayed += client.staying.len();
-        skipped += client.reasons.len();
-        client.read_all();
-    }
-    println!("{failed:?} operations failed; {stayed} documents stay, others because of {skipped}");
-    assert!(!failed.is_empty() && stayed > 0 && skipped > 0);
-    let database = |sql: &str| servers.primary.sql("postgres", sql);
-    let near = "WITH s AS (
-            SELECT d.id, split_part(d.id, '-', 2) AS family, p.key
-            FROM akin.documents d JOIN akin.postings p ON p.entry = d.entry
-            WHERE d.id LIKE 's%' AND (p.key >> 32) & 255 < 9 -- the tables of a lookup at 0.8
-        )
-        SELECT count(DISTINCT (a.id, b.id)) FROM s a
-        JOIN s b ON a.key = b.key AND a.family = b.family AND a.id < b.id";
-    assert_eq!(database(near), "0");
-    assert_eq!(crate::races::leftovers(database), "0|0|0|0");
 }
