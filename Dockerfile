@@ -14,7 +14,7 @@ ARG AKIN_REVISION
 RUN --mount=type=cache,target=/usr/local/cargo/registry \
     --mount=type=cache,target=/src/target,sharing=locked \
     echo 'fn main() {}' > /tmp/main.rs \
-    && for package in . crates/akin-core crates/akin-engine crates/akin-files crates/akin-model crates/akin-postgres; do \
+    && for package in . crates/*; do \
         mkdir -p "$package/benches"; \
         sed -n '/^\[\[bench/{n;s|^name = "\(.*\)"|\1|p}' "$package/Cargo.toml" \
             | xargs -I NAME cp /tmp/main.rs "$package/benches/NAME.rs"; \

@@ -69,7 +69,7 @@ synopsis=$(sed -n 's/^description = "\(.*\)"/\1/p' Cargo.toml | head -1)
 [ ${#synopsis} -lt 80 ] || fault "Cargo.toml: the description wraps into the package's synopsis"
 
 # What crates.io gets: the sources of the crates, their licences and pages.
-for package in akin akin-core akin-engine akin-files akin-model akin-postgres; do
+for package in akin $(ls crates); do
     listed=$(cargo package --locked --quiet --allow-dirty --list -p $package 2> /dev/null)
     foreign=$(grep -vE '^(src/.*\.[a-z]+|config/default.toml|(README|CHANGELOG).md|\
 LICENSE-(MIT|APACHE)|Cargo.(lock|toml|toml.orig)|.cargo_vcs_info.json)$' <<< "$listed" || true)

@@ -2,7 +2,6 @@
 
 mod access;
 mod clusters;
-mod collections;
 mod descriptors;
 mod error;
 mod expiry;
@@ -15,7 +14,6 @@ pub use error::AppError;
 pub use signals::{reload_signal, stop_signal};
 
 use std::convert::Infallible;
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -34,15 +32,6 @@ use crate::http::{self, ServerSettings};
 
 /// Documents of a periodic measurement of recall.
 const RECALL_SAMPLE: usize = 200;
-
-/// The collections' directory within the data directory.
-const COLLECTIONS: &str = "collections";
-
-/// The directory of all collections of a data directory.
-#[must_use]
-pub fn collections_dir(data_dir: &Path) -> PathBuf {
-    data_dir.join(COLLECTIONS)
-}
 
 /// Histograms grow until they are drained, even if no one scrapes.
 const METRICS_UPKEEP: Duration = Duration::from_secs(5);
@@ -144,10 +133,10 @@ async fn work(settings: Settings, state: http::AppState) -> Result<Infallible, A
 
 async fn open(settings: Settings, state: &http::AppState) -> Result<Arc<Collections>, AppError> {
     let of_all = settings.of_collections(StartProgress::clone(&state.progress));
-    let place = collections::place(&settings);
+    let place = settings.place();
     tracing::info!(%place, "opening");
     let opened = spawn_blocking(move || {
-        Collections::open(collections::store(&settings)?, &settings.collection, of_all)
+        Collections::open(settings.open_store()?, &settings.collection, of_all)
     });
     let opened = opened.await.unwrap_or_else(|_| {
         Err(EngineError::Backend(BackendError::Store {
@@ -217,6 +206,8 @@ async fn keep_metrics(metrics: PrometheusHandle) -> Infallible {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::*;
     use crate::document::{Content, Document, DocumentId};
     use crate::engine::{

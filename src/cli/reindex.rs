@@ -11,7 +11,7 @@ use serde_json::json;
 use super::client::{Client, Server, read_json};
 use super::failure::{Failure, of_engine};
 use super::serve::{ConfigFile, flags};
-use crate::app;
+use crate::config;
 use crate::engine::{CollectionName, rebuild_default};
 use akin_files::meter::{Meter, Quantity};
 use akin_files::output::print_json;
@@ -94,7 +94,7 @@ fn by_server(
 fn offline(arguments: Arguments) -> Result<u64, Failure> {
     let settings = arguments.config.settings(flags(None, arguments.data_dir))?;
     let meter = Meter::new(arguments.quiet, "reindexing", Quantity::Things("documents"), 0);
-    let root = app::collections_dir(&settings.storage.data_dir);
+    let root = config::collections_dir(&settings.storage.data_dir);
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_time().build()?;
     let storage = settings.storage.store;
     let rebuilt = rebuild_default(&root, settings.collection, &storage, |more| meter.add(more));

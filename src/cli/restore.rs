@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::failure::{Failure, of_engine};
 use super::serve::{ConfigFile, flags};
-use crate::app;
+use crate::config;
 use crate::engine::{CollectionName, Restored, Restoring, restore};
 use akin_files::input;
 use akin_files::meter::{Meter, Quantity};
@@ -49,7 +49,7 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     let backup = input::open_file(&arguments.file).map_err(unreadable)?;
     let meter = Meter::new(arguments.quiet, "restoring", Quantity::Bytes, 0);
     let restoring = Restoring {
-        root: &app::collections_dir(&settings.storage.data_dir),
+        root: &config::collections_dir(&settings.storage.data_dir),
         only: arguments.collection,
         rename: arguments.rename,
         default: &settings.collection,

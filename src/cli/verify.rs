@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::failure::{Failure, hint_for_directory, report};
 use super::serve::{ConfigFile, flags};
-use crate::app;
+use crate::config;
 use crate::engine::{Finding, Verification, verify_directory};
 use akin_files::output::print_json;
 
@@ -51,7 +51,7 @@ fn verified(arguments: &Arguments) -> Result<Verification, Failure> {
     let data_dir = arguments.data_dir.clone();
     let settings = arguments.config.clone().settings(flags(None, data_dir))?;
     let data_dir = &settings.storage.data_dir;
-    let root = app::collections_dir(data_dir);
+    let root = config::collections_dir(data_dir);
     if data_dir.is_dir() && !root.exists() {
         return Ok(Verification::default());
     }

@@ -1,11 +1,11 @@
 //! Settings: compiled-in defaults < file < environment < flags.
 
+mod backends;
 mod layers;
-mod postgres;
 mod settings;
 
+pub use backends::{PostgresSettings, StorageBackend, collections_dir};
 pub use layers::{Fault, Flag, SettingSources};
-pub use postgres::{PostgresSettings, StorageBackend};
 pub use settings::{LogFormat, LogSettings, Settings};
 
 use std::fmt;

@@ -1,9 +1,14 @@
-//! The database of documents.
+//! Where collections are kept: the backends, their settings, and how each is opened.
 
 use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize, Serializer};
 use utoipa::ToSchema;
+
+use super::Settings;
+use crate::backend::{BackendError, CollectionStore, LocalCollections};
 
 /// Where collections are kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -56,6 +61,52 @@ impl fmt::Debug for DatabaseUrl {
 impl Serialize for DatabaseUrl {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(&self.without_password())
+    }
+}
+
+/// The directory of all collections of a data directory.
+#[must_use]
+pub fn collections_dir(data_dir: &Path) -> PathBuf {
+    data_dir.join("collections")
+}
+
+impl Settings {
+    /// Where the collections are, for the log and for messages.
+    #[must_use]
+    pub fn place(&self) -> String {
+        match self.storage.backend {
+            StorageBackend::Local => self.storage.data_dir.display().to_string(),
+            StorageBackend::Postgres => format!("{:?}", self.postgres.url),
+        }
+    }
+
+    /// Blocks, within a runtime.
+    ///
+    /// # Errors
+    /// Of a database: `OutOfService` if it cannot be reached, `OtherSettings` if it lacks
+    /// something.
+    pub fn open_store(&self) -> Result<Arc<dyn CollectionStore>, BackendError> {
+        let storage = &self.storage;
+        match storage.backend {
+            StorageBackend::Local => {
+                let root = collections_dir(&storage.data_dir);
+                Ok(Arc::new(LocalCollections::new(root, storage.store.clone())))
+            }
+            #[cfg(feature = "postgres")]
+            StorageBackend::Postgres => {
+                let connections = akin_postgres::ConnectionSettings {
+                    deadline: std::time::Duration::from_millis(self.postgres.timeout_ms),
+                    scans_max: storage.store.scans_max as usize,
+                    changes_kept: storage.store.changes_kept,
+                    compression_level: storage.store.compression_level,
+                };
+                let url = self.postgres.url.as_str();
+                let open = akin_postgres::PostgresStore::open(url, &connections);
+                Ok(Arc::new(tokio::runtime::Handle::current().block_on(open)?))
+            }
+            #[cfg(not(feature = "postgres"))]
+            StorageBackend::Postgres => unreachable!("the settings were refused"),
+        }
     }
 }
 
