@@ -8,11 +8,10 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
-use clap::ValueEnum;
 use rustix::time::{ClockId, clock_gettime};
 use tempfile::tempfile;
 
-use super::input::{Event, Format, Reading, Selection, compression_of, of_magic, read_inputs};
+use super::input::{Event, FORMATS, Reading, Selection, compression_of, of_magic, read_inputs};
 use akin_model::content::Extract;
 
 /// How much longer documents may be than their file: a table repeats the names of its columns in
@@ -88,8 +87,7 @@ fn documents(choice: u8, bytes: &[u8]) -> Vec<Vec<u8>> {
 
 /// The input, read as stdin.
 fn selection(choice: u8, bytes: &[u8]) -> Selection {
-    let formats = Format::value_variants();
-    let format = formats.get(usize::from(choice >> 2)).copied();
+    let format = FORMATS.get(usize::from(choice >> 2)).copied();
     let extract = if choice & 1 == 0 { Extract::Text } else { Extract::Main };
     let records = (choice & 2 != 0).then(|| "data".to_owned());
     let stdin = PathBuf::from("-");
@@ -120,10 +118,9 @@ mod tests {
             "</p>", "<a b=", "<b><i>", "<table>", "<!--", "&amp", "<p a=\"", "<svg><", "x ",
             "\u{301}",
         ] {
-            for format in Format::value_variants() {
-                let choice = Format::value_variants().iter().position(|known| known == format);
-                let choice = (choice.expect("it is one of them") as u8) << 2;
-                let start = if *format == Format::Html { "<html><body>" } else { "" };
+            for (choice, format) in (0..).zip(FORMATS) {
+                let choice: u8 = choice << 2;
+                let start = if format.name == "html" { "<html><body>" } else { "" };
                 let file = [start, &piece.repeat(BYTES / piece.len())].concat();
                 formats(&[&[choice], file.as_bytes()].concat());
             }

@@ -3,65 +3,18 @@
 
 use std::borrow::Cow;
 
-use clap::ValueEnum;
 use encoding_rs::Encoding;
 
 use super::columns::TextColumns;
 use super::event::Stop;
-use super::open::{PARQUET_MAGIC, split_compression};
+use super::formats::{CSV, FORMATS, Format, HTML, JSON, JSONL, TEXT};
+use super::open::split_compression;
 use super::separator;
-
-/// The format of a file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Format {
-    /// The whole file is one document
-    Text,
-    /// A document on each line
-    Jsonl,
-    /// An array of documents, or a sequence of documents
-    Json,
-    /// A document in each record, with the names of the columns in the first record
-    Csv,
-    /// As CSV, separated by tabs
-    Tsv,
-    /// The text of a page
-    Html,
-    /// Pages as a crawler saved them (WARC), or their texts (WET)
-    Warc,
-    /// A document in each row
-    Parquet,
-}
-
-/// A format, with the separator of a table.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Detected {
-    /// Separated by this byte.
-    Table(u8),
-    As(Format),
-}
 
 /// The number of first bytes that decide.
 pub const START_BYTES: usize = 8 << 10;
 pub const NOT_UTF_8: &str =
     "it is not UTF-8: name its encoding by --encoding, such as latin1 or utf-16le";
-
-/// The names and the first bytes that say a format.
-pub struct KnownFormat {
-    pub format: Format,
-    pub extensions: &'static [&'static str],
-    pub magic: Option<&'static [u8]>,
-}
-
-pub const FORMATS: [KnownFormat; 8] = [
-    KnownFormat { format: Format::Jsonl, extensions: &["jsonl", "ndjson"], magic: None },
-    KnownFormat { format: Format::Json, extensions: &["json"], magic: None },
-    KnownFormat { format: Format::Csv, extensions: &["csv"], magic: None },
-    KnownFormat { format: Format::Tsv, extensions: &["tsv", "tab"], magic: None },
-    KnownFormat { format: Format::Html, extensions: &["html", "htm", "xhtml"], magic: None },
-    KnownFormat { format: Format::Warc, extensions: &["warc", "wet"], magic: Some(b"WARC/") },
-    KnownFormat { format: Format::Parquet, extensions: &["parquet"], magic: Some(PARQUET_MAGIC) },
-    KnownFormat { format: Format::Text, extensions: &["txt", "text", "md", "rst"], magic: None },
-];
 
 /// The first bytes of compressed files that akin does not read. What they have is in a format that
 /// akin reads if the name says so.
@@ -103,20 +56,18 @@ pub fn detect(
     name: &str,
     columns: &TextColumns,
     encoding: Option<&'static Encoding>,
-) -> Result<Detected, Stop> {
+) -> Result<&'static Format, Stop> {
     let text = decode(start, encoding);
     if let Some(format) = of_name(name) {
-        return Ok(match format {
-            Format::Json => Detected::As(of_json(text.trim_start()).unwrap_or(Format::Json)),
-            format => chosen(format, start),
-        });
+        let is_json = format.name == JSON.name;
+        return Ok(of_json(text.trim_start()).filter(|_| is_json).unwrap_or(format));
     }
     if let Some(format) = of_magic(start) {
-        return Ok(Detected::As(format));
+        return Ok(format);
     }
     refuse_other(start, name)?;
-    if let Some(detected) = of_text(&text, columns)? {
-        return Ok(detected);
+    if let Some(format) = of_text(&text, columns)? {
+        return Ok(format);
     }
     if text.contains('\0') || !is_text(start) && is_wrong_utf_8(start, encoding) {
         return Err(Stop::NotRead(
@@ -127,16 +78,7 @@ pub fn detect(
     }
     match is_wrong_utf_8(start, encoding) {
         true => Err(failed(NOT_UTF_8)),
-        false => Ok(Detected::As(Format::Text)),
-    }
-}
-
-/// The format by its option, with the separator of the table that a CSV file begins with.
-pub fn chosen(format: Format, start: &[u8]) -> Detected {
-    match format {
-        Format::Csv => Detected::Table(separator::most_frequent(&String::from_utf8_lossy(start))),
-        Format::Tsv => Detected::Table(b'\t'),
-        format => Detected::As(format),
+        false => Ok(&TEXT),
     }
 }
 
@@ -145,17 +87,18 @@ fn failed(reason: &str) -> Stop {
 }
 
 /// The format that the extension of a name says.
-pub fn of_name(name: &str) -> Option<Format> {
+pub fn of_name(name: &str) -> Option<&'static Format> {
     let extension = extension(name);
-    let has =
-        |known: &KnownFormat| known.extensions.iter().any(|it| extension.eq_ignore_ascii_case(it));
-    FORMATS.iter().find(|known| has(known)).map(|known| known.format)
+    let has = |format: &&Format| {
+        format.extensions.iter().any(|known| extension.eq_ignore_ascii_case(known))
+    };
+    FORMATS.into_iter().find(has)
 }
 
 /// The format that the first bytes of a file say, whatever its name.
-pub fn of_magic(start: &[u8]) -> Option<Format> {
-    let has = |known: &&KnownFormat| known.magic.is_some_and(|magic| start.starts_with(magic));
-    FORMATS.iter().find(has).map(|known| known.format)
+pub fn of_magic(start: &[u8]) -> Option<&'static Format> {
+    let has = |format: &&Format| format.magic.is_some_and(|magic| start.starts_with(magic));
+    FORMATS.into_iter().find(has)
 }
 
 fn refuse_other(start: &[u8], name: &str) -> Result<(), Stop> {
@@ -182,7 +125,7 @@ fn refuse_other(start: &[u8], name: &str) -> Result<(), Stop> {
 }
 
 /// Invalid bytes are replaced: they are for the reader to report.
-fn decode<'s>(start: &'s [u8], encoding: Option<&'static Encoding>) -> Cow<'s, str> {
+pub fn decode<'s>(start: &'s [u8], encoding: Option<&'static Encoding>) -> Cow<'s, str> {
     let (encoding, bytes) = Encoding::for_bom(start)
         .or(encoding.map(|encoding| (encoding, 0)))
         .unwrap_or((encoding_rs::UTF_8, 0));
@@ -204,14 +147,14 @@ pub fn is_text(bytes: &[u8]) -> bool {
 }
 
 /// `None` if it may be plain text.
-fn of_text(text: &str, columns: &TextColumns) -> Result<Option<Detected>, Stop> {
+fn of_text(text: &str, columns: &TextColumns) -> Result<Option<&'static Format>, Stop> {
     let begins = text.trim_start();
     if let Some(json) = of_json(begins) {
-        return Ok(Some(Detected::As(json)));
+        return Ok(Some(json));
     }
     let lower = begins.to_ascii_lowercase();
     if is_html(&lower) {
-        return Ok(Some(Detected::As(Format::Html)));
+        return Ok(Some(&HTML));
     }
     if lower.starts_with("<?xml") || lower.starts_with("<!doctype") {
         return Err(Stop::NotRead(
@@ -220,30 +163,30 @@ fn of_text(text: &str, columns: &TextColumns) -> Result<Option<Detected>, Stop> 
                 .into(),
         ));
     }
-    Ok(separator::of_table(begins, columns).map(Detected::Table))
+    Ok(separator::of_table(begins, columns).map(|_| &CSV))
 }
 
 /// Objects on lines of their own are lines of JSON; an object over several lines is not. Some of
 /// the lines may be broken.
-fn of_json(begins: &str) -> Option<Format> {
+fn of_json(begins: &str) -> Option<&'static Format> {
     let lines: Vec<&str> = begins.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
     let is_json = |line: &str| serde_json::from_str::<serde::de::IgnoredAny>(line).is_ok();
     let is_object = |line: &str| line.starts_with('{') && line.ends_with('}');
     let is_closed = |line: &str| line.matches('{').count() == line.matches('}').count();
     let objects = lines.iter().filter(|line| is_object(line));
     if let Some(inner) = begins.strip_prefix('[').map(str::trim_start) {
-        return (inner.starts_with('{') || inner.trim_end() == "]").then_some(Format::Json);
+        return (inner.starts_with('{') || inner.trim_end() == "]").then_some(&JSON);
     }
     match begins.strip_prefix('{').map(str::trim_start) {
         Some(inner) if inner.starts_with(['"', '}']) => {
             let whole = objects.filter(|line| is_closed(line) || is_json(line)).count();
             let is_lines = lines.len() == 1 || 2 * whole >= lines.len();
-            Some(if is_lines { Format::Jsonl } else { Format::Json })
+            Some(if is_lines { &JSONL } else { &JSON })
         }
         // The first line is broken.
         _ => {
             let whole = objects.filter(|line| is_json(line)).count();
-            (whole > 0 && 2 * whole >= lines.len()).then_some(Format::Jsonl)
+            (whole > 0 && 2 * whole >= lines.len()).then_some(&JSONL)
         }
     }
 }
@@ -276,8 +219,9 @@ pub fn extension(name: &str) -> &str {
 mod tests {
     use super::*;
 
-    fn of(start: &[u8], name: &str) -> Result<Detected, String> {
-        detect(start, name, &TextColumns::default(), None).map_err(|stop| match stop {
+    fn of(start: &[u8], name: &str) -> Result<&'static str, String> {
+        let format = detect(start, name, &TextColumns::default(), None);
+        format.map(|format| format.name).map_err(|stop| match stop {
             Stop::Failed { reason, .. } => format!("failed: {reason}"),
             Stop::NotRead(reason) => format!("not read: {reason}"),
             Stop::Empty | Stop::Cancelled => panic!("a format is detected or refused"),
@@ -287,50 +231,50 @@ mod tests {
     #[test]
     fn formats_are_detected_from_first_bytes() {
         for (start, format) in [
-            ("{\"id\": 1}\n{\"id\"", Format::Jsonl),
-            ("{\"id\": 1, \"text\": \"cut", Format::Jsonl),
-            ("{\n  \"id\": 1\n}\n", Format::Json),
-            (" [\n {\"id\": 1}]", Format::Json),
-            ("[]\n", Format::Json),
-            ("[1] A note", Format::Text),
-            ("{ brace }", Format::Text),
-            ("id, text and more", Format::Text),
-            ("ORC and %PDF are words", Format::Text),
-            ("<!DOCTYPE html><p>", Format::Html),
-            ("<?xml version='1.0'?>\n<!DOCTYPE html PUBLIC", Format::Html),
-            ("<p class=a>Text", Format::Html),
-            ("<project> is a word", Format::Text),
-            ("WARC/1.0\r\n", Format::Warc),
-            ("PAR1\u{15}", Format::Parquet),
+            ("{\"id\": 1}\n{\"id\"", "jsonl"),
+            ("{\"id\": 1, \"text\": \"cut", "jsonl"),
+            ("{\n  \"id\": 1\n}\n", "json"),
+            (" [\n {\"id\": 1}]", "json"),
+            ("[]\n", "json"),
+            ("[1] A note", "text"),
+            ("{ brace }", "text"),
+            ("id, text and more", "text"),
+            ("ORC and %PDF are words", "text"),
+            ("<!DOCTYPE html><p>", "html"),
+            ("<?xml version='1.0'?>\n<!DOCTYPE html PUBLIC", "html"),
+            ("<p class=a>Text", "html"),
+            ("<project> is a word", "text"),
+            ("WARC/1.0\r\n", "warc"),
+            ("PAR1\u{15}", "parquet"),
         ] {
-            assert_eq!(of(start.as_bytes(), "a.bin"), Ok(Detected::As(format)), "{start}");
+            assert_eq!(of(start.as_bytes(), "a.bin"), Ok(format), "{start}");
         }
-        for (start, separator) in [
-            ("id,text\n", b','),
-            ("\"id\"\t\"text\"\tlang\n", b'\t'),
-            ("text;b", b';'),
-            ("\"a, \"\"b\"\"\",\"text\"\n1,2\n", b','),
-            ("\"a,text,b\";\"text\"\n1;2\n", b';'),
+        for start in [
+            "id,text\n",
+            "\"id\"\t\"text\"\tlang\n",
+            "text;b",
+            "\"a, \"\"b\"\"\",\"text\"\n1,2\n",
+            "\"a,text,b\";\"text\"\n1;2\n",
         ] {
-            assert_eq!(of(start.as_bytes(), "a"), Ok(Detected::Table(separator)), "{start}");
+            assert_eq!(of(start.as_bytes(), "a"), Ok("csv"), "{start}");
         }
         let bytes = b"\xff\xfei\0d\0,\0t\0e\0x\0t\0\n\0";
-        assert_eq!(of(bytes, "a"), Ok(Detected::Table(b',')));
+        assert_eq!(of(bytes, "a"), Ok("csv"));
     }
 
     #[test]
     fn names_decide() {
-        assert_eq!(of(b"{broken", "a.jsonl.gz"), Ok(Detected::As(Format::Jsonl)));
-        assert_eq!(of(b"\0\xff", "a.JSONL"), Ok(Detected::As(Format::Jsonl)));
-        assert_eq!(of(b"url;body", "d.x/a.csv.zst"), Ok(Detected::Table(b';')));
-        assert_eq!(of(b"\"a,b,c\";body", "a.csv"), Ok(Detected::Table(b';')));
-        assert_eq!(of(b"url\tbody,a,b", "a.tsv"), Ok(Detected::Table(b'\t')));
-        assert_eq!(of(b"some words", "a.parquet"), Ok(Detected::As(Format::Parquet)));
-        assert_eq!(of(b"{\"text\": 1}", "a.txt"), Ok(Detected::As(Format::Text)));
-        assert_eq!(of(b"<p>words", "readme.md"), Ok(Detected::As(Format::Text)));
-        assert_eq!(of(b"{\"text\": 1}\n{}", "c4.json.gz"), Ok(Detected::As(Format::Jsonl)));
-        assert_eq!(of(b"7", "a.json"), Ok(Detected::As(Format::Json)));
-        assert_eq!(of(b"some words", "changelog.gz"), Ok(Detected::As(Format::Text)));
+        assert_eq!(of(b"{broken", "a.jsonl.gz"), Ok("jsonl"));
+        assert_eq!(of(b"\0\xff", "a.JSONL"), Ok("jsonl"));
+        assert_eq!(of(b"url;body", "d.x/a.csv.zst"), Ok("csv"));
+        assert_eq!(of(b"\"a,b,c\";body", "a.csv"), Ok("csv"));
+        assert_eq!(of(b"url\tbody,a,b", "a.tsv"), Ok("tsv"));
+        assert_eq!(of(b"some words", "a.parquet"), Ok("parquet"));
+        assert_eq!(of(b"{\"text\": 1}", "a.txt"), Ok("text"));
+        assert_eq!(of(b"<p>words", "readme.md"), Ok("text"));
+        assert_eq!(of(b"{\"text\": 1}\n{}", "c4.json.gz"), Ok("jsonl"));
+        assert_eq!(of(b"7", "a.json"), Ok("json"));
+        assert_eq!(of(b"some words", "changelog.gz"), Ok("text"));
     }
 
     #[test]
@@ -342,12 +286,12 @@ mod tests {
             b"{\"id\":NaN,\"text\":\"x\"}\n{\"id\":\"b\",\"text\":\"x\"}\n",
             b"cut\"}\n{\"id\":\"b\",\"text\":\"x\"}\n",
         ] {
-            assert_eq!(of(lines, "data"), Ok(Detected::As(Format::Jsonl)), "{lines:?}");
+            assert_eq!(of(lines, "data"), Ok("jsonl"), "{lines:?}");
         }
-        assert_eq!(of(b"id,text\na,caf\xe9\n", "data"), Ok(Detected::Table(b',')));
-        assert_eq!(of(b"<html>caf\xe9", "data"), Ok(Detected::As(Format::Html)));
+        assert_eq!(of(b"id,text\na,caf\xe9\n", "data"), Ok("csv"));
+        assert_eq!(of(b"<html>caf\xe9", "data"), Ok("html"));
         let nested = b"{\"data\": [\n{\"id\": 1},\n{\"id\": 2}\n]}";
-        assert_eq!(of(nested, "data"), Ok(Detected::As(Format::Json)));
+        assert_eq!(of(nested, "data"), Ok("json"));
     }
 
     #[test]
@@ -369,6 +313,6 @@ mod tests {
             assert!(advice.starts_with(what), "{what}: {advice}");
         }
         let cut = [&vec![b'a'; START_BYTES - 1][..], "é".as_bytes()].concat();
-        assert_eq!(of(&cut[..START_BYTES], "a"), Ok(Detected::As(Format::Text)));
+        assert_eq!(of(&cut[..START_BYTES], "a"), Ok("text"));
     }
 }

@@ -10,6 +10,7 @@ mod copies;
 mod detect;
 mod encoding;
 mod event;
+mod formats;
 mod html;
 mod json_line;
 mod kept_pages;
@@ -23,7 +24,7 @@ mod page;
 mod page_encoding;
 #[cfg(feature = "parquet")]
 mod pages;
-#[cfg(feature = "parquet")]
+#[cfg_attr(not(feature = "parquet"), path = "no_parquet.rs")]
 mod parquet;
 #[cfg(feature = "parquet")]
 mod parquet_values;
@@ -49,8 +50,10 @@ pub use columns::TextColumns;
 pub use copies::InputCopies;
 #[cfg(any(test, fuzzing, feature = "fuzzing"))]
 pub use detect::of_magic;
-pub use detect::{Format, of_name};
+pub use detect::of_name;
 pub use event::{Cancelled, Emit, Event, Skip};
+#[cfg(any(test, fuzzing, feature = "fuzzing"))]
+pub use formats::FORMATS;
 pub use members::Value;
 #[cfg(any(test, fuzzing, feature = "fuzzing"))]
 pub use open::compression_of;

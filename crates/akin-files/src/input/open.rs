@@ -87,14 +87,14 @@ pub fn decompressed<'a>(raw: impl Read + 'a) -> io::Result<(Box<dyn BufRead + 'a
 /// A compression of whole files.
 pub struct Compression {
     /// Stands in a name after the extension of the format.
-    extension: &'static str,
+    pub extension: &'static str,
     begins: fn(&[u8]) -> bool,
     unpack: Unpack,
 }
 
 type Unpack = for<'a> fn(Box<dyn BufRead + 'a>) -> io::Result<Box<dyn Read + 'a>>;
 
-const COMPRESSIONS: [Compression; 2] = [
+pub const COMPRESSIONS: [Compression; 2] = [
     Compression { extension: ".gz", begins: is_gzip, unpack: gunzip },
     Compression { extension: ".zst", begins: is_zstd, unpack: unzstd },
 ];

@@ -12,8 +12,8 @@ use encoding_rs::Encoding;
 use super::column_names::ColumnNames;
 use super::columns::TextColumns;
 use super::copies::{FromCopy, InputCopies};
-use super::detect::Format;
 use super::encoding::encoding;
+use super::formats::Format;
 use super::list::read_list;
 use super::open::source;
 use super::screening::{OnInvalid, Screening};
@@ -33,7 +33,7 @@ pub struct InputOptions {
     null: bool,
     /// The format of all inputs, instead of that of their names or first bytes
     #[arg(long, value_name = "FORMAT")]
-    format: Option<Format>,
+    format: Option<&'static Format>,
     /// The encoding of texts without a byte order mark: such as latin1 or gbk [default: UTF-8]
     #[arg(long, value_name = "ENCODING", value_parser = encoding)]
     encoding: Option<&'static Encoding>,
@@ -67,7 +67,7 @@ pub struct InputOptions {
 /// How files are read, for all inputs of a command.
 #[derive(Clone, Debug, Default)]
 pub struct Reading {
-    pub format: Option<Format>,
+    pub format: Option<&'static Format>,
     pub encoding: Option<&'static Encoding>,
     pub extract: Extract,
     pub columns: Arc<TextColumns>,

@@ -16,6 +16,7 @@ use parquet::schema::types::{Type, TypePtr};
 
 use super::columns::{TextColumns, no_column};
 use super::event::{ITEM_BYTES_MAX, Stop};
+use super::formats::OpenInput;
 use super::members::{Values, below};
 use super::open::{PARQUET_MAGIC, RATIO_MAX, decompressed, peeked};
 use super::options::Reading;
@@ -43,7 +44,9 @@ pub fn open_parquet(path: &Path, reading: &Reading) -> Result<Option<File>, Fail
     open().map_err(|error| Failure::unreadable(path, error))
 }
 
-pub fn read(file: File, bytes_read: &AtomicU64, sink: &mut Sink<'_, '_>) -> Result<(), Stop> {
+pub fn read(input: OpenInput<'_>, sink: &mut Sink<'_, '_>) -> Result<(), Stop> {
+    let OpenInput { path, reading, content, is_packed, bytes_read, .. } = input;
+    let file = reading.seekable(path, content, is_packed)?;
     let pages = file.try_clone()?;
     let mut size = RowsSize { of_file: file.metadata()?.len(), of_rows: 0 };
     let reader = guarded(|| SerializedFileReader::new(file)).map_err(|e| failed(&e, None))?;

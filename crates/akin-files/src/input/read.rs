@@ -7,21 +7,15 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::columns::TextColumns;
 use super::copies::{Copied, CopyOf};
-use super::detect::{Detected, Format, START_BYTES, chosen, detect};
-use super::encoding::decoded;
+use super::detect::{START_BYTES, detect};
 use super::event::{Cancelled, Emit, Event, Skip, Stop};
+use super::formats::{JSON, OpenInput};
 use super::open::{BUFFER_BYTES, decompressed, peeked};
 use super::options::Reading;
-#[cfg(feature = "parquet")]
-use super::parquet;
 use super::record::Origin;
 use super::selection::{Input, Selection};
 use super::sink::Sink;
-use super::warc::PageReading;
-use super::{html, kept_pages, lines, table, text, values, warc};
-use crate::feature::HTML;
-#[cfg(not(feature = "parquet"))]
-use crate::feature::PARQUET;
+use super::{kept_pages, lines};
 
 /// Reads every input of the selection. `bytes_read` counts the bytes before decompression.
 ///
@@ -109,7 +103,7 @@ fn read_file(
     let path = input.path.as_deref().unwrap_or(Path::new("-"));
     let copies = reading.copies.as_deref();
     let read_before = bytes_read.load(Ordering::Relaxed);
-    let (reader, is_packed): (Box<dyn BufRead + '_>, _) = match copies
+    let (content, is_packed): (Box<dyn BufRead + '_>, _) = match copies
         .and_then(|copies| copies.of(path, bytes_read))
     {
         Some((CopyOf::Pages, copy)) => return kept_pages::read(copy, sink),
@@ -118,72 +112,26 @@ fn read_file(
         }
         None => decompressed(CountingReader { inner: reading.source(path)?, bytes: bytes_read })?,
     };
-    let (start, reader) = peeked(reader, START_BYTES)?;
+    let (start, content) = peeked(content, START_BYTES)?;
     if start.is_empty() {
         return Err(Stop::Empty);
     }
-    let encoding = reading.encoding;
-    let detected = match (reading.format, &reading.records) {
-        (Some(format), _) => chosen(format, &start),
-        (None, Some(_)) => Detected::As(Format::Json),
-        (None, None) => detect(&start, &input.name, &reading.columns, encoding)?,
+    let format = match (reading.format, &reading.records) {
+        (Some(format), _) => format,
+        (None, Some(_)) => &JSON,
+        (None, None) => detect(&start, &input.name, &reading.columns, reading.encoding)?,
     };
     let begin = |of| copies.map(|copies| copies.begin(of, path, (bytes_read, read_before)));
-    let pages = if takes_extraction(detected, &start) { begin(CopyOf::Pages) } else { None };
-    let is_seekable = detected == Detected::As(Format::Parquet);
-    let keeps_unpacked =
-        is_packed && !is_seekable && copies.is_some_and(|copies| copies.keeps_unpacked);
-    let copy = if pages.is_none() && keeps_unpacked { begin(CopyOf::Unpacked) } else { None };
-    let reader = match copy {
-        Some(copy) => Box::new(BufReader::with_capacity(BUFFER_BYTES, Copied::new(reader, copy))),
-        None => reader,
+    let copied = (format.copied)(&start);
+    let pages = copied.filter(|of| *of == CopyOf::Pages).and_then(begin);
+    let keeps_unpacked = is_packed && copies.is_some_and(|copies| copies.keeps_unpacked);
+    let copy = copied.filter(|of| *of == CopyOf::Unpacked && keeps_unpacked).and_then(begin);
+    let content = match copy {
+        Some(copy) => Box::new(BufReader::with_capacity(BUFFER_BYTES, Copied::new(content, copy))),
+        None => content,
     };
-    let decoded = |reader| decoded(&start, reader, encoding);
-    match detected {
-        Detected::Table(separator) => table::read(decoded(reader), separator, sink),
-        Detected::As(Format::Text) if is_unmarked_stdin(input, reading) => {
-            Err(Stop::NotRead(NOT_A_FORMAT.into()))
-        }
-        Detected::As(Format::Text) => text::read(decoded(reader), sink),
-        Detected::As(Format::Json) => {
-            values::read(decoded(reader), reading.records.as_deref(), sink)
-        }
-        Detected::As(Format::Jsonl) => lines::read(decoded(reader), sink),
-        Detected::As(Format::Html) if !HTML.is_built_in => {
-            Err(Stop::Failed { line: None, reason: HTML.absent() })
-        }
-        Detected::As(Format::Html) => kept_pages::keeping(pages, sink, |sink| {
-            html::read(reader, encoding, reading.extract, sink)
-        }),
-        Detected::As(Format::Warc) => kept_pages::keeping(pages, sink, |sink| {
-            warc::read(reader, PageReading { encoding, extract: reading.extract }, sink)
-        }),
-        #[cfg(not(feature = "parquet"))]
-        Detected::As(Format::Parquet) => Err(Stop::Failed { line: None, reason: PARQUET.absent() }),
-        #[cfg(feature = "parquet")]
-        Detected::As(Format::Parquet) => {
-            parquet::read(reading.seekable(path, reader, is_packed)?, bytes_read, sink)
-        }
-        Detected::As(Format::Csv) => table::read(decoded(reader), b',', sink),
-        Detected::As(Format::Tsv) => table::read(decoded(reader), b'\t', sink),
-    }
-}
-
-const NOT_A_FORMAT: &str = "it is neither JSON nor a table with a column of texts; --text-column \
-                            names the column, and --format text reads it as a single text";
-
-/// Whether the texts of the input are found in pages, which takes longer than to read them. A crawl
-/// may have texts already.
-fn takes_extraction(detected: Detected, start: &[u8]) -> bool {
-    match detected {
-        Detected::As(Format::Html) => true,
-        Detected::As(Format::Warc) => !warc::begins_with_texts(start),
-        _ => false,
-    }
-}
-
-fn is_unmarked_stdin(input: &Input, reading: &Reading) -> bool {
-    input.path.is_none() && reading.format.is_none()
+    let open = OpenInput { path, reading, start, content, is_packed, bytes_read };
+    kept_pages::keeping(pages, sink, |sink| (format.read)(open, sink))
 }
 
 /// Counts the bytes that are read through it.

@@ -64,6 +64,8 @@ mod tests {
         for (header, separator) in [
             ("id;\"title, short, long\";text\n1;2;3", b';'),
             ("id;\"a,text,b\";text", b';'),
+            ("\"a,text,b\";\"text\"\n1;2\n", b';'),
+            ("text;b", b';'),
             ("id,\"title; short; long\",text", b','),
             ("\"a;b;c\"\ttext", b'\t'),
             ("\"a, \"\"b, c\"\"\";text", b';'),

@@ -9,9 +9,11 @@ use std::sync::Arc;
 use csv::StringRecord;
 
 use super::columns::{TextColumns, no_column};
-use super::detect::NOT_UTF_8;
+use super::detect::{NOT_UTF_8, decode};
 use super::event::{ITEM_BYTES_MAX, Stop};
+use super::formats::OpenInput;
 use super::members::Value;
+use super::separator;
 use super::sink::Sink;
 
 /// Names are bounded, as each document repeats them.
@@ -19,6 +21,15 @@ const NAME_BYTES_MAX: usize = 1 << 10;
 
 /// The byte order mark of a file that was appended to another.
 const MARK: char = '\u{feff}';
+
+/// Reads a table with the separator by which its first record has the column of the texts, or else
+/// most cells.
+pub fn read_csv(input: OpenInput<'_>, sink: &mut Sink<'_, '_>) -> Result<(), Stop> {
+    let begins = decode(&input.start, input.reading.encoding);
+    let separator = separator::of_table(begins.trim_start(), sink.columns)
+        .unwrap_or_else(|| separator::most_frequent(&begins));
+    read(input.decoded(), separator, sink)
+}
 
 pub fn read(reader: impl Read, separator: u8, sink: &mut Sink<'_, '_>) -> Result<(), Stop> {
     let allowance = Rc::new(Cell::new(ITEM_BYTES_MAX));

@@ -3,11 +3,11 @@
 use std::fs;
 use std::sync::atomic::AtomicU64;
 
-use clap::ValueEnum;
 use serde_json::{Value, json};
 
-use super::detect::{FORMATS, Format, KnownFormat};
-use super::{Event, InputCopies, Selection, name_of, read_inputs};
+use super::formats::{Format, JSONL};
+use super::open::COMPRESSIONS;
+use super::{Event, FORMATS, InputCopies, Selection, read_inputs};
 
 /// The documents of a file, and its failures.
 pub fn read_with(selection: &Selection) -> (Vec<Value>, Vec<String>) {
@@ -177,7 +177,7 @@ fn a_copy_is_unpacked_as_often_as_its_input() {
     let path = dir.path().join("a.jsonl.zst.zst");
     fs::write(&path, packed(&packed(line))).unwrap();
     let mut selection = Selection { paths: vec![path.clone()], ..Selection::default() };
-    selection.reading.format = Some(Format::Jsonl);
+    selection.reading.format = Some(&JSONL);
     selection.keep_copies(InputCopies::new(tempfile::tempfile().unwrap(), 1 << 20, true));
     let first = read_with(&selection);
     assert_eq!(first.0, [Value::Null], "the line is noise");
@@ -187,8 +187,8 @@ fn a_copy_is_unpacked_as_often_as_its_input() {
 #[test]
 fn the_page_of_formats_has_each_known_format() {
     let page = include_str!("../../../../docs/formats.md");
-    for KnownFormat { format, extensions, magic } in &FORMATS {
-        let name = format!("(`{}`", name_of(format)).replace("(`tsv`", "`tsv`");
+    for Format { name, extensions, magic, .. } in FORMATS {
+        let name = format!("(`{name}`").replace("(`tsv`", "`tsv`");
         let is_of_format = |line: &&str| line.starts_with("| ") && line.contains(&name);
         let row = page.lines().find(is_of_format).unwrap_or_else(|| panic!("{name} has no row"));
         for extension in *extensions {
@@ -197,6 +197,7 @@ fn the_page_of_formats_has_each_known_format() {
         let magic = magic.map(|magic| format!("`{}`", magic.escape_ascii()));
         assert!(magic.is_none_or(|magic| row.ends_with(&format!(" {magic} |"))), "{row}");
     }
-    let is_known = |format: &Format| FORMATS.iter().any(|known| known.format == *format);
-    assert!(Format::value_variants().iter().all(is_known));
+    for compression in &COMPRESSIONS {
+        assert!(page.contains(&format!("`{}`", compression.extension)), "a compression");
+    }
 }

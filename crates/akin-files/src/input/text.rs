@@ -1,14 +1,23 @@
 //! Reads a file that is a single document.
 
 use std::io::{BufRead, Read};
+use std::path::Path;
 
 use super::detect::NOT_UTF_8;
 use super::event::{ITEM_BYTES_MAX, Stop};
+use super::formats::OpenInput;
 use super::members::Value;
 use super::sink::Sink;
 
-pub fn read(reader: impl BufRead, sink: &mut Sink<'_, '_>) -> Result<(), Stop> {
-    let text = whole(reader)?;
+const NOT_A_FORMAT: &str = "it is neither JSON nor a table with a column of texts; --text-column \
+                            names the column, and --format text reads it as a single text";
+
+/// The text on stdin is read only if the option says so.
+pub fn read(input: OpenInput<'_>, sink: &mut Sink<'_, '_>) -> Result<(), Stop> {
+    if input.path == Path::new("-") && input.reading.format.is_none() {
+        return Err(Stop::NotRead(NOT_A_FORMAT.into()));
+    }
+    let text = whole(input.decoded())?;
     let id = Value::Text(sink.file.to_string().into());
     let values = vec![("id".into(), id), ("text".into(), Value::Text(text.into()))];
     Ok(sink.record(None, values)?)

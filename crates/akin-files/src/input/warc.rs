@@ -10,12 +10,13 @@ use encoding_rs::Encoding;
 
 use super::answer;
 use super::event::{ITEM_BYTES_MAX, Stop};
+use super::formats::OpenInput;
 use super::members::text_value;
+use super::options::Reading;
 use super::page::page;
 use super::page_encoding::{charset_of, decode_page};
 use super::sink::{Page, Sink};
 use super::warc_records::WarcRecords;
-use akin_model::content::Extract;
 
 pub const HEAD_BYTES_MAX: u64 = 64 << 10;
 
@@ -58,15 +59,9 @@ impl WarcHead {
     }
 }
 
-/// How pages are turned into texts.
-#[derive(Clone, Copy)]
-pub struct PageReading {
-    pub encoding: Option<&'static Encoding>,
-    pub extract: Extract,
-}
-
-pub fn read(reader: impl BufRead, pages: PageReading, sink: &mut Sink<'_, '_>) -> Result<(), Stop> {
-    let mut records = WarcRecords::new(reader);
+pub fn read(input: OpenInput<'_>, sink: &mut Sink<'_, '_>) -> Result<(), Stop> {
+    let OpenInput { reading, content, .. } = input;
+    let mut records = WarcRecords::new(content);
     for number in 1.. {
         let record = records.next().map_err(|error| Stop::at(number, error))?;
         let found = match record {
@@ -74,7 +69,7 @@ pub fn read(reader: impl BufRead, pages: PageReading, sink: &mut Sink<'_, '_>) -
             Some(Err(reason)) => Some(Err(reason)),
             Some(Ok(record)) if !has_page(&record.head) => None,
             Some(Ok(record)) => match record.block {
-                Some(block) => page_of(&record.head, &block, pages),
+                Some(block) => page_of(&record.head, &block, reading),
                 None => Some(Err(format!("the record is longer than {ITEM_BYTES_MAX} bytes"))),
             },
         };
@@ -108,9 +103,9 @@ fn uri(value: &str) -> &str {
 }
 
 /// The columns of a record's page; `None` if the record has no page.
-fn page_of(head: &WarcHead, block: &[u8], pages: PageReading) -> Option<Result<Page, String>> {
+fn page_of(head: &WarcHead, block: &[u8], reading: &Reading) -> Option<Result<Page, String>> {
     let is_answer = head.says("content-type", "application/http");
-    let found = if is_answer { of_answer(block, pages)? } else { of_body(head, block, pages)? };
+    let found = if is_answer { of_answer(block, reading)? } else { of_body(head, block, reading)? };
     Some(found.map(|mut page| {
         for (name, from) in [
             ("id", "warc-record-id"),
@@ -128,18 +123,18 @@ fn page_of(head: &WarcHead, block: &[u8], pages: PageReading) -> Option<Result<P
 }
 
 /// The text of a body, by its type.
-fn of_body(head: &WarcHead, body: &[u8], pages: PageReading) -> Option<Result<Page, String>> {
-    let named = pages.encoding.or_else(|| charset_of(head.get("content-type")?));
+fn of_body(head: &WarcHead, body: &[u8], reading: &Reading) -> Option<Result<Page, String>> {
+    let named = reading.encoding.or_else(|| charset_of(head.get("content-type")?));
     if head.says("content-type", "text/plain") {
         let text = decode_text(body, named).trim().to_owned();
         return Some(Ok(Page { text, further: Vec::new(), has_article: true }));
     }
     let is_html = ["text/html", "application/xhtml"].iter().any(|t| head.says("content-type", t));
-    is_html.then(|| page(&decode_page(body, named), pages.extract, &mut |_| Ok(())))
+    is_html.then(|| page(&decode_page(body, named), reading.extract, &mut |_| Ok(())))
 }
 
 /// The page in an answer of status 200.
-fn of_answer(mut block: &[u8], pages: PageReading) -> Option<Result<Page, String>> {
+fn of_answer(mut block: &[u8], reading: &Reading) -> Option<Result<Page, String>> {
     let mut status = Vec::new();
     (&mut block).take(HEAD_BYTES_MAX).read_until(b'\n', &mut status).ok()?;
     if String::from_utf8_lossy(&status).split_whitespace().nth(1) != Some("200") {
@@ -148,7 +143,7 @@ fn of_answer(mut block: &[u8], pages: PageReading) -> Option<Result<Page, String
     let head = WarcHead::read(&mut block).ok()?;
     let codings = head.list("content-encoding").chain(head.list("transfer-encoding"));
     match answer::decoded(block, codings) {
-        Ok(body) => of_body(&head, &body, pages),
+        Ok(body) => of_body(&head, &body, reading),
         Err(reason) => Some(Err(reason)),
     }
 }

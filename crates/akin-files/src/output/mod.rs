@@ -19,7 +19,7 @@ use serde::Serialize;
 use tempfile::TempPath;
 
 use super::failure::Failure;
-use super::input::{Format, name_of, of_name, split_compression};
+use super::input::{of_name, split_compression};
 use super::interrupt;
 
 const BUFFER_BYTES: usize = 256 << 10;
@@ -98,14 +98,13 @@ impl Destination {
     /// The name of the file says a format other than that of the written documents.
     pub fn check_format(&self, is_table: bool) -> Result<(), Failure> {
         let name = self.file().map(|file| file.to_string_lossy());
-        match name.as_deref().and_then(of_name) {
-            None | Some(Format::Jsonl | Format::Json | Format::Text) => Ok(()),
+        match name.as_deref().and_then(of_name).map(|format| format.name) {
+            None | Some("jsonl" | "json" | "text") => Ok(()),
             Some(_) if self.is_parquet() || is_table && self.is_csv() => Ok(()),
             Some(format) => Err(Failure::with_hint(
                 format!(
-                    "{} would have lines of JSON, and its name says {}",
-                    self.output.display(),
-                    name_of(&format)
+                    "{} would have lines of JSON, and its name says {format}",
+                    self.output.display()
                 ),
                 "name it .jsonl, or .parquet where all inputs are Parquet",
             )),
