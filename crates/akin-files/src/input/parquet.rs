@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::fs::File;
 use std::panic::{self, AssertUnwindSafe};
 use std::path::Path;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Once};
 
 use parquet::basic::ConvertedType;
