@@ -9,7 +9,7 @@ use std::cmp::Reverse;
 use std::io;
 
 use super::holders::{Holders, LEFT_OUT, Links};
-use super::runs::{Occurrences, TextRuns};
+use super::runs::TextRuns;
 use crate::corpus::{check_memory, disk_failed};
 use crate::failure::Failure;
 use crate::offline::OfflineCorpus;
@@ -28,16 +28,13 @@ pub fn contained(
     let less = "without short texts (--min-words) the corpus takes less";
     check_memory("finding runs of words", runs.bytes, memory, less)?;
     let order = order(corpus, &runs);
-    let occurrences = runs.occurrences(corpus, &order);
     let mut survivors = Survivors {
         of: vec![LEFT_OUT; corpus.documents().numbers() as usize],
         links,
         by_set: vec![Holders::NONE; corpus.sets() as usize],
         by_run: vec![None; runs.count()],
     };
-    occurrences
-        .and_then(|occurrences| survivors.decide(corpus, &runs, &order, occurrences))
-        .map_err(|error| disk_failed(&error))?;
+    survivors.decide(corpus, &runs, &order).map_err(|error| disk_failed(&error))?;
     for number in (0..corpus.documents().numbers()).filter(|number| corpus.is_empty(*number)) {
         survivors.of[number as usize] = number;
     }
@@ -73,9 +70,9 @@ impl Survivors<'_> {
         corpus: &mut OfflineCorpus,
         runs: &TextRuns,
         order: &[u32],
-        mut occurrences: Occurrences,
     ) -> io::Result<()> {
         let rarest = corpus.rarest()?;
+        let mut occurrences = runs.occurrences(corpus, &rarest, order)?;
         for (at, number) in (0..).zip(order.iter().copied()) {
             let set = corpus.documents().set_of(number).expect("documents in order have sets");
             let run = runs.of.get(&number).map(|run| *run as usize);

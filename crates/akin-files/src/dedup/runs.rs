@@ -1,20 +1,16 @@
 //! Texts that have to be a run of their survivor's words, and the texts that have these runs.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::io;
 
-use crate::offline::{OfflineCorpus, Sorted, Sorter};
+use crate::offline::{OfflineCorpus, Rarest, Sorted, Sorter};
 
 const NONE: u32 = u32::MAX;
 const NUMBER_BYTES: usize = size_of::<u32>();
 
-/// Bytes of memory for each word of the distinct runs, with their search: at most 55 of a table
-/// that is half full, 8 of the run, 64 of a state in a vector that grows by doubling, and 4 of the
-/// order of states.
-const WORD_BYTES: usize = 136;
-
-/// Bytes of a run in tables that are half full: of a distinct run, and of each text.
-const RUN_BYTES: usize = 96;
+/// Bytes of memory in tables that are half full: of a distinct run without its words, and of each
+/// text.
+const RUN_BYTES: usize = 128;
 const TEXT_BYTES: usize = 24;
 
 /// Whether a text of a set of so many shingles says too little by its set: the text has fewer words
@@ -31,6 +27,10 @@ pub struct TextRuns {
     pub of: HashMap<u32, u32>,
     /// The distinct runs, with their numbers.
     distinct: HashMap<Vec<u64>, u32>,
+    /// The lengths of the runs that are shorter than a shingle.
+    short: BTreeSet<usize>,
+    /// All other runs, by their sets.
+    long: HashMap<u32, Vec<u32>>,
     /// Bytes of memory, at the peak of the work.
     pub bytes: usize,
 }
@@ -43,8 +43,14 @@ impl TextRuns {
     /// The words could not be read back.
     pub fn read(corpus: &OfflineCorpus, size: usize, bytes_max: usize) -> io::Result<Self> {
         let documents = corpus.documents();
-        let mut runs =
-            Self { words: Vec::new(), of: HashMap::new(), distinct: HashMap::new(), bytes: 0 };
+        let mut runs = Self {
+            words: Vec::new(),
+            of: HashMap::new(),
+            distinct: HashMap::new(),
+            short: BTreeSet::new(),
+            long: HashMap::new(),
+            bytes: 0,
+        };
         let mut texts = corpus.words(0)?.ok_or_else(no_words)?;
         for number in 0..documents.numbers() {
             if runs.bytes > bytes_max {
@@ -53,22 +59,27 @@ impl TextRuns {
             let text = texts.next_text()?;
             runs.words.push(text.len() as u32);
             let set = documents.set_of(number).filter(|_| number >= corpus.first_new());
-            if set.is_some_and(|set| has_to_be_run(text.len(), corpus.size(set), size)) {
-                let run = match runs.distinct.get(text) {
-                    Some(run) => *run,
-                    None => runs.add(text),
-                };
-                runs.of.insert(number, run);
-                runs.bytes += TEXT_BYTES;
-            }
+            let is_run = |set: &u32| has_to_be_run(text.len(), corpus.size(*set), size);
+            let Some(set) = set.filter(is_run) else { continue };
+            let run = match runs.distinct.get(text) {
+                Some(run) => *run,
+                None => runs.add(text, set, size),
+            };
+            runs.of.insert(number, run);
+            runs.bytes += TEXT_BYTES;
         }
         Ok(runs)
     }
 
-    fn add(&mut self, text: &[u64]) -> u32 {
+    fn add(&mut self, text: &[u64], set: u32, size: usize) -> u32 {
         let run = self.distinct.len() as u32;
-        self.bytes += RUN_BYTES + text.len() * WORD_BYTES;
+        self.bytes += RUN_BYTES + size_of_val(text);
         self.distinct.insert(text.to_vec(), run);
+        if text.len() < size {
+            self.short.insert(text.len());
+        } else {
+            self.long.entry(set).or_default().push(run);
+        }
         run
     }
 
@@ -82,9 +93,13 @@ impl TextRuns {
     ///
     /// # Errors
     /// The words could not be read back, or the disk is full.
-    pub fn occurrences(&self, corpus: &OfflineCorpus, order: &[u32]) -> io::Result<Occurrences> {
-        let room = corpus.room();
-        let mut sorter = Sorter::new(room, room.share());
+    pub fn occurrences(
+        &self,
+        corpus: &mut OfflineCorpus,
+        rarest: &Rarest,
+        order: &[u32],
+    ) -> io::Result<Occurrences> {
+        let mut sorter = Sorter::new(corpus.room(), corpus.room().share());
         if self.count() > 0 {
             let mut first = vec![NONE; self.count()];
             let mut position = vec![NONE; self.words.len()];
@@ -95,21 +110,77 @@ impl TextRuns {
                     *first = at.min(*first);
                 }
             }
-            let mut search =
-                RunSearch::of(self.distinct.iter().map(|(run, number)| (&run[..], *number)));
+            let (within, begins) = (self.sets_within(corpus, rarest)?, self.begins());
+            let words = self.by_number();
             let mut texts = corpus.words(0)?.ok_or_else(no_words)?;
-            for at in position {
+            for (number, at) in (0..).zip(position) {
                 let text = texts.next_text()?;
-                let found: &[u32] = if at == NONE { &[] } else { search.within(text) };
-                for first in
-                    found.iter().map(|run| first[*run as usize]).filter(|first| at < *first)
-                {
+                let Some(set) = corpus.documents().set_of(number) else { continue };
+                let is_before = |run: &u32| at < first[*run as usize];
+                let sets = within.get(&set).into_iter().flatten().chain([&set]);
+                let long = sets.filter_map(|set| self.long.get(set)).flatten().copied();
+                let long = long.filter(is_before).filter(|run| is_run(words[*run as usize], text));
+                for run in self.short_in(text, &begins).into_iter().filter(is_before).chain(long) {
+                    let first = first[run as usize];
                     sorter.push(&[first.to_be_bytes(), at.to_be_bytes()].concat())?;
                 }
             }
         }
         Ok(Occurrences { sorted: sorter.finish()?, next: None })
     }
+
+    /// The sets of runs that lie in other sets, by these.
+    fn sets_within(
+        &self,
+        corpus: &mut OfflineCorpus,
+        rarest: &Rarest,
+    ) -> io::Result<HashMap<u32, Vec<u32>>> {
+        let mut found = HashMap::new();
+        let outer = if self.long.is_empty() { 0..0 } else { 0..corpus.sets() };
+        for outer in outer {
+            let wanted = |inner: u32| self.long.contains_key(&inner);
+            let within = corpus.sets_within(rarest, outer, wanted)?;
+            if !within.is_empty() {
+                found.insert(outer, within);
+            }
+        }
+        Ok(found)
+    }
+
+    /// The words of the runs.
+    fn by_number(&self) -> Vec<&[u64]> {
+        let mut words: Vec<&[u64]> = vec![&[]; self.count()];
+        self.distinct.iter().for_each(|(run, number)| words[*number as usize] = run);
+        words
+    }
+
+    /// A bit for the first word of each run, by its lowest bits: most words need no look-up.
+    fn begins(&self) -> Vec<u64> {
+        let mut begins = vec![0; self.count().next_power_of_two()];
+        for first in self.distinct.keys().filter_map(|run| run.first()) {
+            let (at, bit) = bit_of(*first, &begins);
+            begins[at] |= bit;
+        }
+        begins
+    }
+
+    /// The runs shorter than a shingle that a text has.
+    fn short_in(&self, text: &[u64], begins: &[u64]) -> Vec<u32> {
+        let mut found = Vec::new();
+        for window in self.short.iter().flat_map(|length| text.windows(*length)) {
+            let (at, bit) = bit_of(window[0], begins);
+            if begins[at] & bit != 0 {
+                found.extend(self.distinct.get(window));
+            }
+        }
+        found.sort_unstable();
+        found.dedup();
+        found
+    }
+}
+
+fn bit_of(word: u64, bits: &[u64]) -> (usize, u64) {
+    ((word >> 6) as usize & (bits.len() - 1), 1 << (word & 63))
 }
 
 fn no_words() -> io::Error {
@@ -150,127 +221,28 @@ impl Occurrences {
     }
 }
 
-/// Finds runs of words in texts (Aho and Corasick 1975).
-struct RunSearch {
-    /// By a state and the word that follows.
-    next: HashMap<(u32, u64), u32>,
-    states: Vec<State>,
-    /// A bit for each word that begins a run, by its lowest bits.
-    begins: Vec<u64>,
-    /// The number of the text that is searched.
-    text: u32,
-    found: Vec<u32>,
-}
-
-/// The beginning of a run. The first state is the empty beginning.
-#[derive(Clone)]
-struct State {
-    parent: u32,
-    word: u64,
-    depth: u32,
-    /// The longest state that ends the words of this state.
-    fallback: u32,
-    /// The longest such state, this or a shorter state, that is a whole run; 0 if there is none.
-    whole: u32,
-    run: u32,
-    /// The text in which the run was last found.
-    found_in: u32,
-}
-
-const START: State =
-    State { parent: 0, word: 0, depth: 0, fallback: 0, whole: 0, run: NONE, found_in: 0 };
-
-impl RunSearch {
-    fn of<'r>(runs: impl ExactSizeIterator<Item = (&'r [u64], u32)>) -> Self {
-        let bits = (64 * runs.len()).next_power_of_two().max(64);
-        let mut search = Self {
-            next: HashMap::new(),
-            states: vec![START],
-            begins: vec![0; bits / 64],
-            text: 0,
-            found: Vec::new(),
-        };
-        for (words, run) in runs {
-            let mut state = 0;
-            for word in words {
-                state = search.extended(state, *word);
-            }
-            search.states[state as usize].run = run;
-            if let Some(first) = words.first() {
-                let (at, bit) = search.begin_of(*first);
-                search.begins[at] |= bit;
-            }
+/// Whether `run` is consecutive in `words` (Knuth, Morris and Pratt 1977).
+fn is_run(run: &[u64], words: &[u64]) -> bool {
+    if run.len() > words.len() {
+        return false;
+    }
+    let mut fallback = vec![0; run.len()];
+    let mut matched = 0;
+    for at in 1..run.len() {
+        while matched > 0 && run[at] != run[matched] {
+            matched = fallback[matched - 1];
         }
-        search.link();
-        search
+        matched += usize::from(run[at] == run[matched]);
+        fallback[at] = matched;
     }
-
-    fn begin_of(&self, word: u64) -> (usize, u64) {
-        ((word >> 6) as usize & (self.begins.len() - 1), 1 << (word & 63))
-    }
-
-    fn extended(&mut self, parent: u32, word: u64) -> u32 {
-        let new = self.states.len() as u32;
-        let state = *self.next.entry((parent, word)).or_insert(new);
-        if state == new {
-            let depth = self.states[parent as usize].depth + 1;
-            self.states.push(State { parent, word, depth, ..START });
+    let mut matched = 0;
+    words.iter().any(|word| {
+        while matched > 0 && run[matched] != *word {
+            matched = fallback[matched - 1];
         }
-        state
-    }
-
-    /// Finds the longest ends of states that are states, the shortest states first.
-    fn link(&mut self) {
-        let mut order: Vec<u32> = (1..self.states.len() as u32).collect();
-        order.sort_by_key(|state| self.states[*state as usize].depth);
-        for at in order {
-            let State { parent, word, run, .. } = self.states[at as usize];
-            let fallback = match parent {
-                0 => 0,
-                _ => self.after(self.states[parent as usize].fallback, word),
-            };
-            let whole = if run == NONE { self.states[fallback as usize].whole } else { at };
-            let state = &mut self.states[at as usize];
-            (state.fallback, state.whole) = (fallback, whole);
-        }
-    }
-
-    /// The longest state that ends the words of a state and a further word.
-    fn after(&self, mut state: u32, word: u64) -> u32 {
-        loop {
-            if state == 0 {
-                let (at, bit) = self.begin_of(word);
-                if self.begins[at] & bit == 0 {
-                    return 0;
-                }
-            }
-            match self.next.get(&(state, word)) {
-                Some(next) => return *next,
-                None if state == 0 => return 0,
-                None => state = self.states[state as usize].fallback,
-            }
-        }
-    }
-
-    /// The runs that a text has.
-    fn within(&mut self, text: &[u64]) -> &[u32] {
-        self.text += 1;
-        self.found.clear();
-        let mut at = 0;
-        for word in text {
-            at = self.after(at, *word);
-            let mut whole = self.states[at as usize].whole;
-            // The runs that end a run were found with it.
-            while whole != 0 && self.states[whole as usize].found_in != self.text {
-                let state = &mut self.states[whole as usize];
-                state.found_in = self.text;
-                self.found.push(state.run);
-                let fallback = state.fallback;
-                whole = self.states[fallback as usize].whole;
-            }
-        }
-        &self.found
-    }
+        matched += usize::from(run[matched] == *word);
+        matched == run.len()
+    })
 }
 
 #[cfg(test)]
@@ -278,22 +250,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn all_runs_of_a_text_are_found_once() {
-        let text = [1, 2, 1, 2, 1, 3, 1];
-        let mut runs: Vec<Vec<u64>> = vec![vec![2, 3], vec![1, 2, 1, 2, 1, 2], vec![3, 1, 1]];
-        let absent = runs.len();
-        for at in 0..text.len() {
-            runs.extend((at + 1..=text.len()).map(|end| text[at..end].to_vec()));
+    fn a_run_is_consecutive() {
+        let words = [1, 2, 1, 2, 1, 3, 1];
+        for at in 0..words.len() {
+            for end in at + 1..=words.len() {
+                assert!(is_run(&words[at..end], &words));
+            }
         }
-        runs[absent..].sort();
-        runs.dedup();
-        let numbered = runs.iter().map(Vec::as_slice).zip(0..).collect::<Vec<_>>();
-        let mut search = RunSearch::of(numbered.into_iter());
-        for _ in 0..2 {
-            let mut found = search.within(&text).to_vec();
-            found.sort_unstable();
-            assert_eq!(found, (absent as u32..runs.len() as u32).collect::<Vec<_>>());
-        }
-        assert!(search.within(&[]).is_empty());
+        assert!(!is_run(&[2, 3], &words) && !is_run(&[1, 2, 1, 2, 1, 2], &words));
+        assert!(!is_run(&[1, 3, 1, 2], &words));
     }
 }
