@@ -58,6 +58,19 @@ fn marks_at_the_joints_of_files_are_not_read() {
 }
 
 #[test]
+fn the_separator_of_a_table_is_that_of_the_column_of_texts() {
+    for (name, table) in [
+        ("x.csv", "text;a,b,c\none, two;1,2,3\n"),
+        ("x", "text;a,b,c\none, two;1,2,3\n"),
+        ("x.tsv", "text\ta;b;c\none, two\t1;2;3\n"),
+    ] {
+        let (documents, failures) = read(name, table.as_bytes());
+        assert_eq!((documents.len(), failures), (1, vec![]), "{name}");
+        assert_eq!(documents[0]["text"], "one, two", "{name}");
+    }
+}
+
+#[test]
 fn work_grows_with_the_columns_and_not_with_their_square() {
     let names: Vec<String> = (0..40_000).map(|n| format!("column{n}")).collect();
     let cells = vec!["x"; names.len()];
