@@ -32,7 +32,7 @@ pub use openapi::{json as openapi_json, yaml as openapi_yaml};
 pub use settings::{CONNECTION_BYTES, CONNECTIONS_RESERVE, HEAD_BYTES_MAX, ServerSettings};
 pub use state::AppState;
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use axum::Router;
 use axum::middleware;
@@ -46,14 +46,19 @@ use problem::code::Code;
 
 /// Everything that akin serves.
 pub fn router(state: AppState) -> Router {
-    let (router, _, table) = handlers::all_routes().into_parts();
+    /// Made once: with the routes come the schemas of their bodies, for the OpenAPI document.
+    static ROUTES: LazyLock<(Router<AppState>, Arc<Table>)> = LazyLock::new(|| {
+        let (router, _, table) = handlers::all_routes().into_parts();
+        (router, Arc::new(table))
+    });
+    let (router, table) = ROUTES.clone();
     layered(router, &state, table).with_state(state)
 }
 
 /// Puts the layers around the routes; the first is the outermost. All in one call, as each call of
 /// `layer` boxes the service inside for each request.
-fn layered(router: Router<AppState>, state: &AppState, table: Table) -> Router<AppState> {
-    let guarded = (state.clone(), Arc::new(table));
+fn layered(router: Router<AppState>, state: &AppState, table: Arc<Table>) -> Router<AppState> {
+    let guarded = (state.clone(), table);
     let has_origins = !state.settings.cors_origins.is_empty();
     let preflights =
         has_origins.then(|| middleware::from_fn_with_state(state.clone(), access::guard_preflight));
@@ -90,7 +95,7 @@ mod tests {
         let state =
             AppState::new(ServerSettings::default(), KeyRing::switched_off(), recorder.handle());
         let router = Router::new().route("/panics", get(panics));
-        let router = layered(router, &state, Table::default()).with_state(state);
+        let router = layered(router, &state, Arc::default()).with_state(state);
         let request =
             Request::get("/panics").header("host", "localhost").body(Body::empty()).unwrap();
         let response = router.oneshot(request).await.unwrap();

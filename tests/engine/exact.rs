@@ -196,10 +196,12 @@ async fn exact_lookups_find_a_document_during_replacement() {
     let long = "a b c d e f g h i j k l m n o p q r s t u v w x y z";
     let versions = [long, &long[..long.len() - 2]];
     add(&engine, text("a", long)).await;
+    // Each lookup reads the versions that a database has not cleared away yet.
+    let replacements = if server_url().is_none() { 600 } else { 60 };
     let replacing = {
         let engine = engine.clone();
         tokio::spawn(async move {
-            for n in 0..600 {
+            for n in 0..replacements {
                 let mut document = text("a", versions[n % 2]);
                 document.metadata = Metadata::from_json(&format!("{{\"n\": {n}}}")).ok();
                 add(&engine, document).await;
