@@ -47,7 +47,7 @@ fn exposed() -> BTreeSet<String> {
 #[test]
 fn dashboard_and_alerts_name_metrics_that_exist() {
     let dashboard: Value = serde_json::from_str(&read("deploy/grafana/akin.json")).unwrap();
-    let rules: Value = serde_norway::from_str(&read("deploy/prometheus/akin.rules.yml")).unwrap();
+    let rules: Value = yaml_serde::from_str(&read("deploy/prometheus/akin.rules.yml")).unwrap();
     let mut named = BTreeSet::new();
     for panel in dashboard["panels"].as_array().unwrap() {
         for target in panel["targets"].as_array().into_iter().flatten() {
@@ -111,7 +111,7 @@ fn supervisors_wait_for_the_delay_the_requests_and_the_snapshot() {
 
     let (offered, composed) =
         (uncommented("packaging/akin.toml"), uncommented("docker-compose.yml"));
-    let composed: Value = serde_norway::from_str(&composed).unwrap();
+    let composed: Value = yaml_serde::from_str(&composed).unwrap();
     let composed = &composed["services"]["akin"];
     let of_container = &composed["environment"];
     assert_eq!(of_container["AKIN__SERVER__METRICS_OPEN"], "true");
@@ -158,7 +158,7 @@ fn stopping_s(settings: &str) -> (u64, u64) {
 
 fn resources() -> Vec<Value> {
     let resources = read("deploy/kubernetes/akin.yaml");
-    let resources = serde_norway::Deserializer::from_str(&resources);
+    let resources = yaml_serde::Deserializer::from_str(&resources);
     resources.map(|one| Value::deserialize(one).unwrap()).collect()
 }
 
@@ -244,7 +244,7 @@ fn applying_the_resources_again_keeps_keys() {
     let resources = resources();
     assert!(!resources.iter().any(|one| one["kind"] == "Secret"));
     let example = read("deploy/kubernetes/secrets.example.yaml");
-    let example: Value = serde_norway::from_str(&example).unwrap();
+    let example: Value = yaml_serde::from_str(&example).unwrap();
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("keys.json");
     fs::write(&file, example["stringData"]["keys.json"].as_str().unwrap()).unwrap();
@@ -259,7 +259,7 @@ fn applying_the_resources_again_keeps_keys() {
 /// The proxy notices that a server stops while the server still serves.
 #[test]
 fn the_two_composed_servers_serve_until_the_proxy_has_noticed() {
-    let composed: Value = serde_norway::from_str(&read("deploy/two-servers/compose.yaml")).unwrap();
+    let composed: Value = yaml_serde::from_str(&read("deploy/two-servers/compose.yaml")).unwrap();
     let proxy = read("deploy/two-servers/haproxy.cfg");
     let of_checks = |name: &str| {
         let value = proxy.split_whitespace().skip_while(|word| *word != name).nth(1).unwrap();
@@ -281,7 +281,7 @@ fn the_two_composed_servers_serve_until_the_proxy_has_noticed() {
 /// The composed container has limits, and nothing that it does not need.
 #[test]
 fn the_composed_container_is_confined() {
-    let composed: Value = serde_norway::from_str(&read("docker-compose.yml")).unwrap();
+    let composed: Value = yaml_serde::from_str(&read("docker-compose.yml")).unwrap();
     let service = &composed["services"]["akin"];
     let passed = &service["build"]["args"];
     assert_eq!(passed, &json!(["AKIN_REVISION", "AKIN_VERSION", "AKIN_SOURCE"]), "image labels");

@@ -2,13 +2,12 @@
 //! each test of this folder checks the contract as well.
 
 use std::collections::BTreeSet;
-use std::sync::{Arc, LazyLock};
+use std::sync::LazyLock;
 
-use dashmap::DashMap;
-use jsonschema::Validator;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::app::Reply;
+use crate::schema::Schemas;
 
 /// Answers of the layers around all operations, which the operations do not list.
 const OF_LAYERS: [&str; 3] = ["method_not_allowed", "route_not_found", "unsupported_encoding"];
@@ -24,84 +23,12 @@ pub struct Sent {
 
 pub struct Contract {
     document: Value,
-    validators: DashMap<String, Arc<Validator>>,
 }
 
 pub static CONTRACT: LazyLock<Contract> = LazyLock::new(|| {
     let yaml = include_str!("../../openapi.yaml");
-    let mut document: Value = serde_norway::from_str(yaml).unwrap();
-    let components = document["components"]["schemas"].clone();
-    for schema in document["components"]["schemas"].as_object_mut().unwrap().values_mut() {
-        close(schema, &components);
-    }
-    let mut paths = document["paths"].take();
-    for schema in schemas_of(&mut paths) {
-        close(schema, &components);
-    }
-    document["paths"] = paths;
-    Contract { document, validators: DashMap::new() }
+    Contract { document: yaml_serde::from_str(yaml).unwrap() }
 });
-
-/// The schemas of all bodies.
-fn schemas_of(paths: &mut Value) -> Vec<&mut Value> {
-    let mut found = Vec::new();
-    let mut open = vec![paths];
-    while let Some(value) = open.pop() {
-        let Some(object) = value.as_object_mut() else { continue };
-        for (key, value) in object {
-            if key == "schema" { found.push(value) } else { open.push(value) }
-        }
-    }
-    found
-}
-
-/// Lets objects have no properties but those that are declared. The document itself leaves answers
-/// open, as later versions may add to them.
-fn close(schema: &mut Value, components: &Value) {
-    let Some(object) = schema.as_object_mut() else { return };
-    if object.contains_key("allOf") {
-        close_parts(schema, components);
-        let object = schema.as_object_mut().unwrap();
-        object.insert("unevaluatedProperties".to_owned(), json!(false));
-    } else if object.contains_key("properties") {
-        object.entry("additionalProperties").or_insert(json!(false));
-    }
-    close_within(schema, components);
-}
-
-/// The parts of an object together declare its properties.
-fn close_parts(schema: &mut Value, components: &Value) {
-    if let Some(reference) = schema["$ref"].as_str() {
-        let name = reference.rsplit('/').next().unwrap();
-        *schema = components[name].clone();
-    }
-    for key in ["allOf", "oneOf"] {
-        let parts = schema.get_mut(key).and_then(Value::as_array_mut);
-        parts.into_iter().flatten().for_each(|part| close_parts(part, components));
-    }
-    if schema.get("oneOf").is_none() {
-        close_within(schema, components);
-    }
-}
-
-fn close_within(schema: &mut Value, components: &Value) {
-    for (key, value) in schema.as_object_mut().into_iter().flatten() {
-        match (key.as_str(), value) {
-            ("properties", Value::Object(properties)) => {
-                for property in properties.values_mut() {
-                    close(property, components);
-                }
-            }
-            ("oneOf" | "anyOf", Value::Array(choices)) => {
-                for choice in choices {
-                    close(choice, components);
-                }
-            }
-            ("items" | "additionalProperties" | "contentSchema", value) => close(value, components),
-            _ => {}
-        }
-    }
-}
 
 impl Contract {
     /// Each operation as `METHOD /path/{template}`.
@@ -212,30 +139,16 @@ impl Contract {
         }
         let line = if media == "application/x-ndjson" { "/contentSchema" } else { "" };
         let pointer = format!("{at}/content/{}/schema{line}", media.replace('/', "~1"));
-        let validator = self.validator(&pointer);
+        let schema = self.document.pointer(&pointer);
+        let schema = schema.unwrap_or_else(|| panic!("there is no schema {pointer}"));
+        let schemas = Schemas { document: &self.document };
         for value in values {
             let ours = at.contains("/responses/") && !at.contains("openapi");
             assert!(!ours || !has_null(value), "absent values are left out: {at}: {value:#}");
-            let faults: Vec<_> = validator
-                .iter_errors(value)
-                .map(|error| format!("{}: {error}", error.instance_path()))
-                .collect();
-            assert!(faults.is_empty(), "{at}: {faults:#?} in {value:#}");
+            if let Err(fault) = schemas.check(schema, value) {
+                panic!("{at}{fault} in {value:#}");
+            }
         }
-    }
-
-    fn validator(&self, pointer: &str) -> Arc<Validator> {
-        if let Some(known) = self.validators.get(pointer) {
-            return Arc::clone(&known);
-        }
-        let schema = self.document.pointer(pointer);
-        let schema = schema.unwrap_or_else(|| panic!("there is no schema {pointer}"));
-        let mut schema = schema.clone();
-        schema["components"] = self.document["components"].clone();
-        let options = jsonschema::draft202012::options().should_validate_formats(true);
-        let validator = Arc::new(options.build(&schema).unwrap());
-        self.validators.insert(pointer.to_owned(), Arc::clone(&validator));
-        validator
     }
 }
 

@@ -50,6 +50,7 @@ mod recall;
 mod records;
 mod refusals;
 mod reindex;
+mod schema;
 mod signatures;
 mod socket;
 #[path = "../store_under_test/mod.rs"]
