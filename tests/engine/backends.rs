@@ -36,6 +36,9 @@ const NOT_IN_MEMORY: &[&str] = &[
     "conditions::a_filter_examines_more_equal_documents_than_a_lookup_has_candidates",
     "discovery::",
     "nearest::",
+    // How much an index finds: this backend looks at all documents, and finds everything.
+    "recall::verified_lookups_find_what_brute_force_finds",
+    "records::a_record_edited_in_every_field_is_found",
     // An index with its limits, whose keys are counted, and scans that take time.
     "arrival::concurrent_posts_of_one_id_leave_one_document",
     "arrival::equal_sets_are_indexed_once",
