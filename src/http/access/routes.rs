@@ -79,6 +79,7 @@ impl Table {
 }
 
 /// A router with the rules of each of its routes.
+#[derive(Clone)]
 pub struct Routes {
     router: OpenApiRouter<AppState>,
     table: Table,

@@ -46,8 +46,9 @@ pub fn all_routes() -> Routes {
 /// Each route of a collection exists twice: below the name of a collection, and without a name for
 /// `default`.
 fn on_collections() -> Routes {
+    let on_one = on_one_collection();
     Routes::new(Limits::NumberAndTime)
-        .merge(on_one_collection())
+        .merge(on_one.clone())
         .routes(Needs::Anywhere(Action::Read), &[], routes!(collections::list))
         .routes(READ, &[&[Code::CollectionNotFound]], routes!(collections::describe))
         .routes(ADMIN, &[JSON_BODY, SETTINGS], routes!(collections::create))
@@ -55,7 +56,7 @@ fn on_collections() -> Routes {
         .routes(READ, &[REINDEX], routes!(reindex::status))
         .routes(ADMIN, &[JSON_BODY, NEW_REINDEX], routes!(reindex::begin))
         .routes(ADMIN, &[REINDEX], routes!(reindex::cancel))
-        .nest_in_collection(on_one_collection())
+        .nest_in_collection(on_one)
         .routes(Needs::Nothing, &[], routes!(openapi::yaml))
         .routes(Needs::Nothing, &[], routes!(openapi::json))
 }
