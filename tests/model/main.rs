@@ -3,8 +3,8 @@
 //! whenever several have paused, every answer is what the model says.
 //!
 //! A failure prints the seed: `AKIN_MODEL_SEED=7` plays that one alone. `AKIN_MODEL_SECONDS=600`
-//! plays new seeds for so long. All games but those of prefix filters and passages are played over
-//! PostgreSQL, too, where it is installed: `cargo test … --test model -- backends`.
+//! plays new seeds for so long. Two games are played over PostgreSQL, too, where it is installed, and
+//! with `AKIN_MODEL_SECONDS` all but those of prefix filters and passages.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod answers;
