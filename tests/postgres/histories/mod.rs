@@ -33,6 +33,9 @@ const STOPPED_LONG: Duration = Duration::from_secs(60);
 /// Operations of all clients in a history without outages.
 const WITHOUT_OUTAGES: u64 = 1_500;
 
+/// Histories in which a fault that depends on chance must be found.
+const HISTORIES_MAX: usize = 6;
+
 /// Pairs of faults: the first seven have each fault.
 fn pairs() -> impl Iterator<Item = (Fault, Fault)> {
     let of = |n: usize| (n % 7, (n % 7 + n / 7 + 1) % 7);
@@ -185,7 +188,7 @@ fn histories_find_each_fault_of_the_database() {
             "CREATE OR REPLACE FUNCTION akin.enter(coll int, locks bigint[]) RETURNS void
              LANGUAGE sql AS '';
              CREATE OR REPLACE FUNCTION akin.count_rows(coll int, difference bigint) RETURNS void
-             LANGUAGE sql AS 'SELECT pg_sleep(0.02)'"
+             LANGUAGE sql AS 'SELECT pg_sleep(0.05)'"
                 .to_owned(),
         ),
         (
@@ -205,6 +208,7 @@ fn histories_find_each_fault_of_the_database() {
             ),
         ),
     ] {
-        assert!(found_after(&change).unwrap().is_err(), "not found: {fault}");
+        let is_found = (0..HISTORIES_MAX).any(|_| found_after(&change).unwrap().is_err());
+        assert!(is_found, "not found: {fault}");
     }
 }
