@@ -277,7 +277,7 @@ fn a_batch_with_other_words_is_another_batch() {
 #[test]
 fn repetitive_texts_beyond_the_memory_are_refused() {
     let dir = tempfile::tempdir().unwrap();
-    let texts: Vec<Words> = (0..200).map(|n| vec![n, n + 1].repeat(200)).collect();
+    let texts: Vec<Words> = (0..200).map(|n| [n, n + 1].repeat(200)).collect();
     let file = put(dir.path(), "all.jsonl", lines(&texts, 0));
     let run = |mib| {
         let options = ["--rule", "contained", "--size", "3", "--memory-max-mib", mib];
