@@ -20,8 +20,7 @@ pub mod routes;
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use axum::RequestPartsExt;
-use axum::extract::{FromRequestParts, MatchedPath, RawPathParams, Request, State};
+use axum::extract::{FromRequestParts, MatchedPath, Request, State};
 use axum::http::Method;
 use axum::http::request::Parts;
 use axum::middleware::Next;
@@ -36,6 +35,7 @@ use crate::http::access::routes::{Needs, Table};
 use crate::http::connection::layers;
 use crate::http::problem::Problem;
 use crate::http::problem::code::Code;
+use crate::http::request::extract::in_path;
 
 /// The other end of the connection of a request.
 #[derive(Clone, Copy, Debug)]
@@ -176,7 +176,10 @@ async fn authorize(
         return Err(Problem::new(Code::TooManyRequests, detail));
     }
     let collection = match needs {
-        Needs::In(_) => Some(collection_in(parts).await?),
+        Needs::In(_) => {
+            let named = in_path(parts, "collection").await?;
+            Some(named.unwrap_or_else(|| CollectionName::default().to_string()))
+        }
         _ => None,
     };
     permits(&key, needs, collection.as_deref())?;
@@ -261,13 +264,4 @@ pub(super) fn permits(key: &ApiKey, needs: Needs, collection: Option<&str>) -> R
         },
         _ => Ok(()),
     }
-}
-
-/// The name of a collection in the path, decoded as for the handlers, or else `default`.
-async fn collection_in(parts: &mut Parts) -> Result<String, Problem> {
-    let parameters = parts.extract::<RawPathParams>().await.map_err(|_| {
-        Problem::new(Code::InvalidParameter, "the path is not percent-encoded UTF-8")
-    })?;
-    let named = parameters.iter().find(|(name, _)| *name == "collection");
-    Ok(named.map_or_else(|| CollectionName::default().to_string(), |(_, name)| name.to_owned()))
 }

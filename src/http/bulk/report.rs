@@ -11,7 +11,7 @@ use serde::Serialize;
 use tower_http::request_id::RequestId;
 use utoipa::ToSchema;
 
-use crate::engine::{AddStatus, Added};
+use crate::engine::Added;
 use crate::http::bulk::intake::InputLine;
 use crate::http::bulk::ndjson;
 use crate::http::bulk::split::Form;
@@ -38,16 +38,8 @@ pub struct Reporter {
     problem_bytes_left: usize,
     /// The failed documents that are only counted.
     counted: Option<CountedErrors>,
-    tally: OutcomeCounts,
-}
-
-/// Numbers of documents by outcome, for the log.
-#[derive(Default)]
-struct OutcomeCounts {
-    created: u64,
-    replaced: u64,
-    unchanged: u64,
-    skipped: u64,
+    /// Numbers of documents by their status in the order of [`Added::status`], for the log.
+    added: [u64; 4],
     errors: u64,
 }
 
@@ -126,13 +118,14 @@ impl Reporter {
             fault_logged: false,
             problem_bytes_left: PROBLEM_BYTES_MIN,
             counted: None,
-            tally: OutcomeCounts::default(),
+            added: [0; 4],
+            errors: 0,
         }
     }
 
     /// Logs the numbers of documents by outcome.
     pub fn log(&self, ended: &str, took: Duration) {
-        let OutcomeCounts { created, replaced, unchanged, skipped, errors } = self.tally;
+        let ([created, replaced, unchanged, skipped], errors) = (self.added, self.errors);
         let took_us = took.as_micros() as u64;
         tracing::info!(
             ended,
@@ -169,7 +162,7 @@ impl Reporter {
             match content {
                 Ok(added) => {
                     metrics::added(added.status);
-                    self.tally.count(added.status);
+                    self.added[added.status as usize] += 1;
                     let line = AddedLine { line: number, added };
                     self.write(&mut results, &ResultLine::Added(line));
                 }
@@ -189,7 +182,7 @@ impl Reporter {
 
     /// Reports or counts a failed document.
     fn failed(&mut self, results: &mut Vec<u8>, number: u64, problem: &Problem) {
-        self.tally.errors += 1;
+        self.errors += 1;
         metrics::refused(problem.code);
         self.log_fault(problem);
         let (begin, before) = (results.len(), self.before);
@@ -210,17 +203,5 @@ impl Reporter {
             self.fault_logged = true;
             problem.log(request_id::text(&self.request_id));
         }
-    }
-}
-
-impl OutcomeCounts {
-    fn count(&mut self, status: AddStatus) {
-        let count = match status {
-            AddStatus::Created => &mut self.created,
-            AddStatus::Replaced => &mut self.replaced,
-            AddStatus::Unchanged => &mut self.unchanged,
-            AddStatus::Skipped => &mut self.skipped,
-        };
-        *count += 1;
     }
 }

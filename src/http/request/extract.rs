@@ -3,6 +3,7 @@
 use std::convert::Infallible;
 use std::sync::Arc;
 
+use axum::RequestPartsExt;
 use axum::extract::{FromRequestParts, RawPathParams};
 use axum::http::request::Parts;
 use utoipa::IntoParams;
@@ -83,8 +84,8 @@ pub struct PathId(
 impl FromRequestParts<AppState> for PathId {
     type Rejection = Problem;
 
-    async fn from_request_parts(parts: &mut Parts, state: &AppState) -> Result<Self, Problem> {
-        let id = in_path(parts, state, "id").await?.unwrap_or_default();
+    async fn from_request_parts(parts: &mut Parts, _: &AppState) -> Result<Self, Problem> {
+        let id = in_path(parts, "id").await?.unwrap_or_default();
         DocumentId::new(id).map(Self).map_err(|error| invalid(error.to_string()))
     }
 }
@@ -92,23 +93,19 @@ impl FromRequestParts<AppState> for PathId {
 impl FromRequestParts<AppState> for PathCollection {
     type Rejection = Problem;
 
-    async fn from_request_parts(parts: &mut Parts, state: &AppState) -> Result<Self, Problem> {
-        match in_path(parts, state, "collection").await? {
+    async fn from_request_parts(parts: &mut Parts, _: &AppState) -> Result<Self, Problem> {
+        match in_path(parts, "collection").await? {
             None => Ok(Self(CollectionName::default())),
             Some(name) => name.parse().map(Self).map_err(|error| invalid(format!("{error}"))),
         }
     }
 }
 
-/// A part of the path by its name in the route.
-async fn in_path(
-    parts: &mut Parts,
-    state: &AppState,
-    name: &str,
-) -> Result<Option<String>, Problem> {
-    let of_path = RawPathParams::from_request_parts(parts, state)
-        .await
-        .map_err(|_| invalid("the path is not percent-encoded UTF-8".to_owned()))?;
+/// A part of the path by its name in the route, percent-decoded.
+pub async fn in_path(parts: &mut Parts, name: &str) -> Result<Option<String>, Problem> {
+    let of_path = parts.extract::<RawPathParams>().await;
+    let of_path =
+        of_path.map_err(|_| invalid("the path is not percent-encoded UTF-8".to_owned()))?;
     let found = of_path.iter().find(|(known, _)| *known == name);
     Ok(found.map(|(_, value)| value.to_owned()))
 }

@@ -9,7 +9,7 @@ use rusqlite::{Connection, OptionalExtension, params};
 use super::checksum::Digest;
 use super::counters::Counters;
 use super::log::{self, Operation};
-use super::row::{Columns, DETAILS_COLUMNS, DetailsPart};
+use super::row::{Columns, DETAILS_COLUMNS, DetailsPart, by_ordinals};
 use super::{SketchRow, StorageError, Store, schema};
 use crate::document::{DocumentId, Ordinal};
 use crate::stored::{Change, Changes, Position};
@@ -106,13 +106,12 @@ fn stored(
     connection: &Connection,
     ordinal: Ordinal,
 ) -> Result<Option<(DocumentId, Option<i64>)>, StorageError> {
-    let query = format!("SELECT {DETAILS_COLUMNS} FROM documents WHERE ordinal = ?1");
-    let mut statement = connection.prepare_cached(&query)?;
-    let mut rows = statement.query([i64::from(ordinal)])?;
-    let Some(row) = rows.next()? else { return Ok(None) };
-    let columns = Columns::new(row)?;
-    let stored_at_ms = DetailsPart::read(&columns)?.stored_at_ms;
-    Ok(Some((SketchRow::read(&columns)?.document_id(), Some(stored_at_ms))))
+    let mut found = by_ordinals(connection, DETAILS_COLUMNS, &[ordinal], |row| {
+        let columns = Columns::new(row)?;
+        let stored_at_ms = DetailsPart::read(&columns)?.stored_at_ms;
+        Ok((SketchRow::read(&columns)?.document_id(), Some(stored_at_ms)))
+    })?;
+    Ok(found.remove(0))
 }
 
 /// The id of the document that this operation removed; `None` if it replaced it.

@@ -3,7 +3,7 @@
 use rusqlite::Connection;
 
 use super::counters::Counters;
-use super::row::{Columns, DETAILS_COLUMNS, DetailsPart};
+use super::row::{Columns, DETAILS_COLUMNS, DetailsPart, by_ordinals};
 use super::{SketchRow, StorageError};
 use crate::document::Ordinal;
 use crate::stored::DocumentDetails;
@@ -21,14 +21,7 @@ pub(super) fn details(
     connection: &Connection,
     ordinals: &[Ordinal],
 ) -> Result<Vec<Option<DocumentDetails>>, StorageError> {
-    let query = format!("SELECT {DETAILS_COLUMNS} FROM documents WHERE ordinal = ?1");
-    let mut statement = connection.prepare_cached(&query)?;
-    let details = |ordinal: &Ordinal| {
-        let mut rows = statement.query([i64::from(*ordinal)])?;
-        let Some(row) = rows.next()? else { return Ok(None) };
-        read(&Columns::new(row)?).map(Some)
-    };
-    ordinals.iter().map(details).collect()
+    by_ordinals(connection, DETAILS_COLUMNS, ordinals, |row| read(&Columns::new(row)?))
 }
 
 /// The matching documents alive at `now_ms`, ascending; incomplete if it is cancelled.

@@ -7,7 +7,7 @@ use rusqlite::Connection;
 
 use super::counters::Counters;
 use super::record;
-use super::row::ALL_COLUMNS;
+use super::row::{ALL_COLUMNS, Columns, SketchRow};
 use super::snapshot::Snapshots;
 use super::snapshot_reader::SnapshotReader;
 use super::store::Files;
@@ -207,11 +207,13 @@ impl Inspection {
         let mut damaged = 0;
         while let Some(row) = rows.next()? {
             self.documents += 1;
-            let record = record::decode(row, detail, &expected.shingler);
-            // A store of other settings has other sketches.
-            let sketch_bytes = (detail == Detail::All).then_some(expected.sketch_bytes);
-            let checked = record.and_then(|record| {
-                sketch_bytes.map_or(Ok(()), |bytes| record::check_sketch(&record, bytes))
+            let checked = record::decode(row, detail, &expected.shingler);
+            let checked = checked.and_then(|_| match detail {
+                Detail::All => {
+                    SketchRow::read(&Columns::new(row)?)?.check_sketch(expected.sketch_bytes)
+                }
+                // A store of other settings has other sketches.
+                _ => Ok(()),
             });
             let Err(error) = checked else { continue };
             damaged += 1;

@@ -13,7 +13,7 @@ use tokio::task::{JoinError, spawn_blocking};
 use super::counters::Counters;
 use super::details;
 use super::record;
-use super::row::ALL_COLUMNS;
+use super::row::{ALL_COLUMNS, by_ordinals};
 use super::sets::{SetRow, Visited, visit_sets};
 use super::store::Files;
 use super::{StorageError, StorageSettings, Store, StoreView, schema};
@@ -304,13 +304,7 @@ fn records(
     detail: Detail,
     shingler: &Shingler,
 ) -> Result<Vec<Option<Record>>, StorageError> {
-    let query = format!("SELECT {ALL_COLUMNS} FROM documents WHERE ordinal = ?1");
-    let mut statement = connection.prepare_cached(&query)?;
-    let record = |ordinal: &Ordinal| {
-        let mut rows = statement.query([i64::from(*ordinal)])?;
-        rows.next()?.map(|row| record::decode(row, detail, shingler)).transpose()
-    };
-    ordinals.iter().map(record).collect()
+    by_ordinals(connection, ALL_COLUMNS, ordinals, |row| record::decode(row, detail, shingler))
 }
 
 fn sizes(connection: &Connection, files: &Files) -> Result<StoreSizes, StorageError> {

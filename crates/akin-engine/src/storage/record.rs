@@ -6,24 +6,12 @@ use super::row::{
     ALL_COLUMNS, Columns, DetailsPart, RowPart, SketchRow, content_digest, derive, flags,
     read_content, seal, set_of,
 };
-use super::{StorageError, content, elements, row};
+use super::{StorageError, content, elements};
 use crate::document::{Content, Document, DocumentId, Metadata, Ordinal};
 use crate::stored::{Detail, Record, Stamp};
 use akin_core::sketch::Sketch;
 use akin_core::text::Shingler;
 use akin_model::analysis::Analysis;
-
-/// Checks the length of a sketch, which the index relies on.
-///
-/// # Errors
-/// [`StorageError::CorruptDocument`].
-pub(super) fn check_sketch(record: &Record, bytes: usize) -> Result<(), StorageError> {
-    if record.sketch.as_bytes().len() == bytes {
-        return Ok(());
-    }
-    let (ordinal, id) = (record.ordinal, record.id.to_string());
-    Err(StorageError::CorruptDocument { ordinal, id, what: row::OTHER_SKETCH })
-}
 
 /// Reads a row of `ALL_COLUMNS`.
 ///

@@ -1,7 +1,7 @@
 //! The three parts of a row of `documents`: their columns, checksums and reading.
 
-use rusqlite::Row;
 use rusqlite::types::{FromSqlResult, ValueRef};
+use rusqlite::{Connection, Row};
 
 use super::checksum::{Digest, of_numbers};
 use super::{StorageError, content, elements};
@@ -17,9 +17,6 @@ pub(super) mod flags {
     pub const CONTENT: i64 = 4;
     pub const METADATA: i64 = 8;
 }
-
-/// The fault of a row that has right checksums and a sketch of another length.
-pub(super) const OTHER_SKETCH: &str = "its sketch does not have the length of the settings";
 
 /// The part is in its checksum, so that no part is accepted in the place of another.
 #[derive(Clone, Copy)]
@@ -73,8 +70,8 @@ impl<'a> SketchRow<'a> {
         if self.sketch.len() == bytes {
             return Ok(());
         }
-        let (ordinal, id) = (self.ordinal, self.id.to_owned());
-        Err(StorageError::CorruptDocument { ordinal, id, what: OTHER_SKETCH })
+        let what = "its sketch does not have the length of the settings";
+        Err(StorageError::CorruptDocument { ordinal: self.ordinal, id: self.id.to_owned(), what })
     }
 
     pub fn has_metadata(&self) -> bool {
@@ -206,6 +203,22 @@ pub(super) fn derive(
     let same = shingled
         .filter(|set| set.fingerprint() == row.fingerprint && set.count() == row.shingles as usize);
     same.ok_or_else(|| columns.corrupt("its content gives another set than the stored set"))
+}
+
+/// What is read from the rows with these ordinals, in the given order; `None` where there is none.
+pub(super) fn by_ordinals<T>(
+    connection: &Connection,
+    columns: &str,
+    ordinals: &[Ordinal],
+    mut read: impl FnMut(&Row<'_>) -> Result<T, StorageError>,
+) -> Result<Vec<Option<T>>, StorageError> {
+    let query = format!("SELECT {columns} FROM documents WHERE ordinal = ?1");
+    let mut statement = connection.prepare_cached(&query)?;
+    let read = |ordinal: &Ordinal| {
+        let mut rows = statement.query([i64::from(*ordinal)])?;
+        rows.next()?.map(&mut read).transpose()
+    };
+    ordinals.iter().map(read).collect()
 }
 
 /// # Errors

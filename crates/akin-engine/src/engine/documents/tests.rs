@@ -174,7 +174,7 @@ async fn a_missing_capability_is_named() {
     let (_, engine, _) = open(dir.path());
     match engine.snapshot().await {
         Err(EngineError::Backend(BackendError::Unsupported { what })) => {
-            assert_eq!(what, "snapshots")
+            assert_eq!(what, "snapshots");
         }
         other => panic!("{other:?}"),
     }
