@@ -12,7 +12,7 @@ pub(super) type ContextNumber = NonZeroU32;
 /// The contexts of all texts before, and of the current text.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Contexts {
-    contexts: Vec<Context>,
+    all: Vec<Context>,
     texts: Vec<KeptText>,
     /// The words of all kept texts.
     words: usize,
@@ -59,11 +59,11 @@ impl Context {
 
 impl Contexts {
     pub fn len(&self) -> usize {
-        self.contexts.len()
+        self.all.len()
     }
 
     pub fn bytes(&self) -> usize {
-        self.contexts.capacity() * size_of::<Context>()
+        self.all.capacity() * size_of::<Context>()
             + self.texts.capacity() * size_of::<KeptText>()
             + self.words * size_of::<u64>()
     }
@@ -71,13 +71,13 @@ impl Contexts {
     /// Prefetches a context.
     #[inline]
     pub fn prefetch(&self, number: ContextNumber) {
-        prefetch(&self.contexts[place(number)]);
+        prefetch(&self.all[place(number)]);
     }
 
     /// Prefetches the words around the anchor of a context of a text before.
     #[inline]
     pub fn prefetch_words(&self, number: ContextNumber) {
-        let context = &self.contexts[place(number)];
+        let context = &self.all[place(number)];
         let words = self.texts.get(context.text as usize).map(|text| &text.words);
         if let Some(word) = words.and_then(|words| words.get(context.anchor as usize)) {
             prefetch(word);
@@ -86,7 +86,7 @@ impl Contexts {
 
     /// The context that was added after this one for the same anchor.
     pub fn next(&self, number: ContextNumber) -> Option<ContextNumber> {
-        self.contexts[place(number)].next
+        self.all[place(number)].next
     }
 
     /// Compares the words around the anchor of a block of the current text with a context.
@@ -97,7 +97,7 @@ impl Contexts {
         (text, words): (u32, &[u64]),
         span_words: usize,
     ) -> CommonSpans {
-        let context = &self.contexts[place(number)];
+        let context = &self.all[place(number)];
         let (kept, first_in) = if place(number) < self.of_texts_before {
             let kept = &self.texts[context.text as usize];
             (&kept.words[..], Some(kept.number))
@@ -122,9 +122,9 @@ impl Contexts {
         span_words: usize,
         last: Option<ContextNumber>,
     ) -> Option<ContextNumber> {
-        let number = u32::try_from(self.contexts.len() + 1).ok().and_then(ContextNumber::new)?;
+        let number = u32::try_from(self.all.len() + 1).ok().and_then(ContextNumber::new)?;
         let words = block.words(span_words);
-        self.contexts.push(Context {
+        self.all.push(Context {
             text: self.texts.len() as u32,
             anchor: u32::try_from(block.anchor).expect("a text has less than 2³² words"),
             // A block has less spans than a span has words, of which there are at most 1,000.
@@ -133,14 +133,14 @@ impl Contexts {
             next: None,
         });
         if let Some(last) = last {
-            self.contexts[place(last)].next = Some(number);
+            self.all[place(last)].next = Some(number);
         }
         Some(number)
     }
 
     /// Keeps the words of the contexts of the current text, and begins the next text.
     pub fn end_text(&mut self, number: u32, words: &[u64]) {
-        let own = &mut self.contexts[self.of_texts_before..];
+        let own = &mut self.all[self.of_texts_before..];
         if own.is_empty() {
             return;
         }
@@ -154,7 +154,7 @@ impl Contexts {
         }
         self.words += kept.len();
         self.texts.push(KeptText { number, words: kept.into_boxed_slice() });
-        self.of_texts_before = self.contexts.len();
+        self.of_texts_before = self.all.len();
     }
 }
 

@@ -58,7 +58,9 @@ impl RepeatedGrams {
             self.anchors.prefetch(block.hash);
             anchors.push(block.hash);
         });
-        anchors.into_iter().for_each(|anchor| self.anchors.insert_or_mark(anchor));
+        for anchor in anchors {
+            self.anchors.insert_or_mark(anchor);
+        }
     }
 
     /// The bytes of memory.
@@ -126,7 +128,9 @@ impl Repeats {
         blocks.retain_mut(|(block, first)| {
             let context = self.anchors.get(block.hash);
             *first = context.flatten();
-            first.iter().for_each(|context| self.contexts.prefetch(*context));
+            if let Some(context) = first {
+                self.contexts.prefetch(*context);
+            }
             context.is_some()
         });
         blocks
@@ -260,7 +264,9 @@ impl TextSearch<'_> {
         let Self { of, text, words, hashes, mut found, waiting, .. } = self;
         if let Some(hashes) = hashes {
             let hashes = hashes.of_words(of.span_words);
-            waiting.iter().for_each(|span| of.spans.insert(hashes.at(*span), text));
+            for span in waiting {
+                of.spans.insert(hashes.at(span), text);
+            }
         }
         of.contexts.end_text(text, words);
         for repeat in &mut found {
