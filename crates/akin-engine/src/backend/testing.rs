@@ -184,8 +184,9 @@ fn candidate(record: &Record) -> Candidate {
 impl Backend for Memory {
     fn add(self: Arc<Self>, documents: Vec<Addition>, check: Arc<dyn Check>) -> Adding {
         let arrive = |of: &Addition| {
-            let is_new = !self.documents.lock().unwrap().contains_key(&of.document.document.id);
-            self.in_flight.enter(&of.document, is_new, of.tentative, of.search.as_ref(), None)
+            let is_absent =
+                || !self.documents.lock().unwrap().contains_key(&of.document.document.id);
+            self.in_flight.enter(&of.document, is_absent, of.tentative, of.search.as_ref(), None)
         };
         let arrived: Vec<_> = documents.iter().map(arrive).collect();
         Box::pin(async move {

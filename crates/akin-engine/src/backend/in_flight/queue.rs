@@ -73,19 +73,19 @@ impl InFlight {
     }
 
     /// Gives an arriving document its number and finds its rivals, to which it is a
-    /// [reporter](Arrival::reporters) if it `is_new`. [`Arrival::earlier_texts`] knows the document
-    /// by the ticket.
+    /// [reporter](Arrival::reporters) if no version of it is stored (`is_absent`, which is called
+    /// under the lock) or in flight. [`Arrival::earlier_texts`] knows the document by the ticket.
     pub fn enter(
         &self,
         document: &Arc<PreparedDocument>,
-        is_new: bool,
+        is_absent: impl FnOnce() -> bool,
         tentative: bool,
         search: Option<&RivalSearch>,
         ticket: Option<Ordinal>,
     ) -> (Arrival, Rivals) {
         let mut queue = self.lock();
         let (number, id) = (queue.next_number, &document.document.id);
-        let reporter = (is_new && !queue.latest.contains_key(id)).then_some(id);
+        let reporter = (!queue.latest.contains_key(id) && is_absent()).then_some(id);
         let rivals =
             search.map(|search| queue.rivals(number, document, tentative, search, reporter));
         let arrival = self.issue(&mut queue, id, Some(Arc::clone(document)), tentative);

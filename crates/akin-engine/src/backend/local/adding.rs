@@ -65,11 +65,12 @@ impl Local {
     pub(super) fn arrive(&self, addition: Addition) -> Arrived {
         let Addition { document, search, tentative, text, .. } = &addition;
         let ticket = text.as_ref().map(|text| text.ticket);
-        let is_absent = || self.memory.catalog.ordinal(&document.document.id).is_none();
+        let id = &document.document.id;
+        let is_absent = || self.memory.catalog.alive(id, self.now_ms()).is_none();
         let (arrival, rivals) =
-            self.in_flight.enter(document, is_absent(), *tentative, search.as_ref(), ticket);
-        // Again: a document that is no longer in flight is in the catalog.
-        let is_new = !arrival.has_predecessor() && is_absent();
+            self.in_flight.enter(document, is_absent, *tentative, search.as_ref(), ticket);
+        // In this order: a document that is no longer in flight is in the catalog.
+        let is_new = !arrival.has_predecessor() && self.memory.catalog.ordinal(id).is_none();
         Arrived { addition, arrival, rivals, is_new }
     }
 

@@ -170,9 +170,12 @@ impl Engine {
         let skips = options.on_duplicate == OnDuplicate::Skip;
         let matches = self.find(&query, found.candidates.take()).await?;
         let mut scored = matches.scored;
+        let was_cut = scored.len() > query.limit;
         if !skips && !scored.is_empty() {
             let reporters = found.reporters();
             scored.retain(|of| !reporters.contains(&of.id));
+            // The lookup ended at the limit, and documents beyond it were not scored.
+            added.truncated = was_cut && scored.len() <= query.limit;
         }
         let rivals = std::mem::take(&mut found.rivals);
         let scoring = self.score_rivals(&query, rivals, skips, &mut scored).await?;
@@ -185,7 +188,7 @@ impl Engine {
         }
         put_in_order(&mut scored);
         (added.duplicates, added.more) = Self::page(scored, PageRange::first(query.limit))?;
-        added.truncated = scoring.truncated || matches.truncated;
+        added.truncated |= scoring.truncated || matches.truncated;
         let is_near = skips && !added.duplicates.is_empty();
         Ok((if is_near { Verdict::Replace } else { Verdict::Store }, added))
     }

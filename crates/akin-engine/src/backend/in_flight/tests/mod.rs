@@ -20,7 +20,7 @@ fn search(document: &PreparedDocument) -> RivalSearch {
 /// Returns a document's arrival and its rivals.
 fn enter(in_flight: &InFlight, id: &str, text: &str, tentative: bool) -> (Arrival, Rivals) {
     let document = Arc::new(prepared(id, text));
-    in_flight.enter(&document, true, tentative, Some(&search(&document)), None)
+    in_flight.enter(&document, || true, tentative, Some(&search(&document)), None)
 }
 
 fn ids(rivals: &Rivals) -> Vec<&str> {
@@ -77,7 +77,7 @@ fn rivals_agree_as_well_as_is_asked() {
     let (_first, _) = enter(&in_flight, "a", &near_copy(1), false);
     let second = Arc::new(prepared("b", &near_copy(2)));
     let search = RivalSearch { agreeing_min: 128, ..search(&second) };
-    let (_second, rivals) = in_flight.enter(&second, true, false, Some(&search), None);
+    let (_second, rivals) = in_flight.enter(&second, || true, false, Some(&search), None);
     assert!(rivals.found.is_empty());
 }
 
@@ -90,11 +90,11 @@ fn searches_with_many_keys_find_all_rivals() {
         keys: document.keys[keys].to_vec(),
         ..search(document)
     };
-    let (_first, _) = in_flight.enter(&first, true, false, Some(&under(&first, 0..1)), None);
+    let (_first, _) = in_flight.enter(&first, || true, false, Some(&under(&first, 0..1)), None);
     let shared = |at: &usize| first.keys[*at] == second.keys[*at];
     let shared = (1..first.keys.len()).rfind(shared).expect("they share some key");
     let search = under(&second, shared..shared + 1);
-    let (_second, rivals) = in_flight.enter(&second, true, false, Some(&search), None);
+    let (_second, rivals) = in_flight.enter(&second, || true, false, Some(&search), None);
     assert_eq!(ids(&rivals), ["a"]);
 }
 
@@ -160,11 +160,27 @@ fn rivals_found_again_are_earlier_and_in_flight_still() {
     let (_second, _) = enter("b");
     let document = Arc::new(prepared("c", "one two three"));
     let search = search(&document);
-    let (third, rivals) = in_flight.enter(&document, true, true, Some(&search), None);
+    let (third, rivals) = in_flight.enter(&document, || true, true, Some(&search), None);
     assert_eq!(ids(&rivals), ["a", "b"]);
     let (_fourth, _) = enter("d");
     drop(first);
     assert_eq!(ids(&third.rivals(&document, true, &search)), ["b"]);
+}
+
+#[test]
+fn new_documents_that_arrive_later_report_their_rivals() {
+    let in_flight = in_flight();
+    let (first, _) = enter(&in_flight, "a", "one two three", false);
+    let (second, _) = enter(&in_flight, "b", "one two three", false);
+    let (_version, _) = enter(&in_flight, "b", "one two three", false);
+    let (_other, _) = enter(&in_flight, "c", "four five six", false);
+    let stored = Arc::new(prepared("d", "one two three"));
+    let (last, _) = in_flight.enter(&stored, || false, false, Some(&search(&stored)), None);
+    let reporters = |of: &Arrival| of.reporters().iter().map(ToString::to_string).collect();
+    let of_first: Vec<String> = reporters(&first);
+    assert_eq!(of_first, ["b"], "neither a version of a document nor an unlike document");
+    let others: [Vec<String>; 2] = [&second, &last].map(reporters);
+    assert_eq!(others, [[""; 0]; 2], "the replacement of a stored document is not new");
 }
 
 #[test]

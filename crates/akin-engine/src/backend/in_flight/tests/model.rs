@@ -42,7 +42,7 @@ impl Arrivals {
     }
 
     fn enter(&self, document: &Arc<PreparedDocument>, tentative: bool) -> (Arrival, Rivals) {
-        self.in_flight.enter(document, true, tentative, Some(&search(document)), None)
+        self.in_flight.enter(document, || true, tentative, Some(&search(document)), None)
     }
 
     /// The steps of `Engine::add`: the ids of the near-duplicates, and whether it was stored.
