@@ -30,7 +30,7 @@ impl Caller {
     pub fn keeping(url: &str, connections: usize) -> Self {
         let config = Agent::config_builder()
             .http_status_as_error(false)
-            .timeout_global(Some(Duration::from_secs(60)))
+            .timeout_global(Some(Duration::from_secs(180)))
             .max_idle_connections(connections)
             .max_idle_connections_per_host(connections)
             .build();

@@ -137,8 +137,12 @@ fn spans_of_many_contexts_are_found() {
     let again: Vec<Vec<u32>> = texts.iter().cloned().chain([joined]).chain(texts.clone()).collect();
     assert_eq!(find(&again, 10), brute_force(&again, 10));
     let mut grams = RepeatedGrams::new(10).unwrap();
-    again.iter().for_each(|text| grams.add(&words(text)));
+    for text in &again {
+        grams.add(&words(text));
+    }
     let mut repeats = grams.into_repeats();
-    texts.iter().for_each(|text| assert!(repeats.find(0, &words(text)).is_empty()));
+    for text in &texts {
+        assert!(repeats.find(0, &words(text)).is_empty());
+    }
     assert!(repeats.spans.len() > 0, "every span is in a context");
 }
