@@ -313,3 +313,42 @@ fn rules_that_cannot_be_kept_are_refused() {
         assert_eq!(ended.stdout, "");
     }
 }
+
+#[test]
+fn a_state_is_refused_with_links_across_sources_before_it_is_made() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = documents(dir.path(), "all.jsonl", &[("1", "the state", SHIP), ("2", "b", SHIP)]);
+    let state = dir.path().join("state");
+    for further in [&[][..], &["--rule", "contained"], &["--source-column", "site"]] {
+        let options = ["dedup", &file, "--across", "--state", state.to_str().unwrap()];
+        let ended = akin(&[&options[..], further].concat());
+        assert_eq!((ended.code, ended.stdout.as_str()), (Some(1), ""), "{further:?}");
+        let why = "--state does not have the sources of documents";
+        assert!(ended.stderr.contains(why), "{}", ended.stderr);
+        assert!(ended.stderr.contains("by --against"), "{}", ended.stderr);
+        assert!(!state.exists());
+    }
+}
+
+#[test]
+fn a_later_copy_of_documents_that_are_all_removed_is_removed_from_its_batch() {
+    let dir = tempfile::tempdir().unwrap();
+    for rule in ["near", "contained"] {
+        let state = dir.path().join(rule);
+        let state = state.to_str().unwrap();
+        let run = |lines: &[(&str, &str, &str)]| {
+            let file = documents(dir.path(), "batch.jsonl", lines);
+            let options = ["--rule", rule, "--keep", "none", "--state", state];
+            let ended = akin(&[&["dedup", &file], &options[..]].concat());
+            assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+            (ids(&ended.stdout), ended.stderr)
+        };
+        let (kept, stderr) = run(&[("1", "a", SHIP), ("2", "a", SHIP), ("3", "a", TRAIN)]);
+        assert_eq!(kept, BTreeSet::from([3]), "{rule}");
+        assert!(stderr.contains("documents in the state: 2\n"), "{stderr}");
+        let new = "a balloon rises over the hills before anybody is awake";
+        let (kept, stderr) = run(&[("4", "a", SHIP), ("5", "a", TRAIN), ("6", "a", new)]);
+        assert_eq!(kept, BTreeSet::from([6]), "{rule}");
+        assert!(stderr.contains("documents in the state: 3\n"), "{stderr}");
+    }
+}

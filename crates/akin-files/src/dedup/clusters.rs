@@ -79,7 +79,9 @@ impl<'c> Representatives<'c> {
         self.corpus.repeats().is_some()
     }
 
-    /// Adds the new documents that are kept to a state, and returns the number of their batch.
+    /// Adds the new representatives to a state, and returns the number of their batch. The state
+    /// also has a representative that is not kept: with `--keep none` a later document like it is
+    /// a copy, too, and is left out as in a single run.
     ///
     /// # Errors
     /// The state cannot be written.

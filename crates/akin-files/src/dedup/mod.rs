@@ -88,7 +88,8 @@ pub struct Arguments {
     #[arg(long, value_name = "OLD")]
     against: Vec<PathBuf>,
     /// Also leave out near-duplicates of the documents that earlier runs with this directory kept,
-    /// and add the documents that this run keeps; the first run makes the directory
+    /// and add the documents that this run keeps (with --keep none, one document of each cluster,
+    /// which then is in no output); the first run makes the directory
     #[arg(long, value_name = "DIRECTORY", conflicts_with = "against")]
     state: Option<PathBuf>,
     /// Keep near-duplicates, and cut spans of at least this many words that occur earlier out of
@@ -206,7 +207,7 @@ impl DedupPlan {
             let files = STATE_FILES.map(|name| state.join(name));
             inputs.protect(iter::once(state).chain(&files).map(PathBuf::as_path))?;
             inputs = inputs.with(state.clone());
-            refuse_for_state(&settings, arguments.linkage)?;
+            refuse_for_state(&settings, arguments.linkage, &arguments.sources)?;
         }
         let report_path = report.as_deref();
         let place =

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use super::DedupPlan;
 use super::clusters::{BatchInState, Representatives};
 use super::rule::RemovalRule;
+use crate::corpus::SourceOptions;
 use crate::failure::Failure;
 use crate::offline::{OfflineState, StateError};
 use akin_core::join::Linkage;
@@ -13,7 +14,18 @@ use akin_model::settings::CollectionSettings;
 
 /// # Errors
 /// A state would not have all that the run needs.
-pub fn refuse_for_state(settings: &CollectionSettings, linkage: Linkage) -> Result<(), Failure> {
+pub fn refuse_for_state(
+    settings: &CollectionSettings,
+    linkage: Linkage,
+    sources: &SourceOptions,
+) -> Result<(), Failure> {
+    if sources.across {
+        return Err(Failure::with_hint(
+            "--state does not have the sources of documents, and --across links documents of \
+             different sources only",
+            "name the files of the earlier documents by --against",
+        ));
+    }
     if linkage == Linkage::Single {
         return Err(Failure::with_hint(
             "--state has the documents that were kept, and --linkage single follows chains of \
