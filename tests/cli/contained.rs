@@ -289,3 +289,31 @@ fn repetitive_texts_beyond_the_memory_are_refused() {
     assert!(refused.stderr.contains(why), "{}", refused.stderr);
     assert_eq!((refused.code, refused.stdout.as_str()), (Some(1), ""));
 }
+
+#[test]
+fn texts_of_one_word_are_held_by_the_longest_text_of_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let texts: Vec<Words> = (0..4_000).map(|n| vec![0; 5 + n * 7 % 400]).collect();
+    let file = put(dir.path(), "all.jsonl", lines(&texts, 0));
+    let (kept, removed) = contained(dir.path(), &[&file]);
+    let longest = texts.iter().position(|text| text.len() == 404).unwrap();
+    assert_eq!(kept, BTreeSet::from([longest]));
+    assert!(removed.values().all(|survivor| *survivor == Some(longest)));
+}
+
+#[test]
+fn documents_beyond_the_memory_for_the_rule_are_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let texts: Vec<Words> = (0..8_000).map(|n| (n..n + 6).collect()).collect();
+    let file = put(dir.path(), "all.jsonl", lines(&texts, 0));
+    let run = |further: &[&str]| {
+        let ended = akin(&[&["dedup", &file, "--memory-max-mib", "1"], further].concat());
+        (ended.code, ended.stderr)
+    };
+    assert_eq!(run(&["--rule", "near"]).0, Some(0));
+    let (code, stderr) = run(&["--rule", "contained"]);
+    assert_eq!(code, Some(1));
+    assert!(stderr.contains("may take more than half of the 1.00 MiB of memory"), "{stderr}");
+    let old = ["--rule", "contained", "--memory-max-mib", "2", "--quiet"];
+    assert_eq!(akin(&[&["dedup", &file], &old[..]].concat()).code, Some(0));
+}

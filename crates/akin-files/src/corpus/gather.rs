@@ -136,7 +136,7 @@ impl Gathering<'_> {
     ) -> Result<Gatherer<'m>, Failure> {
         let room = self.options.room(self.output);
         check_disk(&room, input_bytes)?;
-        let mut memory = CorpusMemory::new(&room, self.listing);
+        let mut memory = CorpusMemory::new(&room, self.listing, self.needs_words);
         let saved = self.state.map_or(0, OfflineState::documents);
         memory.take_saved(saved)?;
         let names = DocumentNames::new(&room, has_old);

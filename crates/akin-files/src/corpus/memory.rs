@@ -3,7 +3,7 @@
 use indicatif::{HumanBytes, HumanCount};
 
 use crate::failure::Failure;
-use crate::offline::{DOCUMENT_BYTES, Room};
+use crate::offline::{CONTAINED_BYTES, DOCUMENT_BYTES, Room};
 use akin_core::scheme::{Threshold, prefix_len};
 use akin_model::analysis::Mode;
 use akin_model::document::DocumentId;
@@ -28,12 +28,15 @@ pub struct CorpusMemory {
     bytes: usize,
     bytes_max: usize,
     listing: Option<PairListing>,
+    /// Of each document, however it is compared.
+    document_bytes: usize,
 }
 
 impl CorpusMemory {
-    /// Half of the memory is left for reading and sorting.
-    pub fn new(room: &Room, listing: Option<PairListing>) -> Self {
-        Self { documents: 0, bytes: 0, bytes_max: room.memory / 2, listing }
+    /// Half of the memory is left for reading and sorting. `needs_words`: by the rule `contained`.
+    pub fn new(room: &Room, listing: Option<PairListing>, needs_words: bool) -> Self {
+        let document_bytes = DOCUMENT_BYTES + if needs_words { CONTAINED_BYTES } else { 0 };
+        Self { documents: 0, bytes: 0, bytes_max: room.memory / 2, listing, document_bytes }
     }
 
     /// Counts a document with so many shingles.
@@ -46,7 +49,7 @@ impl CorpusMemory {
             let keys = if by_shingles { prefix_len(threshold, shingles) } else { 0 };
             LISTED_BYTES + id.as_str().len() + keys * SHINGLE_BYTES
         });
-        self.add(1, DOCUMENT_BYTES + listed)
+        self.add(1, self.document_bytes + listed)
     }
 
     /// Counts the documents of a state.
@@ -54,7 +57,7 @@ impl CorpusMemory {
     /// # Errors
     /// They do not fit into memory.
     pub fn take_saved(&mut self, documents: u32) -> Result<(), Failure> {
-        self.add(documents.into(), documents as usize * DOCUMENT_BYTES)
+        self.add(documents.into(), documents as usize * self.document_bytes)
     }
 
     fn add(&mut self, documents: u64, bytes: usize) -> Result<(), Failure> {

@@ -9,7 +9,7 @@ use std::cmp::Reverse;
 use std::io;
 
 use super::holders::{Holders, LEFT_OUT, Links};
-use super::runs::TextRuns;
+use super::runs::{RunSearch, TextRuns};
 use crate::corpus::{check_memory, disk_failed};
 use crate::failure::Failure;
 use crate::offline::OfflineCorpus;
@@ -28,13 +28,14 @@ pub fn contained(
     let less = "without short texts (--min-words) the corpus takes less";
     check_memory("finding runs of words", runs.bytes, memory, less)?;
     let order = order(corpus, &runs);
+    let search = runs.search();
     let mut survivors = Survivors {
         of: vec![LEFT_OUT; corpus.documents().numbers() as usize],
         links,
         by_set: vec![Holders::NONE; corpus.sets() as usize],
-        by_run: vec![None; runs.count()],
+        by_run: vec![Holders::NONE; search.count],
     };
-    survivors.decide(corpus, &runs, &order).map_err(|error| disk_failed(&error))?;
+    survivors.decide(corpus, search, &order).map_err(|error| disk_failed(&error))?;
     for number in (0..corpus.documents().numbers()).filter(|number| corpus.is_empty(*number)) {
         survivors.of[number as usize] = number;
     }
@@ -49,7 +50,7 @@ fn order(corpus: &OfflineCorpus, runs: &TextRuns) -> Vec<u32> {
     let mut order: Vec<u32> = of_sets.collect();
     order.sort_by_key(|number| {
         let size = documents.set_of(*number).map_or(0, |set| corpus.size(set));
-        (Reverse(runs.words[*number as usize]), Reverse(size))
+        (Reverse(runs.words(*number)), Reverse(size))
     });
     order
 }
@@ -60,39 +61,32 @@ struct Survivors<'l> {
     links: Links<'l>,
     /// The kept documents that have every element of a set.
     by_set: Vec<Holders>,
-    /// The kept documents that have a run; `None` before its first document is decided.
-    by_run: Vec<Option<Holders>>,
+    /// The kept documents that have a run in their words.
+    by_run: Vec<Holders>,
 }
 
 impl Survivors<'_> {
     fn decide(
         &mut self,
         corpus: &mut OfflineCorpus,
-        runs: &TextRuns,
+        mut search: RunSearch,
         order: &[u32],
     ) -> io::Result<()> {
         let rarest = corpus.rarest()?;
-        let mut occurrences = runs.occurrences(corpus, &rarest, order)?;
-        for (at, number) in (0..).zip(order.iter().copied()) {
+        for number in order.iter().copied() {
             let set = corpus.documents().set_of(number).expect("documents in order have sets");
-            let run = runs.of.get(&number).map(|run| *run as usize);
-            let holders = match run {
+            let holders = match search.of.get(&number) {
                 None => self.by_set[set as usize],
-                Some(run) => match self.by_run[run] {
-                    Some(holders) => holders,
-                    None => self.with_run(order, occurrences.of(at)?),
-                },
+                Some(run) => self.by_run[*run as usize],
             };
             let is_new = number >= corpus.first_new();
             let holder = holders.of(number, self.links).filter(|_| is_new);
             self.of[number as usize] = holder.unwrap_or(number);
-            if let Some(run) = run {
-                let holders = self.by_run[run].insert(holders);
-                if holder.is_none() {
-                    holders.add(number, self.links);
-                }
+            if holder.is_some() {
+                continue;
             }
-            if holder.is_none() && self.by_set[set as usize].want(number, self.links) {
+            self.add_to_runs(corpus, &mut search, number)?;
+            if self.by_set[set as usize].want(number, self.links) {
                 self.by_set[set as usize].add(number, self.links);
                 let (by_set, links) = (&mut self.by_set, self.links);
                 let wanted = |inner: u32| by_set[inner as usize].want(number, links);
@@ -104,14 +98,20 @@ impl Survivors<'_> {
         Ok(())
     }
 
-    /// The kept documents among those at these places.
-    fn with_run(&self, order: &[u32], places: Vec<u32>) -> Holders {
-        let mut holders = Holders::NONE;
-        for number in places.into_iter().map(|at| order[at as usize]) {
-            if self.of[number as usize] == number {
-                holders.add(number, self.links);
-            }
-        }
-        holders
+    /// Adds a kept document to the holders of the runs in its words. A run within a run has had
+    /// each holder of the longer one offered, so it wants no document that the longer one does not.
+    fn add_to_runs(
+        &mut self,
+        corpus: &OfflineCorpus,
+        search: &mut RunSearch,
+        number: u32,
+    ) -> io::Result<()> {
+        let (by_run, links) = (&mut self.by_run, self.links);
+        search.each_in(corpus, number, |run| {
+            let holders = &mut by_run[run as usize];
+            let is_wanted = holders.want(number, links);
+            holders.add(number, links);
+            is_wanted
+        })
     }
 }

@@ -3,6 +3,7 @@
 mod across;
 mod alarm;
 mod annotation;
+mod automaton;
 mod clusters;
 mod contained;
 mod copies;

@@ -37,8 +37,9 @@ impl Rarest {
             }
         }
         let words = (counters.len() / 64).max(1);
-        let mut rarest =
-            Self { last: HashMap::new(), before: vec![NONE; count], filter: vec![0; words] };
+        // A table that grows would take the memory of two.
+        let last = HashMap::with_capacity(count);
+        let mut rarest = Self { last, before: vec![NONE; count], filter: vec![0; words] };
         for number in 0..sets.count() {
             let set = sets.set(number)?;
             let rarity = |element: &&u64| (counters[(**element & mask) as usize], **element);

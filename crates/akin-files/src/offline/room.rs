@@ -9,7 +9,8 @@ use std::path::PathBuf;
 #[derive(Clone, Debug)]
 pub struct Room {
     pub directory: PathBuf,
-    /// Bytes. Data beyond this size is in files, except some 36 bytes for each document.
+    /// Bytes. Data beyond this size is in files, except some 36 bytes for each document,
+    /// and 80 more to find documents that lie in others.
     pub memory: usize,
 }
 

@@ -157,6 +157,12 @@ impl ContinuedFile {
         };
         Ok(BufReader::with_capacity(BUFFER_BYTES, saved.chain(&self.further)))
     }
+
+    /// Reads the bytes behind those of earlier runs.
+    pub fn further(&self) -> io::Result<impl Read + '_> {
+        (&self.further).rewind()?;
+        Ok(BufReader::with_capacity(BUFFER_BYTES, &self.further))
+    }
 }
 
 impl RowWriter {

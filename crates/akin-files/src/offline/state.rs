@@ -21,7 +21,7 @@ use xxhash_rust::xxh3::Xxh3;
 
 use super::documents::SortKey;
 use super::rows::{Ends, NAMES, Row, RowFiles, RowWriter, row_files};
-use super::{OfflineCorpus, WordsReader, words_of};
+use super::{OfflineCorpus, WordsReader};
 use akin_core::join::Sets;
 use akin_core::scheme::Scheme;
 use akin_model::analysis::Analyser;
@@ -231,7 +231,10 @@ impl OfflineState {
         let files = row_files(|name| self.open_end(name))?;
         let mut writer = RowWriter::new(files, self.ends(), self.sketch_bytes);
         let OfflineCorpus { documents, ids, sets, words, first_new, .. } = corpus;
-        let mut words = words_of(words.as_ref(), *first_new)?;
+        let mut words = match words {
+            Some(words) => Some(WordsReader::new(words.further()?)),
+            None => None,
+        };
         for number in *first_new..documents.numbers() {
             let words = words.as_mut().map(WordsReader::next_text).transpose()?;
             let Some(set) = documents.set_of(number).filter(|_| is_kept(number)) else { continue };

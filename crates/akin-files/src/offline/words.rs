@@ -1,7 +1,9 @@
 //! The words of texts in a file, in the order of the documents: their number, then their hashes.
 
 use std::io::{self, Read};
+use std::ops::Range;
 
+use super::rows::ContinuedFile;
 use super::sets::ELEMENT_BYTES;
 
 /// Encodes the words of a text.
@@ -40,4 +42,20 @@ impl<'w> WordsReader<'w> {
         self.words.extend(words.iter().map(|word| u64::from_le_bytes(*word)));
         Ok(&self.words)
     }
+}
+
+/// Reads the words of a document. `range`: their places among the words of all documents.
+pub(super) fn read_words(
+    file: &ContinuedFile,
+    number: u32,
+    range: Range<u64>,
+    words: &mut Vec<u64>,
+) -> io::Result<()> {
+    // Each text before has its number of words, and so has this text.
+    let begin = range.start + u64::from(number) + 1;
+    let mut bytes = vec![0; ((range.end - range.start) * ELEMENT_BYTES) as usize];
+    file.read_exact_at(&mut bytes, begin * ELEMENT_BYTES)?;
+    words.clear();
+    words.extend(bytes.as_chunks().0.iter().map(|word| u64::from_le_bytes(*word)));
+    Ok(())
 }
