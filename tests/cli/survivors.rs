@@ -208,9 +208,14 @@ fn shingles_that_many_documents_of_a_source_share_are_ignored() {
     let ended = akin(&["dedup", &file, "--ignore-templates", "2", "--source-column", "site"]);
     let line = "runs of 3 words of templates, ignored: 6\n";
     assert!(ended.stderr.contains(line), "{}", ended.stderr);
-    for further in [&["--rule", "contained"][..], &["--state", "state"], &["--spans", "20"]] {
+    for (further, code) in [
+        (&["--rule", "contained"][..], 1),
+        (&["--rule", "near"], 0),
+        (&["--state", "state"], 2),
+        (&["--spans", "20"], 2),
+    ] {
         let ended = akin(&[&["dedup", &file, "--ignore-templates", "2"], further].concat());
-        assert_eq!(ended.code, Some(2), "{further:?}: {}", ended.stderr);
+        assert_eq!(ended.code, Some(code), "{further:?}: {}", ended.stderr);
     }
 }
 
@@ -307,7 +312,20 @@ fn a_disk_without_room_is_refused_before_anything_is_read() {
 fn rules_that_cannot_be_kept_are_refused() {
     let dir = tempfile::tempdir().unwrap();
     let file = documents(dir.path(), "all.jsonl", &[("1", "a", SHIP)]);
-    for further in [&["--unit", "character"][..], &["--spans", "20"], &["--threshold", "0.5"]] {
+    let near = [
+        &["--threshold", "0.5"][..],
+        &["--linkage", "single"],
+        &["--mode", "exact"],
+        &["--ignore-templates", "2"],
+    ];
+    for further in near {
+        let near = akin(&[&["dedup", &file, "--rule", "near"], further].concat());
+        assert_eq!(near.code, Some(0), "{}", near.stderr);
+        let hint = format!("leave out {}, or take --rule near", further[0]);
+        let ended = akin(&[&["dedup", &file, "--rule", "contained"], further].concat());
+        assert!(ended.stderr.contains(&hint), "{}", ended.stderr);
+    }
+    for further in [&["--unit", "character"][..], &["--spans", "20"]].into_iter().chain(near) {
         let ended = akin(&[&["dedup", &file, "--rule", "contained"], further].concat());
         assert!(matches!(ended.code, Some(1 | 2)), "{further:?}: {}", ended.stderr);
         assert_eq!(ended.stdout, "");

@@ -25,7 +25,7 @@ pub struct SourceOptions {
     /// of a site; documents with equal sets count once. A document that has no other shingle is
     /// compared whole. The files are read twice more
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..),
-          conflicts_with_all = ["state", "rule"])]
+          conflicts_with = "state")]
     pub ignore_templates: Option<u32>,
     /// Write nothing, and end with exit code 3, if more than this share of a source would be left
     /// out

@@ -76,8 +76,7 @@ pub struct Arguments {
     output_dir: Option<PathBuf>,
     /// When a document is removed: if it is near a document that is kept, or only if it is
     /// contained whole in a document that is kept
-    #[arg(long, value_name = "RULE", default_value = "near",
-          conflicts_with_all = ["threshold", "linkage", "mode"])]
+    #[arg(long, value_name = "RULE", default_value = "near")]
     rule: RemovalRule,
     /// Which document of a cluster is kept: the `first` in the order of the input, that with the
     /// lowest `id`, the `longest`, the `newest` (by its date or timestamp), that with the highest
@@ -203,7 +202,13 @@ impl DedupPlan {
         let force = destination.force;
         let annotate = arguments.annotate;
         let settings = options.analysis.collection(configured, arguments.threshold)?;
-        refuse_rule(arguments.rule, &settings)?;
+        let chosen = [
+            ("--threshold", arguments.threshold.is_some()),
+            ("--linkage", arguments.linkage != Linkage::Representative),
+            ("--mode", arguments.mode != Mode::Verified),
+            ("--ignore-templates", arguments.sources.ignore_templates.is_some()),
+        ];
+        refuse_rule(arguments.rule, &settings, &chosen)?;
         if let Some(state) = &arguments.state {
             let files = STATE_FILES.map(|name| state.join(name));
             inputs.protect(iter::once(state).chain(&files).map(PathBuf::as_path))?;

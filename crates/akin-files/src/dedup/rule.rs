@@ -57,9 +57,23 @@ impl DedupPlan {
     }
 }
 
+/// `chosen`: which options were chosen that say how near-duplicates are found.
+///
 /// # Errors
-/// The rule cannot be kept with these settings.
-pub fn refuse_rule(rule: RemovalRule, settings: &CollectionSettings) -> Result<(), Failure> {
+/// The rule cannot be kept with these settings, or the options say nothing for it.
+pub fn refuse_rule(
+    rule: RemovalRule,
+    settings: &CollectionSettings,
+    chosen: &[(&str, bool)],
+) -> Result<(), Failure> {
+    if rule == RemovalRule::Contained
+        && let Some((option, _)) = chosen.iter().find(|(_, is_chosen)| *is_chosen)
+    {
+        return Err(Failure::with_hint(
+            format!("{option} is for --rule near"),
+            format!("leave out {option}, or take --rule near"),
+        ));
+    }
     let is_by_words = settings.shingles.unit == Unit::Word && settings.scheme.kind != Kind::Fields;
     match rule == RemovalRule::Near || is_by_words {
         true => Ok(()),
