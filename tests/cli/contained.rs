@@ -317,3 +317,21 @@ fn documents_beyond_the_memory_for_the_rule_are_refused() {
     let old = ["--rule", "contained", "--memory-max-mib", "2", "--quiet"];
     assert_eq!(akin(&[&["dedup", &file], &old[..]].concat()).code, Some(0));
 }
+
+#[test]
+fn a_corpus_without_a_document_has_no_words() {
+    let dir = tempfile::tempdir().unwrap();
+    let (invalid, state) = ("{\"text\": 1}\n", dir.path().join("state"));
+    let file = put(dir.path(), "all.jsonl", invalid);
+    let options = ["--on-invalid", "keep", "--rule", "contained"];
+    let run = |further: &[&str]| {
+        let ended = akin(&[&["dedup"], further, &options[..]].concat());
+        assert_eq!((ended.code, &*ended.stdout), (Some(0), invalid), "{}", ended.stderr);
+    };
+    run(&[&file]);
+    let first = put(dir.path(), "first.jsonl", lines(&[vec![1, 2, 3, 4]], 0));
+    let state = ["--state", state.to_str().unwrap()];
+    assert_eq!(akin(&[&["dedup", &first], &state[..], &options[2..]].concat()).code, Some(0));
+    run(&[&[&*file], &state[..]].concat());
+    run(&[&file, "--against", &first]);
+}

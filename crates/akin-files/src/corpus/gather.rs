@@ -148,6 +148,9 @@ impl Gathering<'_> {
         if self.sources.across {
             gathering.keep_order();
         }
+        if self.needs_words {
+            gathering.keep_words();
+        }
         if self.drops_sets {
             gathering.drop_many_sets();
         }

@@ -143,13 +143,17 @@ impl OfflineGathering {
         Ok(number)
     }
 
-    /// Adds the words of the document that is pushed next. All documents have words, or none, also
-    /// those of a state.
+    /// Also keeps the words of all texts, which are pushed before their documents. A state has them
+    /// for all its documents, too.
+    pub fn keep_words(&mut self) {
+        self.has_words = true;
+    }
+
+    /// Adds the words of the document that is pushed next, if words are kept.
     ///
     /// # Errors
     /// The disk is full.
     pub fn push_words(&mut self, words: &[u64]) -> io::Result<()> {
-        self.has_words = true;
         self.digest.update(self.rows.push_words(words)?);
         Ok(())
     }

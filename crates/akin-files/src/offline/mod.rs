@@ -63,7 +63,7 @@ pub struct OfflineCorpus {
     documents: OfflineDocuments,
     sets: SetReader,
     ids: IdReader,
-    /// The words of all texts, if [`OfflineGathering::push_words`] added them.
+    /// The words of all texts, if they are kept.
     words: Option<ContinuedFile>,
     records: Option<OfflineRecords>,
     /// The number of sets of old documents, which come first.
