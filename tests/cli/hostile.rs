@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 use std::sync::Arc;
 
 use parquet::basic::{Compression, ZstdLevel};
@@ -70,4 +70,21 @@ fn large_cells_of_parquet_are_refused() {
     let ended = akin(&["dedup", &huge]);
     assert_eq!(ended.code, Some(1));
     assert!(ended.stderr.contains("a page unpacks to 1352"), "{}", ended.stderr);
+}
+
+#[test]
+fn packed_tables_hold_no_open_files() {
+    let dir = tempfile::tempdir().unwrap();
+    let files: Vec<String> = (0..80)
+        .map(|n| {
+            let packed = zstd::encode_all(&table(&[format!("text {n} of many")])[..], 1).unwrap();
+            put(dir.path(), &format!("{n}.parquet.zst"), packed)
+        })
+        .collect();
+    let akin = env!("CARGO_BIN_EXE_akin");
+    let script = format!("ulimit -n 64; exec {akin} dedup --threads 2 \"$@\"");
+    let ended = Command::new("sh").args(["-c", &script, "sh"]).args(&files).output().unwrap();
+    let said = String::from_utf8_lossy(&ended.stderr);
+    assert_eq!(ended.status.code(), Some(0), "{said}");
+    assert!(said.contains("documents: 80; representatives: 80;"), "{said}");
 }

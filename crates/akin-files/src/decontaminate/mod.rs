@@ -29,7 +29,7 @@ use akin_core::passages::contamination::{DocumentCounts, EvaluationSet, Frequent
 pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     let mut plan = DecontaminationPlan::new(arguments)?;
     if plan.options.frequent.is_some() {
-        plan.training.copy_pipes(tempfile::tempfile)?;
+        plan.training.copy_pipes(&std::env::temp_dir())?;
     }
     let options = &plan.options;
     let evaluation = Evaluation::read(&plan)?;

@@ -140,7 +140,7 @@ pub fn run(arguments: Arguments, configured: Configured) -> Result<ExitCode, Fai
         Some(_) => Ok(()),
     };
     has_room(bytes(&selections))?;
-    selections.iter_mut().try_for_each(|selection| selection.copy_pipes(|| room.file()))?;
+    selections.iter_mut().try_for_each(|selection| selection.copy_pipes(&room.directory))?;
     let input_bytes = bytes(&selections);
     has_room(input_bytes)?;
     keep_copies(selections, input_bytes, &room);

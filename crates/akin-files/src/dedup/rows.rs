@@ -1,7 +1,6 @@
 //! Copies rows of Parquet files, column by column, with their types and nested values; and writes
 //! rows of clusters.
 
-use std::fs::File;
 use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
@@ -20,7 +19,7 @@ use parquet::schema::types::ColumnDescriptor;
 use super::annotation::Annotation;
 use super::write::{Cuts, without};
 use crate::failure::Failure;
-use crate::input::{Reading, guarded, open_parquet};
+use crate::input::{FilePart, Reading, guarded, open_parquet};
 use crate::output::Output;
 use akin_model::document::DocumentId;
 
@@ -272,7 +271,7 @@ fn disagree() -> ParquetError {
     ParquetError::General("its columns have different numbers of rows".into())
 }
 
-fn open(path: &Path, reading: &Reading) -> Result<SerializedFileReader<File>, Failure> {
+fn open(path: &Path, reading: &Reading) -> Result<SerializedFileReader<FilePart>, Failure> {
     if !path.is_file() {
         return Err(Failure::with_hint(
             format!("the rows of {} cannot be copied: it is no file", path.display()),

@@ -1,6 +1,5 @@
 //! What was read of inputs that are read again, where that costs less than to read them again: the
-//! unpacked bytes of compressed inputs, and the texts of pages. Formats that are read at any
-//! position have a file each, all others are byte ranges of one file.
+//! unpacked bytes of compressed inputs, and the texts of pages. All copies are parts of one file.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -11,6 +10,8 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
+use super::file_part::FilePart;
+
 /// The copies of one selection. Selections may share the file, and with it the room for copies, but
 /// not the copies: they may read the same path in other ways.
 #[derive(Debug)]
@@ -20,8 +21,6 @@ pub struct InputCopies {
     pub keeps_unpacked: bool,
     /// By the paths of the inputs.
     kept: Mutex<HashMap<PathBuf, Kept>>,
-    /// Unpacked inputs that are read at any position, by their paths.
-    files: Mutex<HashMap<PathBuf, File>>,
 }
 
 /// The copies one after another, in an unnamed file.
@@ -31,8 +30,6 @@ struct Spool {
     /// The most bytes of all copies.
     bytes_max: u64,
     end: AtomicU64,
-    /// Of the copies with a file each.
-    bytes_of_files: AtomicU64,
 }
 
 #[derive(Clone, Debug)]
@@ -69,15 +66,9 @@ pub struct Copied<'c, R> {
     copy: Option<InputCopy<'c>>,
 }
 
-/// Reads a part of a file, also while other readers read the file.
-pub struct FromCopy {
-    file: Arc<File>,
-    bytes: Range<u64>,
-}
-
 /// Reads a copy, and counts the bytes of its input: after a part of the copy the same part of them.
 pub struct CountedCopy<'c> {
-    copy: FromCopy,
+    copy: FilePart,
     copy_bytes: u64,
     input_bytes: u64,
     counted: u64,
@@ -86,13 +77,12 @@ pub struct CountedCopy<'c> {
 
 impl InputCopies {
     pub fn new(file: File, bytes_max: u64, keeps_unpacked: bool) -> Self {
-        let (end, bytes_of_files) = (AtomicU64::new(0), AtomicU64::new(0));
-        let spool = Spool { file: Arc::new(file), bytes_max, end, bytes_of_files };
+        let spool = Spool { file: Arc::new(file), bytes_max, end: AtomicU64::new(0) };
         Self::of_spool(Arc::new(spool), keeps_unpacked)
     }
 
     fn of_spool(spool: Arc<Spool>, keeps_unpacked: bool) -> Self {
-        Self { spool, keeps_unpacked, kept: Mutex::default(), files: Mutex::default() }
+        Self { spool, keeps_unpacked, kept: Mutex::default() }
     }
 
     /// Copies for another selection, in the same file.
@@ -107,37 +97,21 @@ impl InputCopies {
         path: &Path,
         bytes_read: &'c AtomicU64,
     ) -> Option<(CopyOf, CountedCopy<'c>)> {
-        let kept = self.kept.lock().expect("nothing panics under the lock").get(path).cloned()?;
-        let Kept { of, range, input_bytes } = kept;
-        let copy_bytes = range.end - range.start;
-        let copy = FromCopy { file: Arc::clone(&self.spool.file), bytes: range };
+        let Kept { of, range, input_bytes } = self.kept(path)?;
+        let copy = FilePart::new(&self.spool.file, range);
+        let copy_bytes = copy.left();
         Some((of, CountedCopy { copy, copy_bytes, input_bytes, counted: 0, bytes_read }))
     }
 
-    /// The unpacked input at this path, if it was kept.
-    ///
-    /// # Errors
-    /// There are too many open files.
-    pub fn file(&self, path: &Path) -> io::Result<Option<File>> {
-        let files = self.files.lock().expect("nothing panics under the lock");
-        files.get(path).map(File::try_clone).transpose()
+    /// The unpacked bytes of an input that was read to its end, to be read at any position.
+    #[cfg(feature = "parquet")]
+    pub fn unpacked(&self, path: &Path) -> Option<FilePart> {
+        let kept = self.kept(path).filter(|kept| kept.of == CopyOf::Unpacked)?;
+        Some(FilePart::new(&self.spool.file, kept.range))
     }
 
-    /// Keeps the unpacked input at this path, if there is room.
-    ///
-    /// # Errors
-    /// There are too many open files.
-    pub fn keep_file(&self, path: &Path, file: &File) -> io::Result<()> {
-        let bytes = file.metadata()?.len();
-        let all = self.spool.bytes_of_files.load(Ordering::Relaxed) + bytes;
-        if self.keeps_unpacked
-            && all + self.spool.end.load(Ordering::Relaxed) <= self.spool.bytes_max
-        {
-            self.spool.bytes_of_files.store(all, Ordering::Relaxed);
-            let mut files = self.files.lock().expect("nothing panics under the lock");
-            files.insert(path.to_owned(), file.try_clone()?);
-        }
-        Ok(())
+    fn kept(&self, path: &Path) -> Option<Kept> {
+        self.kept.lock().expect("nothing panics under the lock").get(named(path)).cloned()
     }
 
     /// `bytes_read` counts the bytes of the inputs; nothing of this input has been read before
@@ -154,13 +128,17 @@ impl InputCopies {
     }
 }
 
+/// An input by its path as outputs know it.
+fn named(path: &Path) -> &Path {
+    path.strip_prefix("./").unwrap_or(path)
+}
+
 impl InputCopy<'_> {
     /// # Errors
     /// The disk or the room for copies is full.
     pub fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
         let end = self.range.end + bytes.len() as u64;
-        let of_files = self.copies.spool.bytes_of_files.load(Ordering::Relaxed);
-        if end + of_files > self.copies.spool.bytes_max {
+        if end > self.copies.spool.bytes_max {
             return Err(io::ErrorKind::StorageFull.into());
         }
         self.copies.spool.file.write_all_at(bytes, self.range.end)?;
@@ -175,7 +153,7 @@ impl InputCopy<'_> {
         let input_bytes = self.bytes_read.load(Ordering::Relaxed) - self.read_before;
         let kept = Kept { of: self.of, range: self.range.clone(), input_bytes };
         let mut all = self.copies.kept.lock().expect("nothing panics under the lock");
-        all.insert(self.path.to_owned(), kept);
+        all.insert(named(self.path).to_owned(), kept);
     }
 }
 
@@ -207,27 +185,10 @@ impl<R: Read> Read for Copied<'_, R> {
     }
 }
 
-impl FromCopy {
-    /// All of a file.
-    pub fn whole(file: &Arc<File>) -> Self {
-        Self { file: Arc::clone(file), bytes: 0..u64::MAX }
-    }
-}
-
-impl Read for FromCopy {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let most = (self.bytes.end - self.bytes.start).min(buffer.len() as u64) as usize;
-        let read = self.file.read_at(&mut buffer[..most], self.bytes.start)?;
-        self.bytes.start += read as u64;
-        Ok(read)
-    }
-}
-
 impl Read for CountedCopy<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let read = self.copy.read(buffer)?;
-        let left = self.copy.bytes.end - self.copy.bytes.start;
-        let done = u128::from(self.copy_bytes - left) * u128::from(self.input_bytes);
+        let done = u128::from(self.copy_bytes - self.copy.left()) * u128::from(self.input_bytes);
         // An empty copy is the copy of an input without pages.
         let counted =
             done.checked_div(self.copy_bytes.into()).map_or(self.input_bytes, |n| n as u64);

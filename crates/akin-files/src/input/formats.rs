@@ -133,7 +133,7 @@ pub static FORMATS: [&Format; 8] = [
         documents: "A document in each row",
         extensions: &["parquet"],
         magic: Some(PARQUET_MAGIC),
-        copied: |_| None,
+        copied: |_| Some(CopyOf::Unpacked),
         read: parquet::read,
     },
 ];

@@ -10,6 +10,7 @@ mod copies;
 mod detect;
 mod encoding;
 mod event;
+mod file_part;
 mod formats;
 mod html;
 mod json_line;
@@ -52,6 +53,8 @@ pub use copies::InputCopies;
 pub use detect::of_magic;
 pub use detect::of_name;
 pub use event::{Cancelled, Emit, Event, Skip};
+#[cfg(feature = "parquet")]
+pub use file_part::FilePart;
 #[cfg(any(test, fuzzing, feature = "fuzzing"))]
 pub use formats::FORMATS;
 pub use members::Value;

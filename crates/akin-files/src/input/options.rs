@@ -11,8 +11,9 @@ use encoding_rs::Encoding;
 
 use super::column_names::ColumnNames;
 use super::columns::TextColumns;
-use super::copies::{FromCopy, InputCopies};
+use super::copies::InputCopies;
 use super::encoding::encoding;
+use super::file_part::FilePart;
 use super::formats::Format;
 use super::list::read_list;
 use super::open::source;
@@ -78,6 +79,8 @@ pub struct Reading {
     /// What was read of compressed inputs and of pages, if the command reads them again and the
     /// disk has room.
     pub copies: Option<Arc<InputCopies>>,
+    /// Where unnamed files are made [default: the usual directory of temporary files].
+    pub directory: Option<PathBuf>,
 }
 
 impl Reading {
@@ -91,13 +94,14 @@ impl Reading {
     /// They cannot be read.
     pub fn source(&self, path: &Path) -> io::Result<Box<dyn Read>> {
         match self.pipes.get(path) {
-            Some(pipe) => Ok(Box::new(FromCopy::whole(pipe))),
+            Some(pipe) => Ok(Box::new(FilePart::whole(pipe)?)),
             None => source(path),
         }
     }
 
-    /// A file with the unpacked bytes of an input, to be read at any position: the file at the
-    /// path, the copy of a pipe, or an unnamed copy, which is kept if there is room.
+    /// The unpacked bytes of an input, to be read at any position: those that were kept when the
+    /// input was read, the file at the path, the copy of a pipe, or an unnamed copy, which is gone
+    /// after this reading.
     ///
     /// # Errors
     /// The input cannot be read, or the disk is full.
@@ -107,23 +111,21 @@ impl Reading {
         path: &Path,
         mut unpacked: impl Read,
         is_packed: bool,
-    ) -> io::Result<File> {
+    ) -> io::Result<FilePart> {
+        if let Some(kept) = self.copies.as_ref().and_then(|copies| copies.unpacked(path)) {
+            return Ok(kept);
+        }
         match self.pipes.get(path) {
-            Some(pipe) if !is_packed => return pipe.try_clone(),
-            None if !is_packed && path.is_file() => return File::open(path),
+            Some(pipe) if !is_packed => return FilePart::whole(pipe),
+            None if !is_packed && path.is_file() => {
+                return FilePart::whole(&Arc::new(File::open(path)?));
+            }
             _ => {}
         }
-        // Outputs know inputs by their names.
-        let path = path.strip_prefix("./").unwrap_or(path);
-        if let Some(copies) = &self.copies
-            && let Some(copy) = copies.file(path)?
-        {
-            return Ok(copy);
-        }
-        let mut copy = tempfile::tempfile()?;
+        let directory = self.directory.clone().unwrap_or_else(std::env::temp_dir);
+        let mut copy = tempfile::tempfile_in(directory)?;
         io::copy(&mut unpacked, &mut copy)?;
-        self.copies.as_ref().map_or(Ok(()), |copies| copies.keep_file(path, &copy))?;
-        Ok(copy)
+        FilePart::whole(&Arc::new(copy))
     }
 }
 

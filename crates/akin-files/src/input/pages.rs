@@ -3,11 +3,12 @@
 //! A page begins with a header in Thrift's compact protocol: its type, its unpacked and its
 //! packed size, and further fields that are skipped.
 
-use std::fs::File;
-use std::io::{self, BufReader, Read, Seek, SeekFrom};
+use std::io::{self, BufReader, Read};
 
 use parquet::basic::Compression;
 use parquet::file::metadata::{ColumnChunkMetaData, RowGroupMetaData};
+
+use super::file_part::FilePart;
 
 /// A page is unpacked as a whole. The pages of common writers have some megabytes, and never 100.
 pub const PAGE_BYTES_MAX: u64 = 128 << 20;
@@ -21,7 +22,7 @@ const PACKED_FIELD: i64 = 3;
 /// # Errors
 /// A page is too large or has an unsupported compression; or the file is damaged.
 pub fn largest_page(
-    file: &File,
+    file: &FilePart,
     group: &RowGroupMetaData,
     wants: impl Fn(&str) -> bool,
 ) -> Result<u64, String> {
@@ -54,18 +55,17 @@ fn unread(compression: Compression) -> Option<&'static str> {
     }
 }
 
-fn largest_of(file: &File, column: &ColumnChunkMetaData) -> io::Result<u64> {
+fn largest_of(file: &FilePart, column: &ColumnChunkMetaData) -> io::Result<u64> {
     let first = column.dictionary_page_offset().unwrap_or(column.data_page_offset());
     let start = u64::try_from(first.min(column.data_page_offset())).map_err(damaged)?;
     let length = u64::try_from(column.compressed_size()).map_err(damaged)?;
     let end = start.checked_add(length).ok_or_else(|| damaged(()))?;
-    if end > file.metadata()?.len() {
+    if end > file.left() {
         return Err(damaged(()));
     }
     let (mut largest, mut at) = (0, start);
-    let mut reader = BufReader::new(file);
     while at < end {
-        reader.seek(SeekFrom::Start(at))?;
+        let mut reader = BufReader::new(file.from(at));
         let mut header = Header { reader: &mut reader, bytes: 0, left: end - at };
         let [unpacked, packed] = header.sizes()?;
         largest = largest.max(unpacked);

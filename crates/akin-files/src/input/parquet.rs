@@ -1,7 +1,6 @@
 //! Reads the rows of Parquet files, with the needed columns only.
 
 use std::cell::Cell;
-use std::fs::File;
 use std::panic::{self, AssertUnwindSafe};
 use std::path::Path;
 use std::sync::atomic::Ordering;
@@ -16,6 +15,7 @@ use parquet::schema::types::{Type, TypePtr};
 
 use super::columns::{TextColumns, no_column};
 use super::event::{ITEM_BYTES_MAX, Stop};
+use super::file_part::FilePart;
 use super::formats::OpenInput;
 use super::members::{Values, below};
 use super::open::{PARQUET_MAGIC, RATIO_MAX, decompressed, peeked};
@@ -30,11 +30,11 @@ const ROWS: usize = 64;
 /// The rows of every file may have this size.
 const ROWS_FREE_BYTES: u64 = 1 << 30;
 
-/// The file at this path, unpacked; `None` if it is not Parquet.
+/// The bytes of the file at this path, unpacked; `None` if it is not Parquet.
 ///
 /// # Errors
 /// It cannot be read.
-pub fn open_parquet(path: &Path, reading: &Reading) -> Result<Option<File>, Failure> {
+pub fn open_parquet(path: &Path, reading: &Reading) -> Result<Option<FilePart>, Failure> {
     let open = || {
         let (reader, is_packed) = decompressed(reading.source(path)?)?;
         let (start, reader) = peeked(reader, PARQUET_MAGIC.len())?;
@@ -47,8 +47,8 @@ pub fn open_parquet(path: &Path, reading: &Reading) -> Result<Option<File>, Fail
 pub fn read(input: OpenInput<'_>, sink: &mut Sink<'_, '_>) -> Result<(), Stop> {
     let OpenInput { path, reading, content, is_packed, bytes_read, .. } = input;
     let file = reading.seekable(path, content, is_packed)?;
-    let pages = file.try_clone()?;
-    let mut size = RowsSize { of_file: file.metadata()?.len(), of_rows: 0 };
+    let pages = file.clone();
+    let mut size = RowsSize { of_file: file.left(), of_rows: 0 };
     let reader = guarded(|| SerializedFileReader::new(file)).map_err(|e| failed(&e, None))?;
     let schema = reader.metadata().file_metadata().schema();
     check(sink.columns, schema)?;

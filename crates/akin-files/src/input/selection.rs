@@ -1,6 +1,5 @@
 //! Finds the files to read.
 
-use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
@@ -77,23 +76,25 @@ impl Selection {
         Ok(())
     }
 
-    /// Copies stdin and pipes, which can be read only once, into files.
+    /// Copies stdin and pipes, which can be read only once, into unnamed files of this directory,
+    /// which has all further unnamed files of the selection, too.
     ///
     /// # Errors
     /// A pipe cannot be read, or the disk is full.
-    pub fn copy_pipes(&mut self, file: impl Fn() -> io::Result<File>) -> Result<(), Failure> {
+    pub fn copy_pipes(&mut self, directory: &Path) -> Result<(), Failure> {
         for path in self.paths.iter().filter(|path| is_pipe(path)) {
             if self.reading.pipes.contains_key(path) {
                 continue;
             }
             let copied = || {
-                let mut copy = file()?;
+                let mut copy = tempfile::tempfile_in(directory)?;
                 io::copy(&mut source(path)?, &mut copy)?;
                 Ok(Arc::new(copy))
             };
             let copy = copied().map_err(|error: io::Error| Failure::unreadable(path, error))?;
             self.reading.pipes.insert(path.clone(), copy);
         }
+        self.reading.directory = Some(directory.to_owned());
         Ok(())
     }
 
@@ -275,7 +276,7 @@ mod tests {
         let mut selection =
             Selection { paths: vec![path.clone(), path.clone()], ..Selection::default() };
         let writer = std::thread::spawn(move || std::fs::write(path, "12345"));
-        selection.copy_pipes(tempfile::tempfile).unwrap();
+        selection.copy_pipes(&std::env::temp_dir()).unwrap();
         writer.join().unwrap().unwrap();
         assert_eq!(selection.bytes(|| true), Some(10), "it is read twice");
     }

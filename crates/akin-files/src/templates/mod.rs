@@ -39,7 +39,7 @@ impl TemplateSearch<'_> {
         if settings.scheme.kind == Kind::Fields {
             return Err(Failure::new("--templates is for texts, not for records"));
         }
-        selection.copy_pipes(tempfile::tempfile)?;
+        selection.copy_pipes(&std::env::temp_dir())?;
         // A part of a text that is ignored already is not shown.
         let shingler =
             Shingler::new(settings.shingles, settings.sketch.seed(), settings.limits.shingles_max);

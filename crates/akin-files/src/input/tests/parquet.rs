@@ -1,18 +1,21 @@
 //! Values of Parquet, some of them against those that pyarrow reads (`parquet_types.py`).
 
 use std::fs;
+use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
 
 use parquet::data_type::{
     ByteArray, ByteArrayType, FixedLenByteArray, FixedLenByteArrayType, Int32Type, Int64Type,
 };
+use parquet::file::reader::ChunkReader;
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::parser::parse_message_type;
 use serde_json::{Value, json};
 
 use super::super::columns::TextColumns;
 use super::super::copies::InputCopies;
+use super::super::file_part::FilePart;
 use super::super::options::Reading;
 use super::super::selection::Selection;
 use super::super::tests::read_with;
@@ -204,22 +207,65 @@ fn an_unpacked_copy_is_kept_for_all_readings() {
         write(&path, &[text(words)]);
         fs::write(&packed, zstd::encode_all(&fs::read(&path).unwrap()[..], 1).unwrap()).unwrap();
     };
-    let spool = tempfile::tempfile().unwrap();
     for (bytes_max, is_kept) in [(1 << 20, true), (9, false)] {
         pack("one two");
         let mut selection = Selection { paths: vec![packed.clone()], ..Selection::default() };
+        let spool = tempfile::tempfile().unwrap();
         selection.keep_copies(InputCopies::new(spool.try_clone().unwrap(), bytes_max, true));
         let first = read_with(&selection);
         assert_eq!(first.0[0]["text"], "one two");
+        let kept_bytes = if is_kept { fs::metadata(&path).unwrap().len() } else { 0 };
+        assert_eq!(spool.metadata().unwrap().len(), kept_bytes);
         pack("three four");
         assert_eq!(read_with(&selection) == first, is_kept);
     }
-    assert_eq!(spool.metadata().unwrap().len(), 0, "nothing is written twice");
-    // The copy of a pipe is read as it is.
-    let mut selection = Selection { paths: vec!["-".into()], ..Selection::default() };
+}
+
+/// The bytes of an input that is read for the second time, at any position.
+fn read_again(selection: &Selection, path: &Path) -> FilePart {
+    selection.reading.seekable(path, std::io::empty(), true).unwrap()
+}
+
+#[test]
+fn readers_of_one_copy_have_a_position_each() {
+    let dir = tempfile::tempdir().unwrap();
+    let (path, packed) = (dir.path().join("rows.parquet"), dir.path().join("rows.parquet.zst"));
+    write(&path, &[text(&"words ".repeat(20_000))]);
+    let bytes = fs::read(&path).unwrap();
+    fs::write(&packed, zstd::encode_all(&bytes[..], 1).unwrap()).unwrap();
     let pipe = Arc::new(fs::File::open(&path).unwrap());
-    selection.reading.pipes.insert("-".into(), Arc::clone(&pipe));
-    let read = selection.reading.seekable(Path::new("-"), std::io::empty(), false).unwrap();
-    assert_eq!(read.metadata().unwrap().len(), pipe.metadata().unwrap().len());
-    assert_eq!(read_with(&selection).0[0]["text"], "three four");
+    let mut selection = Selection { paths: vec![packed.clone()], ..Selection::default() };
+    selection.reading.pipes.insert("-".into(), pipe);
+    selection.keep_copies(InputCopies::new(tempfile::tempfile().unwrap(), 1 << 20, true));
+    assert_eq!(read_with(&selection).0.len(), 1);
+    let of_pipe = || selection.reading.seekable(Path::new("-"), std::io::empty(), false).unwrap();
+    for readers in [[(); 2].map(|()| read_again(&selection, &packed)), [(); 2].map(|()| of_pipe())]
+    {
+        let mut readers = readers.map(|file| file.get_read(0).unwrap());
+        let mut read = [const { Vec::new() }; 2];
+        while read[0].len() < bytes.len() {
+            for (reader, read) in readers.iter_mut().zip(&mut read) {
+                let more = reader.by_ref().take(10_000).read_to_end(read).unwrap();
+                assert!(more > 0, "the other reader moved the position");
+            }
+        }
+        assert!(read.iter().all(|read| *read == bytes));
+    }
+    selection.paths = vec!["-".into()];
+    assert_eq!(read_with(&selection).0.len(), 1);
+}
+
+#[test]
+fn a_packed_file_is_unpacked_where_the_selection_has_room() {
+    let dir = tempfile::tempdir().unwrap();
+    let (path, packed) = (dir.path().join("rows.parquet"), dir.path().join("rows.parquet.zst"));
+    write(&path, &[text("one two")]);
+    fs::write(&packed, zstd::encode_all(&fs::read(&path).unwrap()[..], 1).unwrap()).unwrap();
+    let mut selection = Selection { paths: vec![packed], ..Selection::default() };
+    for (directory, documents) in [(dir.path().to_owned(), 1), (dir.path().join("absent"), 0)] {
+        selection.reading.directory = Some(directory);
+        assert_eq!(read_with(&selection).0.len(), documents);
+    }
+    selection.copy_pipes(dir.path()).unwrap();
+    assert_eq!(read_with(&selection).0.len(), 1);
 }
