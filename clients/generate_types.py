@@ -29,8 +29,10 @@ class Types:
                     self._add_query(operation)
 
     def _join_kinds(self, of, schema):
-        """The kinds of an object, whose names begin with its own, become one type, so that a program
-        reads a field without asking for the kind first. Fields that some kinds lack are optional.
+        """The kinds of an object, whose names begin with its own, become one type.
+
+        So a program reads a field without asking for the kind first. Fields that some kinds lack
+        are optional.
         """
         kinds = [name_of(choice) for choice in schema.get("oneOf", []) if "$ref" in choice]
         if kinds and all(name.startswith(of) for name in kinds):
