@@ -4,9 +4,11 @@ use std::collections::HashSet;
 
 use akin::document::DocumentId;
 use akin::engine::{AddOptions, AddStatus, Added, CollectionSettings, Engine, Opening};
+use akin_core::scheme::Threshold;
 use futures_util::future::join_all;
 
 use crate::postgres_server::Database;
+use crate::whole::add_near_behind_many;
 use crate::{add, add_or_skip, document, engine, of_family, open};
 
 const CLIENTS: u64 = 32;
@@ -83,6 +85,53 @@ async fn a_document_is_told_of_every_earlier_near_duplicate() {
     told.sort_unstable();
     let expected: Vec<usize> = (0..48).map(|n| n.min(20)).collect();
     assert_eq!(told, expected);
+}
+
+/// The set of the other document is not among the few of each key that the first call returns.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_document_is_told_of_one_that_is_committed_before_its_locks_are_held() {
+    let Some(database) = Database::new() else { return };
+    let text = add_near_behind_many(&database).await;
+    // The near document is taken away, and stored again when locks are taken for the second time,
+    // after the further sets of the keys were read.
+    database.sql(
+        "CREATE SCHEMA kept;
+         CREATE TABLE kept.documents AS SELECT * FROM akin.documents WHERE id = 'near';
+         CREATE TABLE kept.entries AS
+             SELECT * FROM akin.entries WHERE entry IN (SELECT entry FROM kept.documents);
+         CREATE TABLE kept.postings AS
+             SELECT * FROM akin.postings WHERE entry IN (SELECT entry FROM kept.documents);
+         DELETE FROM akin.documents WHERE id = 'near';
+         DELETE FROM akin.postings WHERE entry IN (SELECT entry FROM kept.documents);
+         DELETE FROM akin.entries WHERE entry IN (SELECT entry FROM kept.documents);
+         CREATE SEQUENCE kept.calls;
+         CREATE SEQUENCE kept.stored;
+         ALTER FUNCTION akin.enter RENAME TO enter_only;
+         CREATE FUNCTION akin.enter(coll int, locks bigint[]) RETURNS void LANGUAGE plpgsql AS $$
+         BEGIN
+             IF nextval('kept.calls') = 2 THEN
+                 WHILE (SELECT NOT is_called FROM kept.stored) LOOP
+                     PERFORM pg_sleep(0.01);
+                 END LOOP;
+             END IF;
+             PERFORM akin.enter_only(coll, locks);
+         END $$",
+    );
+    let server = engine(&database).await;
+    let options = AddOptions { threshold: Threshold::new(0.9).ok(), ..AddOptions::default() };
+    let adding = tokio::spawn(async move { server.add(document("new", &text), options).await });
+    while database.sql("SELECT last_value FROM kept.calls") != "2" {
+        assert!(!adding.is_finished(), "it takes the locks once more after the first call");
+    }
+    database.sql(
+        "UPDATE kept.documents SET ordinal = nextval('akin.ordinals');
+         INSERT INTO akin.entries SELECT * FROM kept.entries;
+         INSERT INTO akin.postings SELECT * FROM kept.postings;
+         INSERT INTO akin.documents SELECT * FROM kept.documents",
+    );
+    database.sql("SELECT nextval('kept.stored')");
+    let added = adding.await.unwrap().unwrap();
+    assert!(added.duplicates.iter().any(|of| of.id.as_str() == "near"), "{added:?}");
 }
 
 /// The last of several versions that one client sends together wins.

@@ -241,11 +241,10 @@ async fn a_lookup_in_a_crowd_of_unlike_sets_reads_as_much_however_large_the_crow
     assert!(of_many < of_few * 5 / 4, "{of_few} rows among 400, {of_many} among 3,000");
 }
 
-/// The first search reads a few sets of each key, and the near one comes last.
-#[tokio::test(flavor = "multi_thread")]
-async fn a_near_set_is_found_behind_many_that_share_its_keys() {
-    let Some(database) = Database::new() else { return };
-    let server = engine(&database).await;
+/// Adds a document `near` whose set comes last among the sets of its keys, of which the first search
+/// reads a few. Returns a text that it is near to.
+pub async fn add_near_behind_many(database: &Database) -> String {
+    let server = engine(database).await;
     let words: Vec<String> = of_family(1, 0).split(' ').map(str::to_owned).collect();
     let version = |n: u64, changed: &[usize]| {
         let mut words = words.clone();
@@ -271,9 +270,14 @@ async fn a_near_set_is_found_behind_many_that_share_its_keys() {
          DELETE FROM akin.postings p WHERE entry = {last}
              AND (SELECT count(*) FROM akin.postings o WHERE o.key = p.key) <= 25"
     ));
-    drop(server);
+    words.join(" ")
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_near_set_is_found_behind_many_that_share_its_keys() {
+    let Some(database) = Database::new() else { return };
+    let content = akin::document::Content::Text(add_near_behind_many(&database).await);
     let server = engine(&database).await;
-    let content = akin::document::Content::Text(words.join(" "));
     let threshold = akin_core::scheme::Threshold::new(0.9).ok();
     let lookup = akin::engine::Lookup { threshold, ..akin::engine::Lookup::default() };
     let answer = server.similar(akin::engine::Probe::Content(content), lookup).await.unwrap();

@@ -199,6 +199,7 @@ async fn write_locked(
     if !rows.is_empty() {
         batch.learn(&rows).await?;
     }
+    batch.doubt_own_searches();
     batch.judge().await;
     let arguments = batch.arguments();
     if !arguments.locks.iter().all(|lock| held.contains(lock)) {

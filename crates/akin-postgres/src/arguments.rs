@@ -1,6 +1,6 @@
 //! The arguments of the function that writes documents: arrays with an element for each of them.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 
 use tokio_postgres::types::{ToSql, Type};
 use tokio_postgres::{Client, Error, Row};
@@ -10,8 +10,9 @@ pub(crate) struct Arguments<'a> {
     collection: i32,
     /// Ascending, once they are ordered.
     pub locks: Vec<i64>,
-    probes: Vec<i64>,
-    of_key: i32,
+    /// Lookup keys, and how many sets of each key are compared: of a key that documents share, as
+    /// many as for the widest of their lookups.
+    looked_up: BTreeMap<i64, i32>,
     equal: Vec<i64>,
     seen: i64,
     /// All documents of the call, with the ordinals of their stored versions, or -1.
@@ -68,9 +69,13 @@ impl<'a> Arguments<'a> {
     /// Adds the lookup keys of a document, and their locks.
     pub fn look_up(&mut self, keys: &[i64], entry: i64, of_key: usize) {
         self.locks.extend_from_slice(keys);
-        self.probes.extend_from_slice(keys);
+        // A further set shows that there are more.
+        let read = of_key as i32 + 1;
+        for key in keys {
+            let widest = self.looked_up.entry(*key).or_default();
+            *widest = read.max(*widest);
+        }
         self.equal.push(entry);
-        self.of_key = self.of_key.max(of_key as i32 + 1);
     }
 
     /// Whether a set of a written document is the first of its kind.
@@ -84,7 +89,7 @@ impl<'a> Arguments<'a> {
 
     /// All transactions take locks in the same order, so no two wait for each other.
     pub fn order(&mut self) {
-        for numbers in [&mut self.locks, &mut self.probes, &mut self.equal] {
+        for numbers in [&mut self.locks, &mut self.equal] {
             numbers.sort_unstable();
             numbers.dedup();
         }
@@ -109,11 +114,13 @@ impl<'a> Arguments<'a> {
     }
 
     async fn call(&self, client: &Client, written: &Self) -> Result<Vec<Row>, Error> {
+        let (probes, of_keys): (Vec<i64>, Vec<i32>) =
+            self.looked_up.iter().map(|(key, sets)| (*key, *sets)).unzip();
         let parameters: [(&(dyn ToSql + Sync), Type); 26] = [
             (&self.collection, Type::INT4),
             (&self.locks, Type::INT8_ARRAY),
-            (&self.probes, Type::INT8_ARRAY),
-            (&self.of_key, Type::INT4),
+            (&probes, Type::INT8_ARRAY),
+            (&of_keys, Type::INT4_ARRAY),
             (&self.equal, Type::INT8_ARRAY),
             (&self.seen, Type::INT8),
             (&self.known_ids, Type::TEXT_ARRAY),

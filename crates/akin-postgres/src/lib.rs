@@ -23,6 +23,7 @@ mod coalescing;
 mod collections;
 mod database;
 mod error;
+mod found;
 mod lookup;
 mod maintenance;
 mod migration;

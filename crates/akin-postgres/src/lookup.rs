@@ -8,10 +8,10 @@ use akin_core::index::{Search, SearchLimits};
 use akin_core::text::ShingleSet;
 use akin_engine::backend::{BackendError, CHECKED_AT_ONCE, Candidate, Candidates, Sketched};
 use akin_model::document::{DocumentId, Ordinal};
-use tokio_postgres::Row;
 
 use crate::backend::PostgresCollection;
 use crate::coalescing::{READ_MAX, TOGETHER_MAX, answered};
+use crate::found::{FoundSets, NearSet, ProbeKeys};
 use crate::reading::{DocumentRow, Read, WantedDocuments, WantedEntries};
 use crate::rows::Material;
 
@@ -32,31 +32,6 @@ const SHINGLES_AT_ONCE: usize = 64 << 10;
 /// Larger contents or elements of a document are not read together with its sketch, in bytes.
 const SMALL_BYTES: i32 = 8 << 10;
 
-/// The keys of a lookup, and its own set.
-pub(crate) struct ProbeKeys {
-    pub keys: Vec<i64>,
-    pub equal: Option<i64>,
-    /// Sets of each key that are compared, at most. A further set is read, to know whether there are
-    /// more.
-    pub of_key: usize,
-}
-
-/// A stored set.
-pub(crate) struct NearSet {
-    pub entry: i64,
-    pub shingles: u32,
-    pub sketch: Vec<u8>,
-    /// The keys that led to it.
-    pub keys: Vec<i64>,
-}
-
-/// The sets that calls have found, by key and by number.
-#[derive(Default)]
-pub(crate) struct FoundSets {
-    by_key: HashMap<i64, Vec<Arc<NearSet>>>,
-    by_entry: HashMap<i64, Arc<NearSet>>,
-}
-
 /// A set that a search selects.
 pub(crate) struct SelectedSet {
     pub near: Arc<NearSet>,
@@ -74,63 +49,6 @@ pub(crate) struct SelectedSets {
     /// Nor will be: many were.
     pub in_crowd: bool,
     pub left_out: u32,
-}
-
-impl NearSet {
-    /// Of a row of `candidates`, whose columns begin with `first`.
-    pub fn of(row: &Row, first: usize) -> Self {
-        Self {
-            entry: row.get(first),
-            shingles: row.get::<_, i32>(first + 1) as u32,
-            sketch: row.get(first + 2),
-            keys: row.get(first + 3),
-        }
-    }
-}
-
-impl FoundSets {
-    pub fn len(&self) -> usize {
-        self.by_entry.len()
-    }
-
-    pub fn add_all(&mut self, further: &Self) {
-        further.by_entry.values().for_each(|near| self.add(Arc::clone(near)));
-    }
-
-    /// Whether a key has more sets.
-    pub fn has_more(&self, key: i64, sets: usize) -> bool {
-        self.by_key.get(&key).is_some_and(|of| of.len() > sets)
-    }
-
-    /// In the place of earlier data of the same set.
-    pub fn add(&mut self, near: Arc<NearSet>) {
-        for key in &near.keys {
-            let sets = self.by_key.entry(*key).or_default();
-            match sets.binary_search_by_key(&near.entry, |of| of.entry) {
-                Ok(at) => sets[at] = Arc::clone(&near),
-                Err(at) => sets.insert(at, Arc::clone(&near)),
-            }
-        }
-        self.by_entry.insert(near.entry, near);
-    }
-
-    /// The sets of a probe, so many of each key, each with the number of its keys, and whether a key
-    /// has more.
-    fn of(&self, probe: &ProbeKeys, of_key: usize) -> (Vec<(Arc<NearSet>, u32)>, bool) {
-        let (mut shared, mut are_more) = (HashMap::<i64, u32>::new(), false);
-        for key in &probe.keys {
-            let sets = self.by_key.get(key).map_or(&[][..], Vec::as_slice);
-            are_more |= sets.len() > of_key;
-            for near in sets.iter().take(of_key) {
-                *shared.entry(near.entry).or_default() += 1;
-            }
-        }
-        if let Some(equal) = probe.equal.filter(|equal| self.by_entry.contains_key(equal)) {
-            shared.insert(equal, probe.keys.len() as u32);
-        }
-        let set = |(entry, shared)| Some((Arc::clone(self.by_entry.get(&entry)?), shared));
-        (shared.into_iter().filter_map(set).collect(), are_more)
-    }
 }
 
 /// How many sets of each key a search compares: a wide search as many as it may, others so few that

@@ -11,7 +11,8 @@ use tokio_postgres::types::Type;
 use crate::coalescing::{READ_MAX, ReadRequest, Request, WaitingRequests, Weight};
 use crate::database::DatabaseConnection;
 use crate::error::failed;
-use crate::lookup::{FoundSets, NearSet, ProbeKeys, document_id, ordinal};
+use crate::found::{FoundSets, NearSet, ProbeKeys};
+use crate::lookup::{document_id, ordinal};
 use crate::pool::Parameters;
 use crate::rows::Material;
 
@@ -89,9 +90,10 @@ impl ReadRequest for ProbeKeys {
         keys.dedup();
         let equal: Vec<i64> = probes.iter().filter_map(|of| of.asked.equal).collect();
         let of_key = probes.iter().map(|of| of.asked.of_key).max().unwrap_or(0) as i32 + 1;
+        let of_keys = vec![of_key; keys.len()];
         let sql = "SELECT * FROM akin.candidates($1, $2, $3, -1)";
         let parameters: Parameters<'_> =
-            &[(&keys, Type::INT8_ARRAY), (&of_key, Type::INT4), (&equal, Type::INT8_ARRAY)];
+            &[(&keys, Type::INT8_ARRAY), (&of_keys, Type::INT4_ARRAY), (&equal, Type::INT8_ARRAY)];
         let rows = connection.client.query_typed(sql, parameters).await.map_err(failed)?;
         let mut found = FoundSets::default();
         for row in &rows {

@@ -21,7 +21,8 @@ use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 
 use crate::backend::PostgresCollection;
-use crate::lookup::{NearSet, SelectedSet, SelectedSets};
+use crate::found::NearSet;
+use crate::lookup::{SelectedSet, SelectedSets};
 use crate::pool::Parameters;
 use crate::rows::COLUMNS;
 use crate::view::PostgresView;

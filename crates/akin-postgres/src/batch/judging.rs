@@ -4,8 +4,11 @@ use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use akin_engine::backend::{BackendError, Candidates, Findings, Rival, Rivals, Stored, Verdict};
+use akin_engine::backend::{
+    Addition, BackendError, CHECKED_AT_ONCE, Candidates, Findings, Rival, Rivals, Stored, Verdict,
+};
 use futures_util::future::join_all;
+use tokio::sync::Semaphore;
 
 use super::{Decision, InsertBatch, PlannedInsert};
 use crate::adding::Queued;
@@ -15,6 +18,11 @@ use crate::coalescing::TOGETHER_MAX;
 /// Rounds in which the documents of a batch are judged at the same time; further documents are
 /// judged one after the other, so that their number bounds the work.
 const ROUNDS_AT_ONCE: usize = 3;
+
+/// Shingles of candidates that the checks of a batch compare at the same time: 32 MiB, as many as
+/// one check may take. So documents of usual length are judged at the same time, and long ones take
+/// turns.
+const SHINGLES_AT_ONCE: u32 = 4 << 20;
 
 /// Places of documents in their batch, a bit each.
 pub(super) type Places = u64;
@@ -43,8 +51,11 @@ impl InsertBatch<'_> {
             if round >= ROUNDS_AT_ONCE {
                 due.truncate(1);
             }
-            let judged = due.iter().map(|n| self.decide(*n, staying));
-            for (n, (decision, decisive)) in due.iter().zip(join_all(judged).await) {
+            let judged = due.iter().map(|n| {
+                let addition = &self.planned[*n].queued.addition;
+                (shingles_compared(addition), self.decide(*n, staying))
+            });
+            for (n, (decision, decisive)) in due.iter().zip(join_limited(judged).await) {
                 let planned = &mut self.planned[*n];
                 (planned.decision, planned.is_stale) = (decision, false);
                 (planned.decisive, planned.stayed) = (decisive, decisive & staying);
@@ -118,6 +129,25 @@ impl InsertBatch<'_> {
     }
 }
 
+/// Shingles of the candidates that the check of a document compares at the same time, at most:
+/// larger or smaller sets cannot reach the threshold, and are not read.
+fn shingles_compared(addition: &Addition) -> u32 {
+    let Some(search) = &addition.search else { return 0 };
+    let largest = addition.document.analysis.set.count() as f64 / search.threshold.get();
+    (CHECKED_AT_ONCE as f64 * largest).min(f64::from(SHINGLES_AT_ONCE)) as u32
+}
+
+/// Runs checks at the same time, each with its number of shingles, in their order as soon as the
+/// shingles of those that run leave room.
+async fn join_limited<F: Future>(checks: impl Iterator<Item = (u32, F)>) -> Vec<F::Output> {
+    let room = Semaphore::new(SHINGLES_AT_ONCE as usize);
+    let limited = checks.map(async |(shingles, check)| {
+        let _held = room.acquire_many(shingles).await;
+        check.await
+    });
+    join_all(limited).await
+}
+
 impl PlannedInsert<'_> {
     /// Whether the document is stored, as far as is known.
     fn stays(&self) -> bool {
@@ -147,5 +177,36 @@ pub(super) fn find_near(collection: &PostgresCollection, planned: &mut [PlannedI
         for key in collection.keys_of(&planned[n].queued.addition.document) {
             *earlier.entry(key).or_default() |= 1 << n;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use tokio::task::yield_now;
+
+    use super::*;
+
+    /// The most checks of so many shingles that run at the same time.
+    async fn most_at_once(shingles: u32) -> usize {
+        let (running, most) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        let check = async |n: usize| {
+            most.fetch_max(running.fetch_add(1, Ordering::Relaxed) + 1, Ordering::Relaxed);
+            yield_now().await;
+            running.fetch_sub(1, Ordering::Relaxed);
+            n
+        };
+        let done = join_limited((0..TOGETHER_MAX).map(|n| (shingles, check(n)))).await;
+        assert!(done.into_iter().eq(0..TOGETHER_MAX));
+        most.into_inner()
+    }
+
+    /// Each check may take as much memory as was meant for all.
+    #[tokio::test]
+    async fn checks_of_long_documents_take_turns() {
+        assert_eq!(most_at_once(6_000).await, TOGETHER_MAX);
+        assert_eq!(most_at_once(SHINGLES_AT_ONCE / 4).await, 4);
+        assert_eq!(most_at_once(SHINGLES_AT_ONCE).await, 1);
     }
 }

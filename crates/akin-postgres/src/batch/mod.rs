@@ -17,8 +17,9 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 use crate::adding::{AdditionRequest, Queued};
 use crate::arguments::Arguments;
 use crate::backend::PostgresCollection;
-use crate::coalescing::{READ_MAX, answered};
-use crate::lookup::{FoundSets, NearSet, ProbeKeys, SelectedSet, SelectedSets, of_key};
+use crate::coalescing::answered;
+use crate::found::{FoundSets, NearSet, ProbeKeys};
+use crate::lookup::{SelectedSet, SelectedSets, of_key};
 use crate::reading::Read;
 use crate::rows::{COLUMNS, form_of};
 use judging::{Places, find_near};
@@ -51,6 +52,8 @@ struct PlannedInsert<'a> {
     probe: Option<ProbeKeys>,
     /// Of the lookup of its candidates; `None` if the engine looks them up.
     limits: Option<SearchLimits>,
+    /// More sets are read by its own searches, as the batch reads no more.
+    searches_apart: bool,
     selected: SelectedSets,
     /// The earlier documents of the batch that share a lookup key with it and agree enough, best
     /// first, each with the slots in which it agrees.
@@ -175,19 +178,26 @@ impl<'a> InsertBatch<'a> {
             let of_batch = planned.queued.addition.search.as_ref();
             let further = of_batch.and_then(|search| Some(search.candidates?[1]));
             let is_enough = !selection.are_more || near >= search.limits.members_max;
-            if is_enough || planned.limits == further || keys.len() * asked.of_key >= READ_MAX {
+            if is_enough || planned.limits == further {
                 continue;
             }
-            let has_more = |key: &&i64| self.found.has_more(**key, probe.of_key);
-            keys.extend(probe.keys.iter().filter(has_more));
+            let is_wanted =
+                |key: &i64| !keys.contains(key) && self.found.has_more(*key, probe.of_key);
+            let own: Vec<i64> = probe.keys.iter().copied().filter(is_wanted).collect();
             let of_key = further.map_or(0, |limits| of_key(probe.keys.len(), &limits));
-            planned.limits = further;
-            asked.of_key = asked.of_key.max(of_key);
+            planned.searches_apart = !asked.add_keys(&own, of_key);
+            if !planned.searches_apart {
+                keys.extend(own);
+                planned.limits = further;
+                // The database reports new ones of as many sets under the locks.
+                if let Some(probe) = &mut planned.probe {
+                    probe.of_key = of_key.max(probe.of_key);
+                }
+            }
         }
         if !keys.is_empty() {
-            asked.keys.extend(keys);
             let further = answered(self.collection.shared.probes.push(asked)).await?;
-            self.found.add_all(&further);
+            self.found.add_of_keys(&keys, &further);
         }
         Ok(())
     }
@@ -216,6 +226,14 @@ impl<'a> InsertBatch<'a> {
             distinct.filter(|set| known.insert(set.near.entry)).collect();
         self.read = self.collection.read(&distinct, members_max, distinct.len()).await?;
         Ok(())
+    }
+
+    /// Under the locks: the database reports no new sets among those that only the own searches of
+    /// a document read, so the document is judged again.
+    pub fn doubt_own_searches(&mut self) {
+        for planned in &mut self.planned {
+            planned.is_stale |= planned.searches_apart;
+        }
     }
 
     /// Whether a call has written the documents, as nothing was unknown.
@@ -321,6 +339,7 @@ impl<'a> PlannedInsert<'a> {
             times,
             probe,
             limits: addition.search.as_ref().and_then(|search| Some(search.candidates?[0])),
+            searches_apart: false,
             selected: SelectedSets::default(),
             near: Vec::new(),
             old: None,

@@ -94,10 +94,10 @@ END $$;
 -- A session keeps the plans that it made while the tables were small, so the functions leave the
 -- planner no choice but to look each number up by its index: `LATERAL (… LIMIT 1)`.
 
--- The sets under the keys `probes`, at most `of_key` of each key, and the sets `equal`, if they
+-- The sets under the keys `probes`, at most `of_keys` of each key, and the sets `equal`, if they
 -- have a document above the ordinal `seen`; each with the keys that led to it. With `seen = -1` no
 -- document is looked at.
-CREATE FUNCTION candidates(probes bigint[], of_key int, equal bigint[], seen bigint)
+CREATE FUNCTION candidates(probes bigint[], of_keys int[], equal bigint[], seen bigint)
 RETURNS TABLE (entry bigint, shingles int, sketch bytea, keys bigint[])
 LANGUAGE plpgsql STABLE
 AS $$
@@ -107,9 +107,9 @@ BEGIN
     FROM (
         SELECT g.* FROM (
             SELECT p.entry, array_agg(p.key) FILTER (WHERE p.key IS NOT NULL) AS keys FROM (
-                SELECT x.key, x.entry FROM unnest(probes) k, LATERAL (
-                    SELECT s.key, s.entry FROM postings s WHERE s.key = k
-                    ORDER BY s.entry LIMIT of_key
+                SELECT x.key, x.entry FROM unnest(probes, of_keys) k(key, most), LATERAL (
+                    SELECT s.key, s.entry FROM postings s WHERE s.key = k.key
+                    ORDER BY s.entry LIMIT k.most
                 ) x
                 UNION ALL SELECT NULL, unnest(equal)
             ) p GROUP BY p.entry
@@ -198,7 +198,7 @@ END $$;
 -- nothing, it writes the documents, all or none, in the place of those with their ids (kind 2).
 -- Each statement sees what was committed before it began, so after the locks are held.
 CREATE FUNCTION add(
-    coll int, locks bigint[], probes bigint[], of_key int, equal bigint[], seen bigint,
+    coll int, locks bigint[], probes bigint[], of_keys int[], equal bigint[], seen bigint,
     known_ids text[], versions bigint[],
     doc_ids text[], doc_entries bigint[], hashes bigint[],
     stored bigint[], expires bigint[], forms smallint[], metadatas text[], contents bytea[],
@@ -226,7 +226,7 @@ BEGIN
     is_unknown := FOUND;
     IF cardinality(probes) > 0 THEN
         RETURN QUERY SELECT 0, c.*, drawn, NULL::bigint, NULL::bigint, NULL::bigint, NULL::bigint
-            FROM candidates(probes, of_key, equal, seen) c;
+            FROM candidates(probes, of_keys, equal, seen) c;
         is_unknown := is_unknown OR FOUND;
     END IF;
     IF is_unknown OR cardinality(doc_ids) = 0 THEN RETURN; END IF;
