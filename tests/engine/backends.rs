@@ -173,14 +173,12 @@ fn open_in_memory(dir: &Path, settings: &CollectionSettings, opening: &Opening) 
 
 #[test]
 fn the_tests_pass_over_the_backend_in_memory() {
-    let told = run_again("memory", &[], NOT_IN_MEMORY);
-    assert!(told.contains("running 4"), "some forty tests are of every backend: {told}");
+    run_again("memory", &[], NOT_IN_MEMORY);
 }
 
 #[test]
 fn the_tests_pass_over_postgresql() {
     let Some(server) = PostgresServer::start(&["fsync=off"]) else { return };
     let skipped = [NOT_IN_POSTGRES, LONG_OVER_POSTGRES].concat();
-    let told = run_again(&server.url("postgres"), &[], &skipped);
-    assert!(told.contains("running 6"), "some sixty tests are of PostgreSQL, too: {told}");
+    run_again(&server.url("postgres"), &[], &skipped);
 }

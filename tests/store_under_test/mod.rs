@@ -98,8 +98,18 @@ pub fn blocking<T: Send>(call: impl FnOnce() -> T + Send) -> T {
 }
 
 /// Runs this binary's tests again over a backend: those whose names have one of `selected`, or all
-/// if there are none, but for those whose names have one of `skipped`.
-pub fn run_again(backend: &str, selected: &[&str], skipped: &[&str]) -> String {
+/// if there are none, but for those whose names have one of `skipped`. Each of these parts of names
+/// has to be of a test.
+pub fn run_again(backend: &str, selected: &[&str], skipped: &[&str]) {
+    let all = names_of_tests();
+    for part in selected.iter().chain(skipped) {
+        assert!(all.iter().any(|name| name.contains(part)), "no test has '{part}' in its name");
+    }
+    let has_one = |name: &str, parts: &[&str]| parts.iter().any(|part| name.contains(part));
+    let is_run = |name: &&String| {
+        (selected.is_empty() || has_one(name, selected)) && !has_one(name, skipped)
+    };
+    let expected = all.iter().filter(is_run).count();
     if backend.starts_with("postgres://") {
         // Each database of a test is a copy of this one, and so has the schema.
         drop(open_database(&named(backend, "template1"), &StorageSettings::default()));
@@ -112,7 +122,14 @@ pub fn run_again(backend: &str, selected: &[&str], skipped: &[&str]) -> String {
     let output = tests.output().unwrap();
     let told = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(output.status.success(), "{told}");
-    told
+    assert!(told.contains(&format!("\nrunning {expected} tests\n")), "not {expected}: {told}");
+}
+
+/// Of this binary.
+fn names_of_tests() -> Vec<String> {
+    let output = Command::new(std::env::current_exe().unwrap()).arg("--list").output().unwrap();
+    let listed = String::from_utf8(output.stdout).unwrap();
+    listed.lines().filter_map(|line| line.strip_suffix(": test")).map(str::to_owned).collect()
 }
 
 /// Whether collections are in a directory.
