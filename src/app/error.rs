@@ -2,6 +2,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
+use crate::config::StorageBackend;
 use crate::engine::EngineError;
 use crate::http::TlsError;
 use crate::http::key_file::KeyFileError;
@@ -21,7 +22,7 @@ pub enum AppError {
     #[error(transparent)]
     Tls(#[from] TlsError),
     #[error("cannot open the store in {place}: {source}")]
-    Open { place: String, source: EngineError },
+    Open { place: String, backend: StorageBackend, source: EngineError },
     #[error("the store went out of service: {reason}")]
     OutOfService { reason: String },
     #[error("serving failed: {0}")]

@@ -133,7 +133,7 @@ async fn work(settings: Settings, state: http::AppState) -> Result<Infallible, A
 
 async fn open(settings: Settings, state: &http::AppState) -> Result<Arc<Collections>, AppError> {
     let of_all = settings.of_collections(StartProgress::clone(&state.progress));
-    let place = settings.place();
+    let (place, backend) = (settings.place(), settings.storage.backend);
     tracing::info!(%place, "opening");
     let opened = spawn_blocking(move || {
         Collections::open(settings.open_store()?, &settings.collection, of_all)
@@ -143,7 +143,7 @@ async fn open(settings: Settings, state: &http::AppState) -> Result<Arc<Collecti
             reason: "opening it panicked, see the log".into(),
         }))
     });
-    let collections = opened.map_err(|source| AppError::Open { place, source })?;
+    let collections = opened.map_err(|source| AppError::Open { place, backend, source })?;
     tracing::info!(collections = collections.list().len(), "ready");
     Ok(Arc::new(collections))
 }

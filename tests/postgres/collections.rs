@@ -219,4 +219,7 @@ async fn other_settings_than_those_of_the_stored_documents_are_refused() {
         matches!(refused, EngineError::Backend(BackendError::OtherSettings { .. })),
         "{refused}"
     );
+    let told = refused.to_string();
+    // `akin reindex` is for data directories.
+    assert!(told.contains("export it") && !told.contains("reindex"), "{told}");
 }

@@ -1,5 +1,6 @@
 //! Two processes of akin on one database, over HTTP.
 
+use std::path::Path;
 use std::process::Command;
 
 use serde_json::{Value, json};
@@ -22,18 +23,22 @@ impl Server {
 
     pub fn start_at(url: &str) -> Self {
         let dir = tempfile::tempdir().unwrap();
+        let mut process = Process::spawn(Self::command(url, dir.path())).unwrap();
+        process.await_ready().unwrap();
+        let caller = Caller::new(&process.url);
+        Self { process, caller, _dir: dir }
+    }
+
+    fn command(url: &str, dir: &Path) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_akin"));
         command
             .args(["serve", "--listen", "127.0.0.1:0", "--data-dir"])
-            .arg(dir.path())
+            .arg(dir)
             .env("AKIN__LOG__FORMAT", "json")
             .env("AKIN__STORAGE__BACKEND", "postgres")
             .env("AKIN__POSTGRES__TIMEOUT_MS", "2000")
             .env("AKIN__POSTGRES__URL", url);
-        let mut process = Process::spawn(command).unwrap();
-        process.await_ready().unwrap();
-        let caller = Caller::new(&process.url);
-        Self { process, caller, _dir: dir }
+        command
     }
 
     fn call(&self, method: &str, path: &str, body: &Value) -> Answer {
@@ -44,6 +49,23 @@ impl Server {
         let answer = self.call(method, path, body);
         (answer.status, serde_json::from_str(&answer.body).unwrap_or_default())
     }
+}
+
+/// Nothing that is for data directories only.
+#[test]
+fn a_database_that_does_not_serve_is_refused_with_a_remedy_for_databases() {
+    let Some(database) = Database::new() else { return };
+    let name = database.sql("SELECT current_database()");
+    database.sql(&format!(
+        "ALTER DATABASE \"{name}\" SET default_transaction_isolation = 'serializable'"
+    ));
+    let dir = tempfile::tempdir().unwrap();
+    let ended = Server::command(&database.url(), dir.path()).output().unwrap();
+    let told = String::from_utf8_lossy(&ended.stderr).into_owned();
+    assert!(!ended.status.success(), "{told}");
+    assert!(told.contains("default_transaction_isolation"), "{told}");
+    assert!(told.contains("postgres.url, or AKIN__POSTGRES__URL"), "{told}");
+    assert!(!told.contains("reindex") && !told.contains("--data-dir"), "{told}");
 }
 
 #[test]

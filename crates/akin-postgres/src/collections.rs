@@ -222,7 +222,10 @@ impl StoredCollection for PostgresStored {
         if given != self.identity {
             let (name, stored) = (&self.name, &self.identity);
             return Err(BackendError::OtherSettings {
-                reason: format!("the collection '{name}' was made with {stored}, not {given}"),
+                reason: format!(
+                    "the collection '{name}' was made with {stored}, not {given}. Configure the \
+                     settings that it was made with, or export it and import it into a new database"
+                ),
             });
         }
         let made = (self.number, self.created_at);

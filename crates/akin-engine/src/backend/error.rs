@@ -36,11 +36,8 @@ pub enum BackendError {
     /// The disk is too full for the operation.
     #[error("{reason}")]
     NoRoom { reason: String },
-    /// The store was made with other settings.
-    #[error(
-        "{reason}. Configure the settings of the store, or run `akin reindex` to rebuild the \
-         store under the new settings"
-    )]
+    /// The store was made with other settings, or lacks what the settings need; with the remedy.
+    #[error("{reason}")]
     OtherSettings { reason: String },
     /// Another process has the store open.
     #[error("{reason}")]

@@ -13,7 +13,12 @@ impl From<StorageError> for BackendError {
             error if error.is_for_lack_of_room() => {
                 Self::NoRoom { reason: "the disk is full".to_owned() }
             }
-            StorageError::OtherSettings { .. } => Self::OtherSettings { reason },
+            StorageError::OtherSettings { .. } => Self::OtherSettings {
+                reason: format!(
+                    "{reason}. Configure the settings of the store, or run `akin reindex` to \
+                     rebuild the store under the new settings"
+                ),
+            },
             StorageError::InUse { .. } => Self::InUse { reason },
             StorageError::Io { path, source } => Self::of_file(&path, &source),
             StorageError::CorruptDocument { id, .. } => Self::DocumentDamaged { id, reason },
