@@ -46,7 +46,7 @@ done
 # An allow-list has everything that is built from, and nothing else.
 [ "$(grep -v '^#' .dockerignore | head -1)" = '*' ] || fault ".dockerignore is no allow-list"
 while read -r path; do
-    [ -e "$path" ] || fault ".dockerignore: $path does not exist"
+    compgen -G "$path" > /dev/null || fault ".dockerignore: $path does not exist"
 done < <(sed -n 's/^!//p' .dockerignore)
 while read -r included; do
     grep -qxF "!$included" .dockerignore || fault ".dockerignore: the build needs $included"
