@@ -45,6 +45,10 @@ impl DatabaseUrl {
             return if self.0.is_empty() { String::new() } else { "***".to_owned() };
         };
         let authority = rest.split(['/', '?']).next().unwrap_or_default();
+        // The password is a parameter, or has a slash or a question mark that is not escaped.
+        if rest.contains("password") || rest[authority.len()..].contains('@') {
+            return format!("{scheme}://***");
+        }
         let user = authority.rsplit_once('@').and_then(|(user, _)| user.split_once(':'));
         let Some((user, password)) = user else { return self.0.clone() };
         let after = &rest[user.len() + 1 + password.len()..];
@@ -144,6 +148,8 @@ mod tests {
                 "postgres://akin:***@db,db2:5433/akin?x=y",
             ),
             ("postgres://akin:p@ss@db/akin", "postgres://akin:***@db/akin"),
+            ("postgres://akin:p/ss@db/akin", "postgres://***"),
+            ("postgres://db/akin?user=akin&password=secret", "postgres://***"),
             ("host=db password=secret", "***"),
         ] {
             let url = DatabaseUrl(given.to_owned());
