@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 
 use crate::app::{App, text};
 use crate::contract::CONTRACT;
+use crate::reindex::ended;
 use crate::store_under_test::is_local;
 
 const ONE_COLLECTION: &str = "/collections/{collection}";
@@ -85,6 +86,8 @@ async fn every_operation_answers_as_documented() {
         assert_eq!(made, 201, "{name}");
         call_every_operation(&app, &at, &texts()).await;
         assert_eq!(app.get(&at).await.status, 200, "{name}");
+        // A removal waits for a reindex that keeps writers waiting, up to its deadline.
+        ended(&app, &format!("{at}/reindex")).await;
         assert_eq!(app.delete(&at).await.status, 204, "{name}");
     }
     assert_eq!(app.put_json("/collections/records", records()).await.status, 201);

@@ -7,9 +7,10 @@ use crate::app::{App, text};
 const NEWS: &str = "/collections/news";
 const REINDEX: &str = "/collections/news/reindex";
 
-async fn ended(app: &App) -> Value {
+/// The status of the reindex at this path, once it has ended.
+pub async fn ended(app: &App, at: &str) -> Value {
     loop {
-        let status = app.get(REINDEX).await.json();
+        let status = app.get(at).await.json();
         if status["state"] != "running" {
             return status;
         }
@@ -31,7 +32,7 @@ async fn a_reindex_reports_its_progress() {
     let begun = app.post_json(REINDEX, settings).await;
     assert_eq!((begun.status.as_u16(), begun.header("location")), (202, REINDEX));
     assert_eq!(begun.json()["state"], "running");
-    let status = ended(&app).await;
+    let status = ended(&app, REINDEX).await;
     assert_eq!((&status["state"], &status["documents_done"]), (&json!("done"), &json!(3)));
     assert!(status["ended_at"].as_str() >= status["started_at"].as_str(), "{status}");
 
@@ -64,7 +65,7 @@ async fn an_impossible_reindex_is_a_problem() {
     app.post_json("/collections/news/documents", json!({"id": "a", "text": text(1)})).await;
     let settings = json!({"limits": {"shingles_max": 1}});
     assert_eq!(app.post_json(REINDEX, settings).await.status, 202);
-    let status = ended(&app).await;
+    let status = ended(&app, REINDEX).await;
     assert_eq!(
         (&status["state"], &status["failure"]["code"]),
         (&json!("failed"), &json!("invalid_document"))
