@@ -109,7 +109,10 @@ impl Settings {
                 Ok(Arc::new(tokio::runtime::Handle::current().block_on(open)?))
             }
             #[cfg(not(feature = "postgres"))]
-            StorageBackend::Postgres => unreachable!("the settings were refused"),
+            StorageBackend::Postgres => {
+                let reason = "this akin has no PostgreSQL (feature `postgres`)".to_owned();
+                Err(BackendError::OutOfService { reason })
+            }
         }
     }
 }

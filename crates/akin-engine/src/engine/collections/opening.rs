@@ -25,7 +25,8 @@ impl Collections {
     /// [unavailable](Self::unavailable). Blocks: call it off the runtime.
     ///
     /// # Errors
-    /// [`BackendError::Store`]: `default` cannot be opened, see [`Engine::open`].
+    /// [`Store`](crate::backend::BackendError::Store): `default` cannot be opened, see
+    /// [`Engine::open`].
     pub fn open(
         store: Arc<dyn CollectionStore>,
         default: &CollectionSettings,
