@@ -71,8 +71,8 @@ synopsis=$(sed -n 's/^description = "\(.*\)"/\1/p' Cargo.toml | head -1)
 # What crates.io gets: the sources of the crates, their licences and pages.
 for package in akin $(ls crates); do
     listed=$(cargo package --locked --quiet --allow-dirty --list -p $package 2> /dev/null)
-    foreign=$(grep -vE '^(src/.*\.[a-z]+|config/default.toml|(README|CHANGELOG).md|\
-LICENSE-(MIT|APACHE)|Cargo.(lock|toml|toml.orig)|.cargo_vcs_info.json)$' <<< "$listed" || true)
+    foreign=$(grep -vxE -e 'src/.*\.[a-z]+' -e 'config/default.toml|(README|CHANGELOG).md' \
+        -e 'LICENSE-(MIT|APACHE)|Cargo.(lock|toml|toml.orig)|.cargo_vcs_info.json' <<< "$listed" || true)
     [ -z "$foreign" ] || fault "the crate $package has files that it does not need: $foreign"
     for licence in LICENSE-MIT LICENSE-APACHE README.md; do
         grep -qx $licence <<< "$listed" || fault "the crate $package has no $licence"
