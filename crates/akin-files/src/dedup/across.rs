@@ -3,7 +3,7 @@
 use std::iter;
 use std::ops::ControlFlow;
 
-use super::holders::{Holders, LEFT_OUT, Links};
+use super::holders::{Holders, Links, undecided};
 use crate::corpus::{Sources, with_progress};
 use crate::failure::Failure;
 use crate::offline::OfflineCorpus;
@@ -32,7 +32,7 @@ pub fn across(
     pairs.sort_unstable();
     let (documents, links) = (corpus.documents(), Links::Across(sources));
     let mut kept = vec![Holders::NONE; corpus.sets() as usize];
-    let mut of = vec![LEFT_OUT; documents.numbers() as usize];
+    let mut of = undecided(corpus);
     for number in documents.in_order().iter().copied() {
         let set = documents.set_of(number).expect("documents in order have sets");
         let near = &pairs[pairs.partition_point(|pair| pair.0 < set)..];
@@ -44,9 +44,6 @@ pub fn across(
         if holder.is_none() {
             kept[set as usize].add(number, links);
         }
-    }
-    for number in (0..documents.numbers()).filter(|number| corpus.is_empty(*number)) {
-        of[number as usize] = number;
     }
     Ok((of, left_out))
 }

@@ -8,7 +8,7 @@
 use std::cmp::Reverse;
 use std::io;
 
-use super::holders::{Holders, LEFT_OUT, Links};
+use super::holders::{Holders, Links, undecided};
 use super::runs::{RunSearch, TextRuns};
 use crate::corpus::{check_memory, disk_failed};
 use crate::failure::Failure;
@@ -30,15 +30,12 @@ pub fn contained(
     let order = order(corpus, &runs);
     let search = runs.search();
     let mut survivors = Survivors {
-        of: vec![LEFT_OUT; corpus.documents().numbers() as usize],
+        of: undecided(corpus),
         links,
         by_set: vec![Holders::NONE; corpus.sets() as usize],
         by_run: vec![Holders::NONE; search.count],
     };
     survivors.decide(corpus, search, &order).map_err(|error| disk_failed(&error))?;
-    for number in (0..corpus.documents().numbers()).filter(|number| corpus.is_empty(*number)) {
-        survivors.of[number as usize] = number;
-    }
     Ok(survivors.of)
 }
 
@@ -56,7 +53,7 @@ fn order(corpus: &OfflineCorpus, runs: &TextRuns) -> Vec<u32> {
 }
 
 struct Survivors<'l> {
-    /// By the number of a document; [`LEFT_OUT`] while it is not decided.
+    /// By the number of a document; as in [`undecided`] while it is not decided.
     of: Vec<u32>,
     links: Links<'l>,
     /// The kept documents that have every element of a set.
@@ -86,8 +83,7 @@ impl Survivors<'_> {
                 continue;
             }
             self.add_to_runs(corpus, &mut search, number)?;
-            if self.by_set[set as usize].want(number, self.links) {
-                self.by_set[set as usize].add(number, self.links);
+            if self.by_set[set as usize].add(number, self.links) {
                 let (by_set, links) = (&mut self.by_set, self.links);
                 let wanted = |inner: u32| by_set[inner as usize].want(number, links);
                 for inner in corpus.sets_within(&rarest, set, wanted)? {
@@ -107,11 +103,6 @@ impl Survivors<'_> {
         number: u32,
     ) -> io::Result<()> {
         let (by_run, links) = (&mut self.by_run, self.links);
-        search.each_in(corpus, number, |run| {
-            let holders = &mut by_run[run as usize];
-            let is_wanted = holders.want(number, links);
-            holders.add(number, links);
-            is_wanted
-        })
+        search.each_in(corpus, number, |run| by_run[run as usize].add(number, links))
     }
 }

@@ -1,8 +1,16 @@
 //! Which documents can stand for others.
 
 use crate::corpus::Sources;
+use crate::offline::OfflineCorpus;
 
 pub const LEFT_OUT: u32 = u32::MAX;
+
+/// The representative of each document, by its number, before any is decided: an empty document
+/// represents itself, and others have [`LEFT_OUT`].
+pub fn undecided(corpus: &OfflineCorpus) -> Vec<u32> {
+    let numbers = 0..corpus.documents().numbers();
+    numbers.map(|number| if corpus.is_empty(number) { number } else { LEFT_OUT }).collect()
+}
 
 /// Which documents may be linked.
 #[derive(Clone, Copy)]
@@ -44,12 +52,12 @@ impl Holders {
         }
     }
 
-    /// Adds a kept document, if it is wanted.
-    pub fn add(&mut self, number: u32, links: Links<'_>) {
-        if self.want(number, links)
-            && let Some(free) = self.0.iter_mut().find(|holder| **holder == LEFT_OUT)
-        {
+    /// Adds a kept document, if it is wanted, and says whether it was.
+    pub fn add(&mut self, number: u32, links: Links<'_>) -> bool {
+        let is_wanted = self.want(number, links);
+        if is_wanted && let Some(free) = self.0.iter_mut().find(|holder| **holder == LEFT_OUT) {
             *free = number;
         }
+        is_wanted
     }
 }

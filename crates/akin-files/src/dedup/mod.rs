@@ -7,6 +7,7 @@ mod automaton;
 mod clusters;
 mod contained;
 mod copies;
+mod cuts;
 mod holders;
 mod removed;
 mod report;
@@ -18,8 +19,9 @@ mod spans;
 mod state;
 mod write;
 
+pub use self::cuts::without;
 pub use self::report::{ReportedDocument, ReportedSpan};
-pub use self::write::{KeptWriter, OutputPlace, refuse_mixing, without};
+pub use self::write::{KeptWriter, OutputPlace, refuse_mixing};
 
 use std::iter;
 use std::path::PathBuf;
@@ -134,7 +136,7 @@ pub fn run(arguments: Arguments, configured: Configured) -> Result<ExitCode, Fai
     let room = plan.options.room(plan.place.path().as_deref());
     // Old documents are read several times, too: for templates, for their sets, for their words.
     let mut selections: Vec<_> = plan.old.iter_mut().chain([&mut plan.selection]).collect();
-    // Spans are found without temporary files.
+    // To find spans, no sets go to the disk.
     let has_room = |input_bytes| match spans {
         None => check_disk(&room, input_bytes),
         Some(_) => Ok(()),

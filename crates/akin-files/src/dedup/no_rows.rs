@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::annotation::Annotation;
-use super::write::Cuts;
+use super::cuts::Cuts;
 use crate::failure::Failure;
 use crate::feature::PARQUET;
 use crate::input::Reading;

@@ -17,7 +17,7 @@ use parquet::schema::parser::parse_message_type;
 use parquet::schema::types::ColumnDescriptor;
 
 use super::annotation::Annotation;
-use super::write::{Cuts, without};
+use super::cuts::{Cuts, without};
 use crate::failure::Failure;
 use crate::input::{FilePart, Reading, guarded, open_parquet};
 use crate::output::Output;

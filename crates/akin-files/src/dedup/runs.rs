@@ -85,7 +85,7 @@ impl TextRuns {
         let count = self.distinct.len();
         let mut runs: Vec<(Vec<u64>, u32)> = self.distinct.into_iter().collect();
         runs.sort_unstable();
-        let automaton = (count > 0).then(|| RunAutomaton::new(&runs));
+        let automaton = RunAutomaton::new(&runs);
         RunSearch { begins: self.begins, of: self.of, count, automaton, text: Vec::new() }
     }
 }
@@ -97,8 +97,7 @@ pub struct RunSearch {
     pub of: HashMap<u32, u32>,
     /// The number of distinct runs.
     pub count: usize,
-    /// `None` without runs.
-    automaton: Option<RunAutomaton>,
+    automaton: RunAutomaton,
     /// Reusable buffer.
     text: Vec<u64>,
 }
@@ -114,11 +113,13 @@ impl RunSearch {
         number: u32,
         visit: impl FnMut(u32) -> bool,
     ) -> io::Result<()> {
-        let Some(automaton) = &self.automaton else { return Ok(()) };
+        if self.count == 0 {
+            return Ok(());
+        }
         let begin = self.begins[number as usize];
         let end = self.begins[number as usize + 1];
         corpus.read_words(number, begin..end, &mut self.text)?;
-        automaton.each_in(&self.text, visit);
+        self.automaton.each_in(&self.text, visit);
         Ok(())
     }
 }

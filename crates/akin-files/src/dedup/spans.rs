@@ -7,8 +7,9 @@ use indicatif::{HumanBytes, HumanCount};
 use serde::Serialize;
 
 use super::DedupPlan;
+use super::cuts::without;
 use super::report::CutReport;
-use super::write::{KeptWriter, without};
+use super::write::KeptWriter;
 use crate::corpus::{
     NoText, TextCutter, Uncompared, UncomparedCounts, WordedText, changed, each_text, read,
     work_in_order,

@@ -1,6 +1,6 @@
 //! The state of `akin dedup --state`.
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::DedupPlan;
 use super::clusters::{BatchInState, Representatives};
@@ -49,16 +49,12 @@ impl DedupPlan {
     /// The state is of other settings, in use, damaged, or cannot be read.
     pub fn open_state(&self) -> Result<Option<OfflineState>, Failure> {
         let Some(path) = &self.state else { return Ok(None) };
-        let of_rule = match self.rule {
-            RemovalRule::Contained => json!({}),
-            RemovalRule::Near => json!({
-                "threshold": self.settings.scheme.threshold.get(),
-                "mode": self.mode,
-            }),
-        };
-        let of_all = json!({"rule": self.rule, "keep": self.keep.name()});
-        let members = |value: Value| value.as_object().cloned().unwrap_or_default();
-        let options = members(of_rule).into_iter().chain(members(of_all)).collect();
+        let mut options = vec![("rule", json!(self.rule)), ("keep", json!(self.keep.name()))];
+        if self.rule == RemovalRule::Near {
+            let threshold = self.settings.scheme.threshold.get();
+            options.extend([("threshold", json!(threshold)), ("mode", json!(self.mode))]);
+        }
+        let options = options.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
         let state = OfflineState::open(path, &self.settings, options);
         state.map(Some).map_err(|error| failed(&error))
     }

@@ -128,7 +128,7 @@ impl InputCopies {
     }
 }
 
-/// An input by its path as outputs know it.
+/// The path of an input without `./`, as in its name: outputs know only the name.
 fn named(path: &Path) -> &Path {
     path.strip_prefix("./").unwrap_or(path)
 }

@@ -60,7 +60,8 @@ pub fn detect(
     let text = decode(start, encoding);
     if let Some(format) = of_name(name) {
         let is_json = format.name == JSON.name;
-        return Ok(of_json(text.trim_start()).filter(|_| is_json).unwrap_or(format));
+        let found = if is_json { of_json(text.trim_start()) } else { None };
+        return Ok(found.unwrap_or(format));
     }
     if let Some(format) = of_magic(start) {
         return Ok(format);
