@@ -21,7 +21,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use akin::backend::{
-    Addition, Backend, Local, Opening, PreparedDocument, SetCache, SnapshotWriting, Unchecked,
+    Addition, Backend, Local, Opening, PreparedDocument, Removed, SetCache, SnapshotWriting,
+    Unchecked,
 };
 use akin::document::{Content, Document, DocumentId};
 use akin::engine::CollectionSettings;
@@ -246,8 +247,9 @@ fn thin_out(dir: &Path) {
     let is_removed =
         move |_: &DocumentDetails| !number.fetch_add(1, Ordering::Relaxed).is_multiple_of(10);
     let started = Instant::now();
-    let (_, ended) = runtime.block_on(local.remove_where(Box::new(is_removed)));
-    ended.expect("they are removed");
+    let mut removed = Removed::default();
+    let removal = local.remove_where(Box::new(is_removed), &mut removed);
+    runtime.block_on(removal).expect("they are removed");
     println!("removed: {} ms", started.elapsed().as_millis());
     tell("after");
 }

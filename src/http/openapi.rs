@@ -97,21 +97,21 @@ fn join_inline_parts(name: &str, schema: &mut Schema) -> Vec<(String, Schema)> {
             other => others.push(other),
         }
     }
-    let description = whole.description.take();
-    if let Some(choices) = choices {
-        let (mut choice, objects) = choice_of_objects(name, choices, &object);
-        choice.description = description;
-        *schema = choice.into();
-        objects
-    } else if others.is_empty() {
-        object.description = description;
-        *schema = object.into();
-        Vec::new()
-    } else {
-        others.push(object.into());
-        (whole.items, whole.description) = (others, description);
-        Vec::new()
-    }
+    let Some(choices) = choices else {
+        if others.is_empty() {
+            object.description = whole.description.take();
+            *schema = object.into();
+        } else {
+            others.push(object.into());
+            whole.items = others;
+        }
+        return Vec::new();
+    };
+    assert!(others.is_empty(), "{name} has a choice, so its other parts have to be inline");
+    let (mut choice, objects) = choice_of_objects(name, choices, &object);
+    choice.description = whole.description.take();
+    *schema = choice.into();
+    objects
 }
 
 fn extend(object: &mut Object, part: Object) {
@@ -130,7 +130,7 @@ fn choice_of_objects(
     let (mut builder, mut objects, mut kinds) = (OneOfBuilder::new(), Vec::new(), Vec::new());
     for choice in choices.items {
         let RefOr::T(Schema::Object(mut choice)) = choice else { continue };
-        let name = format!("{name}{}", choice.title.take().unwrap_or_default());
+        let name = format!("{name}{}", choice.title.take().expect("a choice has a title"));
         let reference = Ref::from_schema_name(&name);
         kinds.extend(kind_of(&choice).map(|kind| (kind, reference.ref_location.clone())));
         let mut object = of_all.clone();

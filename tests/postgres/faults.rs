@@ -120,6 +120,10 @@ pub async fn open(url: &str, deadline: Duration) -> Engine {
     tokio::task::spawn_blocking(open).await.unwrap()
 }
 
+fn is_out_of_service<T>(answer: &Result<T, EngineError>) -> bool {
+    matches!(answer, Err(EngineError::Backend(BackendError::OutOfService { .. })))
+}
+
 const DEADLINE: Duration = Duration::from_secs(20);
 
 #[tokio::test(flavor = "multi_thread")]
@@ -172,15 +176,9 @@ async fn a_paused_database_refuses_in_time_and_goes_on_afterwards() {
     crate::add(&server, "before", &text).await;
     database.pause(true);
     let refused = add_or_skip(&server, "during", &of_family(2, 2)).await;
-    assert!(
-        matches!(refused, Err(EngineError::Backend(BackendError::OutOfService { .. }))),
-        "{refused:?}"
-    );
+    assert!(is_out_of_service(&refused), "{refused:?}");
     let refused = server.get(&id("before")).await;
-    assert!(
-        matches!(refused, Err(EngineError::Backend(BackendError::OutOfService { .. }))),
-        "{refused:?}"
-    );
+    assert!(is_out_of_service(&refused), "{refused:?}");
     database.pause(false);
     loop {
         match add_or_skip(&server, "during", &of_family(2, 2)).await {
@@ -205,17 +203,11 @@ async fn reads_of_a_whole_collection_do_not_wait_for_a_paused_database() {
     database.pause(true);
     let exported = async { server.export(Order::Id).await.next().await.unwrap() };
     let exported = timeout(DEADLINE, exported).await.unwrap();
-    assert!(
-        matches!(exported, Err(EngineError::Backend(BackendError::OutOfService { .. }))),
-        "{exported:?}"
-    );
+    assert!(is_out_of_service(&exported), "{exported:?}");
     let discovery = Discovery { threshold: None, mode: Some(Mode::Exact) };
     let discovered = async { server.pairs(discovery, ()).await.map(drop) };
     let discovered = timeout(DEADLINE, discovered).await.unwrap();
-    assert!(
-        matches!(discovered, Err(EngineError::Backend(BackendError::OutOfService { .. }))),
-        "{discovered:?}"
-    );
+    assert!(is_out_of_service(&discovered), "{discovered:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -248,10 +240,7 @@ async fn without_its_standby_nothing_is_acknowledged() {
     standby.kill();
     for n in 0..3 {
         let refused = add_or_skip(&server, &format!("d{n}"), &of_family(10 + n, 2)).await;
-        assert!(
-            matches!(refused, Err(EngineError::Backend(BackendError::OutOfService { .. }))),
-            "{refused:?}"
-        );
+        assert!(is_out_of_service(&refused), "{refused:?}");
     }
     standby.resume();
     while add_or_skip(&server, "after", &of_family(20, 2)).await.is_err() {}

@@ -51,7 +51,7 @@ impl Server {
     }
 }
 
-/// Nothing that is for data directories only.
+/// The remedy names nothing that is for data directories only.
 #[test]
 fn a_database_that_does_not_serve_is_refused_with_a_remedy_for_databases() {
     let Some(database) = Database::new() else { return };

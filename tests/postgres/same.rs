@@ -4,8 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
-use akin::backend::BackendError;
-use akin::backend::LocalCollection;
+use akin::backend::{BackendError, LocalCollection};
 use akin::document::{Content, Document, DocumentId, Metadata};
 use akin::engine::{
     AddOptions, AddStatus, Clock, ClusterQuery, CollectionSettings, Discovery, DocumentChange,

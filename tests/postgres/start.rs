@@ -97,7 +97,8 @@ async fn a_user_who_only_owns_the_schema_is_enough() {
     assert_eq!(database.sql("SELECT count(*) FROM akin.documents"), "1");
 }
 
-/// As many as the page says, and a start checks for: of a document that replaces another.
+/// A document that replaces another takes as many locks as docs/postgres.md says and a start checks
+/// for.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_document_takes_so_many_locks() {
     let Some(database) = Database::new() else { return };

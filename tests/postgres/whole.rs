@@ -5,8 +5,7 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 use std::time::Duration;
 
-use akin::backend::Backend;
-use akin::backend::BackendError;
+use akin::backend::{Backend, BackendError};
 use akin::engine::{CollectionSettings, Discovery, EngineError, Mode, Opening, Order};
 use akin_engine::background::turns::{ClientId, on_behalf_of};
 use futures_util::StreamExt;
@@ -15,12 +14,17 @@ use futures_util::stream::FuturesUnordered;
 use crate::postgres_server::Database;
 use crate::{connections, document, engine, of_family};
 
+/// The number of connections of akin.
+fn open_connections(database: &Database) -> usize {
+    let open = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'akin' \
+        AND datname = current_database()";
+    database.sql(open).parse().unwrap()
+}
+
 /// Waits until no connection of akin is open any more: each connection reports its figures when it
 /// ends.
 fn await_reports(database: &Database) {
-    let open = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'akin' \
-        AND datname = current_database()";
-    while database.sql(open) != "0" {
+    while open_connections(database) != 0 {
         std::thread::yield_now();
     }
 }
@@ -349,8 +353,6 @@ async fn requests_one_after_another_share_connections() {
         let probe = akin::engine::Probe::Stored(crate::id(&format!("d{n}")));
         server.similar(probe, lookup).await.unwrap();
     }
-    let open = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'akin' \
-        AND datname = current_database()";
-    let open: usize = database.sql(open).parse().unwrap();
+    let open = open_connections(&database);
     assert!(open <= 6, "{open} connections are open");
 }

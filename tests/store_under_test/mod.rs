@@ -125,7 +125,7 @@ pub fn run_again(backend: &str, selected: &[&str], skipped: &[&str]) {
     assert!(told.contains(&format!("\nrunning {expected} tests\n")), "not {expected}: {told}");
 }
 
-/// Of this binary.
+/// The names of this binary's tests.
 fn names_of_tests() -> Vec<String> {
     let output = Command::new(std::env::current_exe().unwrap()).arg("--list").output().unwrap();
     let listed = String::from_utf8(output.stdout).unwrap();

@@ -198,10 +198,12 @@ impl Backend for PostgresCollection {
         self.remove_due(max).await
     }
 
-    async fn remove_where(&self, matches: Matches) -> (Removed, Result<(), BackendError>) {
-        let mut removed = Removed::default();
-        let ended = self.remove_matching(matches, &mut removed).await;
-        (removed, ended)
+    async fn remove_where(
+        &self,
+        matches: Matches,
+        removed: &mut Removed,
+    ) -> Result<(), BackendError> {
+        self.remove_matching(matches, removed).await
     }
 
     async fn candidates(&self, searches: &[Search<'_>]) -> Result<Vec<Candidates>, BackendError> {

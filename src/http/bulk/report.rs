@@ -38,7 +38,8 @@ pub struct Reporter {
     problem_bytes_left: usize,
     /// The failed documents that are only counted.
     counted: Option<CountedErrors>,
-    /// Numbers of documents by their status in the order of [`Added::status`], for the log.
+    /// Numbers of documents by their status, in the order of the variants of `AddStatus`, for the
+    /// log.
     added: [u64; 4],
     errors: u64,
 }

@@ -27,13 +27,13 @@ struct RepresentativeCandidates<'b> {
     searches: Vec<ListSearch<'b>>,
 }
 
-/// The lowest number that is a pair, and the allocation of the candidates.
+/// The pair with the lowest candidate, and the allocation of the candidates.
 type FirstPair = (Option<Pair>, Vec<NearRepresentative>);
 
 impl Join<'_> {
     /// The representative of each set, as [`Self::clusters`] finds them by
-    /// [`Linkage::Representative`](super::Linkage::Representative). Visits the pair of each set
-    /// that joins a representative, the pair's set with the higher number.
+    /// [`Linkage::Representative`](super::Linkage::Representative). Visits, for each set that
+    /// joins a representative, the pair of the two: `b` is the set, `a` the representative.
     ///
     /// # Errors
     /// [`JoinError::Stopped`], and errors of reading the sets.

@@ -11,8 +11,9 @@ use super::in_flight::{Arrival, Outcome, was_stored};
 use super::{ArrivingText, BackendError, Candidates, PreparedDocument, Stored};
 use crate::document::DocumentId;
 use crate::stored::Times;
-use akin_core::index::SearchLimits;
+use akin_core::index::{Search, SearchLimits};
 use akin_core::scheme::{Key, Threshold};
+use akin_model::analysis::Analysis;
 
 /// A document that is added.
 pub struct Addition {
@@ -116,6 +117,13 @@ impl EarlierWrite {
 }
 
 impl Addition {
+    /// The lookup of its candidates within limits; `None` without a search.
+    pub fn search_within(&self, limits: SearchLimits) -> Option<Search<'_>> {
+        let RivalSearch { keys, agreeing_min, threshold, .. } = self.search.as_ref()?;
+        let Analysis { sketch, fingerprint, .. } = &self.document.analysis;
+        Some(Search::new(keys, sketch, *fingerprint, *threshold, *agreeing_min, limits))
+    }
+
     pub fn new(
         mut document: PreparedDocument,
         search: Option<RivalSearch>,

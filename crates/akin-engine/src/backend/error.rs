@@ -7,7 +7,8 @@ use akin_model::name::CollectionName;
 /// Why an operation of a backend failed.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum BackendError {
-    /// A write failed; no further write is acknowledged. Retry later.
+    /// A write failed, so that no further write is acknowledged, or the store cannot be reached
+    /// now. Retry later.
     #[error("the store is out of service: {reason}")]
     OutOfService { reason: String },
     #[error("all ordinals are used up: export the collection and import it into a new one")]

@@ -70,6 +70,10 @@ pub use statistics::{BackendStats, Recovery, RecoverySource, StartProgress};
 /// with their documents.
 pub const CHECKED_AT_ONCE: usize = 40;
 
+/// Shingles of candidates in memory at once for verification (32 MiB), unless a single candidate
+/// has more.
+pub const SHINGLES_AT_ONCE_MAX: usize = 4 << 20;
+
 /// A document with its set, sketch and keys: everything needed to store and find it.
 #[derive(Debug)]
 pub struct PreparedDocument {
@@ -212,9 +216,13 @@ pub trait Backend: Send + Sync {
     /// Removes at most `max` expired documents, soonest first, and returns their number.
     async fn remove_expired(&self, max: usize) -> Result<u64, BackendError>;
 
-    /// Removes the documents that match in one consistent view, up to an error: what was removed
-    /// by then stays removed, and is counted. Dropping the future stops it between two documents.
-    async fn remove_where(&self, matches: Matches) -> (Removed, Result<(), BackendError>);
+    /// Removes the documents that match in one consistent view. `removed` counts them, also up to
+    /// an error. Dropping the future stops it between two documents.
+    async fn remove_where(
+        &self,
+        matches: Matches,
+        removed: &mut Removed,
+    ) -> Result<(), BackendError>;
 
     /// Finds the stored sets that share a key with each probe; the results are in the same order.
     async fn candidates(&self, searches: &[Search<'_>]) -> Result<Vec<Candidates>, BackendError>;

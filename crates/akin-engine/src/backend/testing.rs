@@ -215,19 +215,14 @@ impl Backend for Memory {
         Ok(due.iter().filter_map(|id| documents.remove(id)).count() as u64)
     }
 
-    async fn remove_where(&self, matches: Matches) -> (Removed, Called<()>) {
-        let removed = async move {
-            let _passed = self.gate.pass().await?;
-            let mut documents = self.call()?;
-            let before = documents.len();
-            documents.retain(|_, record| !matches(&details(record)));
-            let removed = (before - documents.len()) as u64;
-            Ok(Removed { matched: removed, removed })
-        };
-        match removed.await {
-            Ok(removed) => (removed, Ok(())),
-            Err(error) => (Removed::default(), Err(error)),
-        }
+    async fn remove_where(&self, matches: Matches, removed: &mut Removed) -> Called<()> {
+        let _passed = self.gate.pass().await?;
+        let mut documents = self.call()?;
+        let before = documents.len();
+        documents.retain(|_, record| !matches(&details(record)));
+        let gone = (before - documents.len()) as u64;
+        *removed = Removed { matched: gone, removed: gone };
+        Ok(())
     }
 
     async fn candidates(&self, searches: &[Search<'_>]) -> Called<Vec<Candidates>> {

@@ -19,8 +19,7 @@ mod types;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::backend::BackendError;
-use crate::backend::{Backend, Backups, PassageSearch, StoredCollection};
+use crate::backend::{Backend, BackendError, Backups, PassageSearch, StoredCollection};
 use crate::background::{self, request};
 use tokio::sync::SetOnce;
 use tokio::task::JoinError;

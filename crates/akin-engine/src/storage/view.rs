@@ -3,10 +3,10 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use rusqlite::Connection;
+use rusqlite::{Connection, Row};
 
 use super::counters::Counters;
-use super::row::{ALL_COLUMNS, Columns, DetailsPart, SKETCH_COLUMNS, set_of};
+use super::row::{ALL_COLUMNS, Columns, DetailsPart, SKETCH_COLUMNS, by_ordinals, set_of};
 use super::{SketchRow, StorageError};
 use crate::document::Ordinal;
 use akin_core::text::{ShingleSet, Shingler};
@@ -69,15 +69,15 @@ impl StoreView {
     /// [`StorageError::CorruptDocument`] if the row does not match its checksum;
     /// [`StorageError::Corrupt`] if the row is missing.
     pub fn set(&self, ordinal: Ordinal) -> Result<ShingleSet, StorageError> {
-        let query = format!("SELECT {ALL_COLUMNS} FROM documents WHERE ordinal = ?1");
-        let mut statement = self.connection.prepare_cached(&query)?;
-        let mut rows = statement.query([i64::from(ordinal)])?;
-        let Some(row) = rows.next()? else {
-            let what = format!("the view has no document with ordinal {}", ordinal.get());
-            return Err(StorageError::corrupt(what));
+        let read = |row: &Row<'_>| {
+            let columns = Columns::new(row)?;
+            let row = SketchRow::read(&columns)?;
+            set_of(&columns, &row, &DetailsPart::read(&columns)?, &self.shingler)
         };
-        let columns = Columns::new(row)?;
-        let row = SketchRow::read(&columns)?;
-        set_of(&columns, &row, &DetailsPart::read(&columns)?, &self.shingler)
+        let mut found = by_ordinals(&self.connection, ALL_COLUMNS, &[ordinal], read)?;
+        found.pop().flatten().ok_or_else(|| {
+            let what = format!("the view has no document with ordinal {}", ordinal.get());
+            StorageError::corrupt(what)
+        })
     }
 }

@@ -5,7 +5,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use akin_engine::backend::{
-    Addition, BackendError, CHECKED_AT_ONCE, Candidates, Findings, Rival, Rivals, Stored, Verdict,
+    Addition, BackendError, CHECKED_AT_ONCE, Candidates, Findings, Rival, Rivals,
+    SHINGLES_AT_ONCE_MAX, Stored, Verdict,
 };
 use futures_util::future::join_all;
 use tokio::sync::Semaphore;
@@ -19,10 +20,9 @@ use crate::coalescing::TOGETHER_MAX;
 /// judged one after the other, so that their number bounds the work.
 const ROUNDS_AT_ONCE: usize = 3;
 
-/// Shingles of candidates that the checks of a batch compare at the same time: 32 MiB, as many as
-/// one check may take. So documents of usual length are judged at the same time, and long ones take
-/// turns.
-const SHINGLES_AT_ONCE: u32 = 4 << 20;
+/// Shingles of candidates that the checks of a batch compare at the same time: as many as one check
+/// may take. So documents of usual length are judged at the same time, and long ones take turns.
+const SHINGLES_OF_BATCH: u32 = SHINGLES_AT_ONCE_MAX as u32;
 
 /// Places of documents in their batch, a bit each.
 pub(super) type Places = u64;
@@ -69,7 +69,7 @@ impl InsertBatch<'_> {
         let (candidates, replacing) = self.candidates(n, staying);
         let mut found = Findings::new(candidates);
         found.rivals = self.rivals(n, staying);
-        let decisive = near.iter().fold(replacing, |bits, (_, m)| bits | 1 << m);
+        let decisive = near.iter().fold(replacing, |bits, m| bits | 1 << m);
         let verdict = queued.check.check(queued.number, found).await;
         if verdict == Verdict::Withdraw {
             return (Decision::Leave(Ok(None)), decisive);
@@ -98,10 +98,9 @@ impl InsertBatch<'_> {
     fn rivals(&self, n: usize, staying: Places) -> Rivals {
         let PlannedInsert { queued, near, .. } = &self.planned[n];
         let rivals_max = queued.addition.search.as_ref().map_or(0, |search| search.rivals_max);
-        let mut staying = near.iter().filter(|(_, m)| staying >> m & 1 == 1);
-        let rival = |(_, m): &(u32, usize)| {
-            Rival::certain(Arc::clone(&self.planned[*m].queued.addition.document))
-        };
+        let mut staying = near.iter().filter(|m| staying >> **m & 1 == 1);
+        let rival =
+            |m: &usize| Rival::certain(Arc::clone(&self.planned[*m].queued.addition.document));
         let found = staying.by_ref().take(rivals_max).map(rival).collect();
         Rivals { found, truncated: staying.next().is_some() }
     }
@@ -134,13 +133,13 @@ impl InsertBatch<'_> {
 fn shingles_compared(addition: &Addition) -> u32 {
     let Some(search) = &addition.search else { return 0 };
     let largest = addition.document.analysis.set.count() as f64 / search.threshold.get();
-    (CHECKED_AT_ONCE as f64 * largest).min(f64::from(SHINGLES_AT_ONCE)) as u32
+    (CHECKED_AT_ONCE as f64 * largest).min(f64::from(SHINGLES_OF_BATCH)) as u32
 }
 
 /// Runs checks at the same time, each with its number of shingles, in their order as soon as the
 /// shingles of those that run leave room.
 async fn join_limited<F: Future>(checks: impl Iterator<Item = (u32, F)>) -> Vec<F::Output> {
-    let room = Semaphore::new(SHINGLES_AT_ONCE as usize);
+    let room = Semaphore::new(SHINGLES_OF_BATCH as usize);
     let limited = checks.map(async |(shingles, check)| {
         let _held = room.acquire_many(shingles).await;
         check.await
@@ -172,7 +171,7 @@ pub(super) fn find_near(collection: &PostgresCollection, planned: &mut [PlannedI
             let mut near: Vec<(u32, usize)> =
                 (0..n).filter(|m| sharing >> m & 1 == 1).filter_map(near).collect();
             near.sort_unstable_by_key(|(agreeing, m)| (Reverse(*agreeing), *m));
-            planned[n].near = near;
+            planned[n].near = near.into_iter().map(|(_, m)| m).collect();
         }
         for key in collection.keys_of(&planned[n].queued.addition.document) {
             *earlier.entry(key).or_default() |= 1 << n;
@@ -206,7 +205,7 @@ mod tests {
     #[tokio::test]
     async fn checks_of_long_documents_take_turns() {
         assert_eq!(most_at_once(6_000).await, TOGETHER_MAX);
-        assert_eq!(most_at_once(SHINGLES_AT_ONCE / 4).await, 4);
-        assert_eq!(most_at_once(SHINGLES_AT_ONCE).await, 1);
+        assert_eq!(most_at_once(SHINGLES_OF_BATCH / 4).await, 4);
+        assert_eq!(most_at_once(SHINGLES_OF_BATCH).await, 1);
     }
 }

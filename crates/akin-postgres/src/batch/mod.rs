@@ -6,10 +6,9 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use akin_core::index::{Search, SearchLimits};
-use akin_engine::backend::{BackendError, RivalSearch, Stored, content_hash};
+use akin_engine::backend::{BackendError, Stored, content_hash};
 use akin_engine::storage::{content, elements};
 use akin_engine::stored::{Detail, Record, Times};
-use akin_model::analysis::Analysis;
 use akin_model::document::{DocumentId, Metadata};
 use tokio_postgres::Row;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
@@ -56,8 +55,8 @@ struct PlannedInsert<'a> {
     searches_apart: bool,
     selected: SelectedSets,
     /// The earlier documents of the batch that share a lookup key with it and agree enough, best
-    /// first, each with the slots in which it agrees.
-    near: Vec<(u32, usize)>,
+    /// first.
+    near: Vec<usize>,
     old: Option<Old>,
     decision: Decision,
     /// Something was learned since it was judged.
@@ -113,7 +112,10 @@ impl<'a> InsertBatch<'a> {
             }
         }
         self.read_replaced().await?;
-        self.read_further().await?;
+        self.select();
+        if self.read_further().await? {
+            self.select();
+        }
         self.read_found().await
     }
 
@@ -165,12 +167,13 @@ impl<'a> InsertBatch<'a> {
 
     /// Reads more sets of the keys of which not all were read, in one call for all documents with
     /// too few near sets among those: the next lookup of each would read them.
-    async fn read_further(&mut self) -> Result<(), BackendError> {
+    /// Returns whether it read any.
+    async fn read_further(&mut self) -> Result<bool, BackendError> {
         let mut asked = ProbeKeys { keys: Vec::new(), equal: None, of_key: 0 };
         let mut keys = HashSet::<i64>::new();
         for planned in &mut self.planned {
             let Some((search, probe)) = planned.search() else { continue };
-            let selection = self.collection.select(&search, probe, &self.found);
+            let selection = &planned.selected;
             let may_be_near = |of: &&SelectedSet| {
                 self.collection.estimator.estimate(of.agreeing).value >= search.threshold.get()
             };
@@ -195,25 +198,32 @@ impl<'a> InsertBatch<'a> {
                 }
             }
         }
-        if !keys.is_empty() {
-            let further = answered(self.collection.shared.probes.push(asked)).await?;
-            self.found.add_of_keys(&keys, &further);
+        if keys.is_empty() {
+            return Ok(false);
         }
-        Ok(())
+        let further = answered(self.collection.shared.probes.push(asked)).await?;
+        self.found.add_of_keys(&keys, &further);
+        Ok(true)
     }
 
-    /// Selects the best sets of each document, and reads for all documents in one call, which also
-    /// fills the cache of sets.
+    /// Selects the best sets of each document.
+    fn select(&mut self) {
+        for planned in &mut self.planned {
+            let Some((search, probe)) = planned.search() else { continue };
+            planned.selected = self.collection.select(&search, probe, &self.found);
+        }
+    }
+
+    /// Reads the selected sets for all documents in one call, which also fills the cache of sets.
     async fn read_found(&mut self) -> Result<(), BackendError> {
         let mut members_max = 0;
         for planned in &mut self.planned {
-            let Some((search, probe)) = planned.search() else {
+            let Some((search, _)) = planned.search() else {
                 // The engine looks records up.
                 planned.is_stale |= planned.probe.is_some() && self.seen >= 0;
                 continue;
             };
             members_max = search.limits.members_max.max(members_max);
-            planned.selected = self.collection.select(&search, probe, &self.found);
             planned.is_stale |= !planned.selected.sets.is_empty();
         }
         let mut selected: Vec<(usize, &SelectedSet)> =
@@ -313,12 +323,7 @@ impl<'a> InsertBatch<'a> {
 impl<'a> PlannedInsert<'a> {
     /// The lookup of its candidates.
     fn search(&self) -> Option<(Search<'a>, &ProbeKeys)> {
-        let RivalSearch { keys, agreeing_min, threshold, .. } =
-            self.queued.addition.search.as_ref()?;
-        let Analysis { sketch, fingerprint, .. } = &self.queued.addition.document.analysis;
-        let (limits, probe) = (self.limits?, self.probe.as_ref()?);
-        let search = Search::new(keys, sketch, *fingerprint, *threshold, *agreeing_min, limits);
-        Some((search, probe))
+        Some((self.queued.addition.search_within(self.limits?)?, self.probe.as_ref()?))
     }
 
     fn new(collection: &PostgresCollection, queued: &'a Queued) -> Self {

@@ -130,7 +130,7 @@ impl<S: Slot, V: Copy + Default> GramBucket<S, V> {
         }
     }
 
-    /// Moves the wanted hashes into this many slots: more than there are hashes.
+    /// Moves the hashes into this many slots: more than there are hashes.
     fn rebuild(&mut self, slots: usize) {
         let old = std::mem::replace(self, Self::with_slots(slots));
         for (slot, value) in old.slots.into_iter().zip(old.values) {

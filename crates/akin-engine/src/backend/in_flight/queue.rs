@@ -231,6 +231,7 @@ impl Entry {
 
 impl Arrival {
     /// Whether an earlier arrival with the same id was undecided.
+    #[cfg(test)]
     pub fn has_predecessor(&self) -> bool {
         self.predecessor.is_some()
     }

@@ -9,14 +9,13 @@ use super::Local;
 use super::memory_state::{DurableDocument, RemovalData};
 use crate::backend::in_flight::Arrival;
 use crate::backend::{
-    Addition, Backend, BackendError, Candidates, Check, Findings, PreparedDocument, Rival,
-    RivalSearch, Rivals, Stored, Verdict, content_hash,
+    Addition, Backend, BackendError, Candidates, Check, Findings, PreparedDocument, Rival, Rivals,
+    Stored, Verdict, content_hash,
 };
 use crate::document::{Document, Ordinal};
 use crate::storage::{EncodedRecord, Write};
 use crate::stored::{Detail, Record, Stamp, Times};
 use akin_core::index::Search;
-use akin_model::analysis::Analysis;
 
 /// Contents up to this weight are encoded on the runtime thread (about 1 ms).
 const INLINE_WEIGHT_MAX: usize = 256 << 10;
@@ -66,11 +65,15 @@ impl Local {
         let Addition { document, search, tentative, text, .. } = &addition;
         let ticket = text.as_ref().map(|text| text.ticket);
         let id = &document.document.id;
-        let is_absent = || self.memory.catalog.alive(id, self.now_ms()).is_none();
+        let mut is_new = false;
+        // Called if no version is in flight: a document that is no longer in flight is in the
+        // catalog.
+        let is_absent = || {
+            is_new = self.memory.catalog.ordinal(id).is_none();
+            is_new || self.memory.catalog.alive(id, self.now_ms()).is_none()
+        };
         let (arrival, rivals) =
             self.in_flight.enter(document, is_absent, *tentative, search.as_ref(), ticket);
-        // In this order: a document that is no longer in flight is in the catalog.
-        let is_new = !arrival.has_predecessor() && self.memory.catalog.ordinal(id).is_none();
         Arrived { addition, arrival, rivals, is_new }
     }
 
@@ -292,12 +295,8 @@ impl Local {
 
 impl Arrived {
     fn search(&self) -> Option<Search<'_>> {
-        let RivalSearch { keys, agreeing_min, threshold, candidates, .. } =
-            self.addition.search.as_ref()?;
-        let [limits, _] = (*candidates)?;
-        let document = &self.addition.document;
-        let Analysis { sketch, fingerprint, .. } = &document.analysis;
-        Some(Search::new(keys, sketch, *fingerprint, *threshold, *agreeing_min, limits))
+        let [limits, _] = self.addition.search.as_ref()?.candidates?;
+        self.addition.search_within(limits)
     }
 
     async fn decide(

@@ -186,16 +186,18 @@ impl Backend for Local {
     }
 
     async fn remove_expired(&self, max: usize) -> Result<u64, BackendError> {
-        let due = self.memory.catalog.due(self.now_ms(), max);
-        let (removed, ended) = self.remove_all(due).await;
-        ended.map(|()| removed.removed)
+        let (due, mut removed) = (self.memory.catalog.due(self.now_ms(), max), Removed::default());
+        self.remove_all(due, &mut removed).await?;
+        Ok(removed.removed)
     }
 
-    async fn remove_where(&self, matches: Matches) -> (Removed, Result<(), BackendError>) {
-        match self.store.select(self.now_ms(), matches).await {
-            Ok(selected) => self.remove_all(selected).await,
-            Err(error) => (Removed::default(), Err(error.into())),
-        }
+    async fn remove_where(
+        &self,
+        matches: Matches,
+        removed: &mut Removed,
+    ) -> Result<(), BackendError> {
+        let selected = self.store.select(self.now_ms(), matches).await?;
+        self.remove_all(selected, removed).await
     }
 
     async fn candidates(&self, searches: &[Search<'_>]) -> Result<Vec<Candidates>, BackendError> {

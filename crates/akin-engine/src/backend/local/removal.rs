@@ -17,27 +17,28 @@ use akin_core::text::ShingleSet;
 const REMOVALS_AT_ONCE: usize = 256;
 
 impl Local {
-    /// Removes the documents that still exist, up to an error, and counts the removed
-    /// documents. Dropping the future stops it between two documents.
+    /// Removes the documents that still exist. `removed` counts them, also up to an error. Dropping
+    /// the future stops it between two documents.
     pub(super) async fn remove_all(
         &self,
         ordinals: Vec<Ordinal>,
-    ) -> (Removed, Result<(), BackendError>) {
+        removed: &mut Removed,
+    ) -> Result<(), BackendError> {
         let removals = ordinals.into_iter().map(|ordinal| self.remove_one(ordinal));
         let mut removals = stream::iter(removals).buffer_unordered(REMOVALS_AT_ONCE);
-        let (mut removed, mut ended) = (Removed::default(), Ok(()));
+        let mut ended = Ok(());
         while let Some(outcome) = removals.next().await {
             match outcome {
                 Ok(is_removed) => {
                     removed.matched += 1;
                     removed.removed += u64::from(is_removed);
                 }
-                // Others may have passed the gate of writes before.
+                // Removals that passed the gate of writes before are still done, and counted.
                 Err(BackendError::Superseded) => ended = Err(BackendError::Superseded),
-                Err(error) => return (removed, Err(error)),
+                Err(error) => return Err(error),
             }
         }
-        (removed, ended)
+        ended
     }
 
     /// `false` if the document was removed or replaced before its turn.

@@ -165,7 +165,9 @@ async fn a_superseded_removal_counts_what_it_removed() {
         }
         local.pause_writes().await.unwrap().supersede();
     };
-    let ((removed, ended), ()) = tokio::join!(local.remove_where(Box::new(|_| true)), supersede);
+    let mut removed = Removed::default();
+    let removal = local.remove_where(Box::new(|_| true), &mut removed);
+    let (ended, ()) = tokio::join!(removal, supersede);
     assert!(matches!(ended, Err(BackendError::Superseded)));
     let left = local.documents().await.unwrap();
     assert!(left > 0);

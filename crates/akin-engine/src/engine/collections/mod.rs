@@ -17,8 +17,7 @@ use futures_util::future::select_all;
 use tokio::sync::Semaphore;
 
 use super::{CollectionSettings, Engine, EngineError, LimitSettings, Opening, off_runtime};
-use crate::backend::BackendError;
-use crate::backend::{CollectionStore, Removal, StoredCollection};
+use crate::backend::{BackendError, CollectionStore, Removal, StoredCollection};
 use akin_model::name::CollectionName;
 use registry::Registry;
 use reindex::Reindex;

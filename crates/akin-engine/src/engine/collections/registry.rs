@@ -11,8 +11,7 @@ use std::sync::Arc;
 use tokio::sync::watch;
 
 use super::{CollectionName, Creation, Mutex, MutexGuard, PoisonError, RwLock};
-use crate::backend::BackendError;
-use crate::backend::Removal;
+use crate::backend::{BackendError, Removal};
 use crate::engine::EngineError;
 
 /// The collections of a data directory by name.

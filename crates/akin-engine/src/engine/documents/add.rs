@@ -84,7 +84,7 @@ impl Engine {
     /// # Errors
     /// For each document `PointsWanted`, `NoPointsWanted`, `PointsOutOfRange`, `ThresholdTooLow`,
     /// `OverBudget` (it is not stored), `OutOfService`, `Store`; of a document that is searched for
-    /// passages `UnsupportedByBackend`, `PassagesOff`, `WrongContent`.
+    /// passages `Unsupported`, `PassagesOff`, `WrongContent`.
     pub fn add_all(
         &self,
         documents: Vec<(PreparedDocument, AddOptions)>,

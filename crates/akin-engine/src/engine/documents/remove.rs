@@ -61,8 +61,9 @@ impl Engine {
             return Err(EngineError::NoConditions);
         }
         let wanted = conditions.clone();
-        let (removed, ended) = self.backend.remove_where(Box::new(move |of| wanted.hold(of))).await;
-        match ended {
+        let mut removed = Removed::default();
+        let matches = Box::new(move |of: &_| wanted.hold(of));
+        match self.backend.remove_where(matches, &mut removed).await {
             // The successor was made without the documents that are removed.
             Err(BackendError::Superseded) => {
                 let rest = Box::pin(self.successor().await?.remove_where(conditions)).await?;

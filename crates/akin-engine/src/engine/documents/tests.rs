@@ -5,9 +5,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::backend::Backend;
-use crate::backend::BackendError;
 use crate::backend::testing::Memory;
+use crate::backend::{Backend, BackendError};
 use crate::document::{Content, Document, DocumentId};
 use crate::engine::{
     AddOptions, CollectionSettings, Conditions, DocumentChange, Engine, EngineError, Lookup, Match,

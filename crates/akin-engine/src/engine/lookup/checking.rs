@@ -2,9 +2,10 @@
 
 use std::cmp::Reverse;
 
+use super::ProbeQuery;
 use super::conditions::READ_AT_ONCE;
 use super::scoring::{ScoredCandidates, put_first_in_order, put_in_order};
-use super::{ProbeQuery, SHINGLES_AT_ONCE_MAX};
+use crate::backend::SHINGLES_AT_ONCE_MAX;
 use crate::backend::{CHECKED_AT_ONCE, Candidate};
 use crate::engine::{Engine, EngineError, LimitSettings, Match};
 

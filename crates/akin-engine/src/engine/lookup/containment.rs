@@ -11,8 +11,9 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
 use super::{FoundMatches, PageRange, ProbeQuery};
-use crate::backend::BackendError;
-use crate::backend::{Candidate, PassageRequest, PassageSearch, SharedPassages, Sketched};
+use crate::backend::{
+    BackendError, Candidate, PassageRequest, PassageSearch, SharedPassages, Sketched,
+};
 use crate::background::request;
 use crate::document::{Content, DocumentId};
 use crate::engine::lookup::keyed::ATTEMPTS_MAX;

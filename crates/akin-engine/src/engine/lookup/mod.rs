@@ -33,10 +33,6 @@ use akin_core::text::ShingleSet;
 /// Comparisons of more shingles (about a millisecond's work) run off the runtime's thread.
 pub(crate) const SHINGLES_INLINE_MAX: usize = 500_000;
 
-/// Shingles of candidates in memory at once for verification (32 MiB), unless a single
-/// candidate has more.
-pub(crate) const SHINGLES_AT_ONCE_MAX: usize = 4 << 20;
-
 /// Bytes reserved for a match and its JSON, without metadata.
 const MATCH_BYTES: usize = 1_024;
 

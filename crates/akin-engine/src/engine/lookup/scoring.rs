@@ -4,8 +4,9 @@ use std::cmp::Ordering;
 
 use super::charging;
 use super::details::stored;
-use super::{ProbeQuery, SHINGLES_AT_ONCE_MAX, SHINGLES_INLINE_MAX};
+use super::{ProbeQuery, SHINGLES_INLINE_MAX};
 use crate::backend::Candidate;
+use crate::backend::SHINGLES_AT_ONCE_MAX;
 use crate::background::request::charge;
 use crate::engine::{Engine, EngineError, Match, Mode, compute_if};
 use akin_core::measure::Overlap;

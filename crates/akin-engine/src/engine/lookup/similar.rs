@@ -20,7 +20,7 @@ impl Engine {
     /// have no details: [`Engine::read_details`] reads them.
     ///
     /// # Errors
-    /// `DocumentNotFound`, `UnsupportedMode`, `UnsupportedByBackend`, `PassagesOff`,
+    /// `DocumentNotFound`, `UnsupportedMode`, `Unsupported`, `PassagesOff`,
     /// `PointsWanted`, `NoPointsWanted`, `PointsOutOfRange`, `ThresholdTooLow`, `OverBudget`,
     /// `OutOfService`, `Store`, and the errors of
     /// [`Analyser::analyse`](crate::engine::Analyser::analyse).

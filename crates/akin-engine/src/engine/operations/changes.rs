@@ -20,7 +20,7 @@ impl Engine {
     /// The position behind the last change that is on disk.
     ///
     /// # Errors
-    /// `UnsupportedByBackend`, `Store`.
+    /// `Unsupported`, `Store`.
     pub async fn last_change(&self) -> Result<Position, EngineError> {
         Ok(self.change_feed()?.last_change().await?)
     }
@@ -28,7 +28,7 @@ impl Engine {
     /// Whether something happened after a position. Cheap.
     ///
     /// # Errors
-    /// `UnsupportedByBackend`.
+    /// `Unsupported`.
     pub fn has_changed_since(&self, position: Position) -> Result<bool, EngineError> {
         Ok(self.change_feed()?.has_changed_since(position))
     }
@@ -56,7 +56,7 @@ impl Engine {
     /// reader that applies all changes in order ends up with the stored documents.
     ///
     /// # Errors
-    /// `ChangesGone`, `UnsupportedByBackend`, `Store`.
+    /// `ChangesGone`, `Unsupported`, `Store`.
     pub async fn changes(
         &self,
         after: Option<Position>,
@@ -82,7 +82,7 @@ impl Engine {
     /// collection was opened, or that missed notes.
     ///
     /// # Errors
-    /// `UnsupportedByBackend`.
+    /// `Unsupported`.
     pub fn cluster_notes(
         &self,
         after: Option<ClusterPosition>,

@@ -10,8 +10,7 @@ pub use listing::ListedIds;
 use futures_util::{Stream, StreamExt};
 use tokio::sync::watch;
 
-use crate::backend::BackendError;
-use crate::backend::SnapshotWriting;
+use crate::backend::{BackendError, SnapshotWriting};
 use crate::document::DocumentId;
 use crate::engine::{Engine, EngineError, Order, Record, SnapshotInfo, Stats, unsupported};
 use crate::stored::Detail;
@@ -58,7 +57,7 @@ impl Engine {
     }
 
     /// # Errors
-    /// `UnsupportedByBackend`: there is no index here to copy.
+    /// `Unsupported`: there is no index here to copy.
     pub fn check_snapshots(&self) -> Result<(), EngineError> {
         self.snapshot_writing().map(drop)
     }

@@ -5,8 +5,7 @@ use std::sync::Arc;
 use akin_core::passages::TextBlocks;
 
 use super::{PassageQuery, no_text};
-use crate::backend::BackendError;
-use crate::backend::{Findings, PreparedDocument};
+use crate::backend::{BackendError, Findings, PreparedDocument};
 use crate::background::request::{self, charge, reserve};
 use crate::document::Content;
 use crate::engine::lookup::charging::of_content;
@@ -34,7 +33,7 @@ impl Engine {
     }
 
     /// # Errors
-    /// `UnsupportedByBackend`, `PassagesOff`, `WrongContent`
+    /// `Unsupported`, `PassagesOff`, `WrongContent`
     pub(in crate::engine) fn check_has_passages(&self, of: &Content) -> Result<(), EngineError> {
         match of {
             _ if self.settings.passages.is_off() => {

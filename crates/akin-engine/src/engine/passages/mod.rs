@@ -18,8 +18,7 @@ use akin_core::text::{ReaderWords, ShingleError, WordSequence};
 use akin_model::analysis::ContentError;
 use akin_model::passages::{ContainedOf, PassageAnswer};
 
-use crate::backend::BackendError;
-use crate::backend::{PassageFilter, PassageRequest, PassageSearch};
+use crate::backend::{BackendError, PassageFilter, PassageRequest, PassageSearch};
 use crate::background::request::{self, charge};
 use crate::document::{Content, DocumentId};
 use crate::engine::CONTENT_INLINE_BYTES_MAX;
@@ -49,7 +48,7 @@ impl Engine {
     /// itself left out.
     ///
     /// # Errors
-    /// `UnsupportedByBackend`, `PassagesOff`, `DocumentNotFound`, `WrongContent` for a content that
+    /// `Unsupported`, `PassagesOff`, `DocumentNotFound`, `WrongContent` for a content that
     /// is not a text, `EmptyDocument` for a text without words, `DocumentTooLong`, `OverBudget`,
     /// `OutOfService`, `Store`.
     pub async fn passages(

@@ -8,11 +8,12 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::backend::Records;
+use crate::backend::SHINGLES_AT_ONCE_MAX;
 use crate::background;
 use crate::background::request::{self, charge, reserve};
 use crate::budget::cost;
 use crate::document::{DocumentId, Ordinal};
-use crate::engine::lookup::{ProbeQuery, SHINGLES_AT_ONCE_MAX};
+use crate::engine::lookup::ProbeQuery;
 use crate::engine::{Analysis, Engine, EngineError, Mode, stopped};
 use crate::stored::{Detail, Order, Record};
 use akin_core::measure::Overlap;

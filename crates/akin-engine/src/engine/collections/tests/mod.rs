@@ -8,7 +8,6 @@ use std::path::Path;
 use tempfile::TempDir;
 
 use super::*;
-use crate::backend::BackendError;
 use crate::backend::directory::{StorageSettings, files};
 use crate::backend::{LocalCollection, LocalCollections};
 use crate::document::{Content, Document, DocumentId};

@@ -3,7 +3,6 @@ use std::collections::BTreeMap;
 use futures_util::TryStreamExt;
 
 use super::*;
-use crate::backend::BackendError;
 use crate::engine::{ReindexState, ReindexStatus, rebuild_default};
 use crate::stored::Order;
 
