@@ -80,7 +80,7 @@ fn complete(mut document: utoipa::openapi::OpenApi) -> utoipa::openapi::OpenApi 
     document
 }
 
-/// Makes one object of the parts of an object that the code has in structs of their own, and one
+/// Makes an object of the parts of an object that the code has in structs of their own, and an
 /// object of each choice among its parts, because generators of clients leave out the fields of
 /// nested parts. Returns the objects of the choices, which are schemas with names of their own.
 fn join_inline_parts(name: &str, schema: &mut Schema) -> Vec<(String, Schema)> {

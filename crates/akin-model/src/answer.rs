@@ -71,7 +71,7 @@ pub enum Reach {
     #[schema(title = "ByContainment")]
     Containment {
         /// Unless `truncated` is true, every document that reaches the threshold and has a run of
-        /// so many words of the probe is found. Others may be missing.
+        /// so many words of the probe is found. Further documents may be missing.
         guarantee: Guarantee,
         /// With `of=probe`: the chances to find a document that has the whole probe, edited.
         #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -48,7 +48,7 @@ const SAMPLE_OF_ORDINALS: &str = "SELECT id FROM (
                 WHERE collection = $1) bounds, generate_series(1, 64 * $3::int8)) o
     ) drawn WHERE id IS NOT NULL ORDER BY random() LIMIT $3";
 
-/// For small collections, and for collections whose ordinals are few among the ordinals of others.
+/// For small collections, and for collections with few of the ordinals in their range.
 const SAMPLE_OF_ALL: &str = "SELECT id FROM akin.documents WHERE collection = $1
     AND (expires_at IS NULL OR expires_at > $2) ORDER BY random() LIMIT $3";
 

@@ -16,7 +16,7 @@ use crate::lookup::{document_id, ordinal};
 use crate::pool::Parameters;
 use crate::rows::Material;
 
-/// Members of a set in the weight of a reading: most sets have one or two.
+/// Members of a set in the weight of a reading: most sets have no more.
 const MEMBERS_USUAL: usize = 4;
 
 /// Shingles of a set that is read whose content or elements weigh as much as a row.

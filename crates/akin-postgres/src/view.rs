@@ -1,4 +1,4 @@
-//! A view of all documents of a collection: a transaction that reads one snapshot.
+//! A view of all documents of a collection: a transaction that reads a single snapshot.
 
 use std::collections::HashMap;
 use std::ops::ControlFlow;

@@ -1,7 +1,7 @@
 //! Bulk import: documents are read, prepared, added and reported in a pipeline, with results in the
 //! order of the input while the body is still arriving.
 //!
-//! Documents that have arrived together pass the pipeline as one batch, with one entry in the
+//! Documents that have arrived together pass the pipeline as a batch, with a single entry in the
 //! store's queue: per-document permits and wake-ups would be a quarter of the total work.
 //!
 //! A separate task, in the background, drives the work rather than the reader of the results: a

@@ -53,7 +53,7 @@ trait Names: Default {
     /// Each name, and whether it is chosen.
     fn choices(&mut self) -> Vec<(&'static str, &mut bool)>;
 
-    /// What the names must be.
+    /// The expected names, for a message.
     fn expected() -> String {
         let mut none = Self::default();
         let names: Vec<_> = none.choices().into_iter().map(|(name, _)| name).collect();

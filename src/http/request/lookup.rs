@@ -30,9 +30,9 @@ pub struct LookupParameters {
     #[param(value_type = Option<usize>, minimum = 1, maximum = 10_000, example = 10)]
     #[schema(value_type = Option<usize>, minimum = 1, maximum = 10_000, example = 10)]
     pub k: Option<NonZeroUsize>,
-    /// By what documents match: `resemblance`, or `containment`, the share of the shingles of `of`
-    /// that both have. Lookups by containment need the setting `passages.words`, and find documents
-    /// that share a run of so many words with the probe.
+    /// The score by which documents match: `resemblance`, or `containment`, the share of the
+    /// shingles of `of` that both have. Lookups by containment need the setting `passages.words`,
+    /// and find documents that share a run of so many words with the probe.
     #[param(default = "resemblance")]
     pub measure: Option<LookupMeasure>,
     /// With `measure=containment`: what is contained in the other, the `probe` or the `match`.
@@ -69,7 +69,7 @@ pub struct LookupParameters {
     pub include: Option<MatchInclude>,
 }
 
-/// By what documents match.
+/// The score by which documents match.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum LookupMeasure {

@@ -58,7 +58,7 @@ impl<T: Bounded> IntoResponse for Json<T> {
     }
 }
 
-/// Answers with one value. `memory`: of the value and of its text, until that was sent; `None` if
+/// Answers with a value. `memory`: of the value and of its text, until that was sent; `None` if
 /// it was reserved before.
 ///
 /// # Errors
@@ -69,7 +69,7 @@ pub fn json(value: &impl Serialize, memory: Option<Arc<Reservation>>) -> Result<
     Ok(response(JSON, writer.into_body()))
 }
 
-/// Answers with one value. The memory of the value was reserved before, with the memory of its
+/// Answers with a value. The memory of the value was reserved before, with the memory of its
 /// text; the reservation ends once the text was sent.
 pub fn reserved_json(value: &impl Serialize, memory: &Arc<Reservation>) -> Response {
     let mut writer = ReplyWriter::new(None);

@@ -159,7 +159,7 @@ pub struct Candidate<M = Ordinal> {
     pub members: Members<M>,
 }
 
-/// The documents with a set: usually one or two.
+/// The documents with a set: usually a single document, or a few.
 pub type Members<M> = SmallVec<[M; 2]>;
 
 /// The result of a search.

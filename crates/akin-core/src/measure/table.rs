@@ -8,7 +8,7 @@ use crate::text::Bag;
 pub struct Measure {
     /// The name by which it is requested, and of its values in an answer.
     pub name: &'static str,
-    /// What it measures, as a noun.
+    /// The measured property, as a noun.
     pub meaning: &'static str,
     /// Its values, in the order in which they are computed.
     pub values: &'static [MeasureValue],
@@ -27,7 +27,7 @@ pub struct MeasureValue {
     pub is_count: bool,
 }
 
-/// What a measure compares, and how.
+/// The operands and the function of a measure.
 #[derive(Clone, Copy, Debug)]
 pub enum Compute {
     /// Texts. The work is the product of their lengths in characters.

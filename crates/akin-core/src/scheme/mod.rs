@@ -115,7 +115,7 @@ pub struct SchemeSettings {
     /// expect.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub threshold_min: Option<Threshold>,
-    /// Keys that a document is indexed under. By default those of `threshold_min`; without it as
+    /// Keys that a document is indexed under. By default the keys of `threshold_min`; without it as
     /// many bands as the sketch has slots for, or 125 keys of random rows.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bands: Option<u32>,

@@ -12,7 +12,7 @@ const TEXTS_MAX: usize = 1_000;
 /// The maximum length of all texts together, in bytes.
 const BYTES_MAX: usize = 1 << 18;
 
-/// Texts whose shingles are in no set: documents are compared by the rest.
+/// Texts whose shingles are in no set: documents are compared by the other shingles.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(transparent)]

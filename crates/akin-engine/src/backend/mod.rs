@@ -269,7 +269,7 @@ pub trait Backend: Send + Sync {
     /// The ids of at most `documents` randomly selected documents, in random order.
     async fn sample(&self, documents: usize) -> Result<Vec<DocumentId>, BackendError>;
 
-    /// All documents from one consistent view. A damaged document is returned as an error, and the
+    /// All documents from a consistent view. A damaged document is returned as an error, and the
     /// export continues.
     async fn export(&self, detail: Detail, order: Order) -> Records;
 

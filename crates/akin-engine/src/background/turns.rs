@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::oneshot;
 
-/// A client: its requests wait in one queue. Work on behalf of no client has the default.
+/// A client: its requests share a queue. Work on behalf of no client has the default.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct ClientId(pub u64);
 

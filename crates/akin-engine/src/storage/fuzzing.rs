@@ -78,7 +78,7 @@ fn resealed(input: &[u8]) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-/// A part of what the database stores: a content, a packed set, operations of the log or a row.
+/// A stored value of the database: a content, a packed set, operations of the log or a row.
 pub fn record(input: &[u8]) {
     let Some((kind, bytes)) = input.split_first() else { return };
     match kind % 4 {

@@ -268,7 +268,7 @@ struct Pool {
 }
 
 impl Pool {
-    /// Reads in one transaction, so that all of `read` sees one state of the database.
+    /// Reads in one transaction, so that `read` sees a single state of the database.
     fn read<T>(
         &self,
         read: impl FnOnce(&Connection) -> Result<T, StorageError>,

@@ -120,8 +120,8 @@ impl RunAutomaton {
         words.binary_search(&word).ok().map(|at| children.start + at as u32)
     }
 
-    /// Visits the runs in a text: of those that end at a word the longest first, until `visit` says
-    /// that shorter ones need not be visited.
+    /// Visits the runs in a text: at each word the runs that end there, the longest first, until
+    /// `visit` says that shorter runs need not be visited.
     pub fn each_in(&self, text: &[u64], mut visit: impl FnMut(u32) -> bool) {
         let mut node = ROOT;
         for word in text {

@@ -94,8 +94,8 @@ impl Survivors<'_> {
         Ok(())
     }
 
-    /// Adds a kept document to the holders of the runs in its words. A run within a run has had
-    /// each holder of the longer one offered, so it wants no document that the longer one does not.
+    /// Adds a kept document to the holders of the runs in its words. A run within a longer run
+    /// was offered each holder of the longer run: the document is offered to the longer run alone.
     fn add_to_runs(
         &mut self,
         corpus: &OfflineCorpus,

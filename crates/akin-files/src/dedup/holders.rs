@@ -1,4 +1,4 @@
-//! Which documents can stand for others.
+//! The documents that can stand for other documents.
 
 use crate::corpus::Sources;
 use crate::offline::OfflineCorpus;

@@ -1,4 +1,4 @@
-//! What was read of inputs that are read again, where that costs less than to read them again: the
+//! Copies of inputs that are read twice, where a copy costs less than the second reading: the
 //! unpacked bytes of compressed inputs, and the texts of pages. All copies are parts of one file.
 
 use std::collections::HashMap;
@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex};
 
 use super::file_part::FilePart;
 
-/// The copies of one selection. Selections may share the file, and with it the room for copies, but
+/// The copies of a selection. Selections may share the file, and with it the room for copies, but
 /// not the copies: they may read the same path in other ways.
 #[derive(Debug)]
 pub struct InputCopies {
@@ -40,7 +40,7 @@ struct Kept {
     input_bytes: u64,
 }
 
-/// What is copied of an input.
+/// The copied part of an input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CopyOf {
     Unpacked,
@@ -48,7 +48,7 @@ pub enum CopyOf {
     Pages,
 }
 
-/// A copy that is being written. One copy is written at a time. A copy that is dropped before its
+/// A copy that is being written. Copies are written in turn. A copy that is dropped before its
 /// end is cut off the file.
 pub struct InputCopy<'c> {
     copies: &'c InputCopies,

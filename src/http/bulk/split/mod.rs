@@ -24,7 +24,7 @@ pub struct BodyItem {
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SplitError {
-    /// The item is skipped; later ones are returned.
+    /// The item is skipped; later items are returned.
     #[error("the document is longer than {bytes_max} bytes")]
     TooLong { bytes_max: usize },
     /// The rest of the body cannot be split.

@@ -176,7 +176,7 @@ struct TextSearch<'r> {
     waiting: VecDeque<usize>,
 }
 
-/// What is known of a span.
+/// The state of a span.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum SpanState {
     New,

@@ -33,7 +33,7 @@ pub struct CollectionsSettings {
     pub collections_max: usize,
     /// The highest limits that a new collection may have.
     pub limits_max: LimitSettings,
-    /// What each collection is opened with.
+    /// The options that each collection is opened with.
     pub opening: Opening,
 }
 

@@ -48,8 +48,8 @@ impl Collections {
         Ok(collections)
     }
 
-    /// Opens the listed collections whose names are not known. Meanwhile no other thread changes
-    /// names: the caller has the guard of the changes, or is the start.
+    /// Opens the listed collections whose names are not known. No other thread changes names
+    /// during the call: the caller has the guard of the changes, or is the start.
     fn open_new(&self, listed: Vec<ListedCollection>, opening: &Opening) {
         let is_new = |listed: &ListedCollection| self.get(&listed.name).is_err();
         let new: Vec<_> = listed.into_iter().filter(is_new).collect();

@@ -15,7 +15,7 @@ use akin_core::join::{JoinProgress, Linkage, Stage};
 use akin_core::scheme::Threshold;
 use akin_model::time::Time;
 
-/// What a discovery finds.
+/// The findings that a discovery is started for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum DiscoveryKind {

@@ -14,8 +14,8 @@ use crate::backend::PreparedDocument;
 use crate::background::turns::{self, ClientId};
 use crate::engine::{AddOptions, Engine};
 
-/// Places of a client in a collection. A document takes one: as many documents are enough that the
-/// disk never waits for documents.
+/// Places of a client in a collection. Each document takes a place. With so many documents the disk
+/// never waits for documents.
 const PLACES: u32 = 1_024;
 
 /// The places of a document that is searched for passages. Among documents that share words each

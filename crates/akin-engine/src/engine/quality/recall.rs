@@ -70,13 +70,13 @@ pub enum Sample {
     AtMost(usize),
 }
 
-/// What was counted so far.
+/// The counts of a running measurement.
 #[derive(Default)]
 struct Counted {
     left_out: usize,
     pairs: u64,
     found: u64,
-    /// Of the pairs, those of different sets.
+    /// The pairs of different sets.
     pairs_unequal: u64,
     found_unequal: u64,
     /// Pairs found that are below the threshold.

@@ -36,7 +36,7 @@ pub(crate) enum Operator {
     GreaterOrEqual,
 }
 
-/// One step of a path: selects values inside a value.
+/// A step of a path: selects values inside a value.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Step {
     Name(String),

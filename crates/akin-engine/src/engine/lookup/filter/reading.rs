@@ -109,7 +109,7 @@ impl<'a> Parser<'a> {
         Ok(Condition::Comparison { left, operator, right: self.operand()? })
     }
 
-    /// What `!` may stand before: parentheses or a test of existence.
+    /// An operand of `!`: parentheses or a test of existence.
     fn test(&mut self) -> Result<Condition, FilterError> {
         if self.take("@") {
             return Ok(Condition::Exists(self.path()?.steps));
