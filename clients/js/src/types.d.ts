@@ -143,7 +143,7 @@ export interface Answer {
   points?: number;
   /**
    * Unless `truncated` is true, every document that reaches the threshold and has a run of so
-   * many words of the probe is found. Others may be missing.
+   * many words of the probe is found. Further documents may be missing.
    */
   guarantee?: PassageGuarantee;
   /** With `of=probe`: the chances to find a document that has the whole probe, edited. */
@@ -837,7 +837,7 @@ export interface Ids {
   ids: Id[];
 }
 
-/** Texts whose shingles are in no set: documents are compared by the rest. */
+/** Texts whose shingles are in no set: documents are compared by the other shingles. */
 export type IgnoredTexts = string[];
 
 export interface Included {
@@ -957,7 +957,7 @@ export interface ListDocumentsQuery {
   storedBefore?: Time | Date | null;
 }
 
-/** By what documents match. */
+/** The score by which documents match. */
 export type LookupMeasure = "resemblance" | "containment";
 
 /**
@@ -986,9 +986,9 @@ export interface LookupProbe {
    */
   k?: number | null;
   /**
-   * By what documents match: `resemblance`, or `containment`, the share of the shingles of `of`
-   * that both have. Lookups by containment need the setting `passages.words`, and find
-   * documents that share a run of so many words with the probe.
+   * The score by which documents match: `resemblance`, or `containment`, the share of the
+   * shingles of `of` that both have. Lookups by containment need the setting `passages.words`,
+   * and find documents that share a run of so many words with the probe.
    */
   measure?: LookupMeasure | null;
   /** With `measure=containment`: what is contained in the other, the `probe` or the `match`. */
@@ -1304,7 +1304,7 @@ export interface PassageSettings {
 
 /**
  * Parts of a text in Unicode code points, each `[from, to)`: the slice `text[from:to]` of
- * Python. Differing parts do not overlap others.
+ * Python. Differing parts overlap no other part.
  */
 export interface Passages {
   shared: number[][];
@@ -1687,8 +1687,8 @@ export interface SchemeSettings {
    */
   threshold_min?: Threshold | null;
   /**
-   * Keys that a document is indexed under. By default those of `threshold_min`; without it as
-   * many bands as the sketch has slots for, or 125 keys of random rows.
+   * Keys that a document is indexed under. By default the keys of `threshold_min`; without it
+   * as many bands as the sketch has slots for, or 125 keys of random rows.
    */
   bands?: number | null;
   /**
@@ -1789,9 +1789,9 @@ export interface SimilarToPostedQuery {
    */
   k?: number | null;
   /**
-   * By what documents match: `resemblance`, or `containment`, the share of the shingles of `of`
-   * that both have. Lookups by containment need the setting `passages.words`, and find
-   * documents that share a run of so many words with the probe.
+   * The score by which documents match: `resemblance`, or `containment`, the share of the
+   * shingles of `of` that both have. Lookups by containment need the setting `passages.words`,
+   * and find documents that share a run of so many words with the probe.
    */
   measure?: LookupMeasure | null;
   /** With `measure=containment`: what is contained in the other, the `probe` or the `match`. */
@@ -1850,9 +1850,9 @@ export interface SimilarToStoredQuery {
    */
   k?: number | null;
   /**
-   * By what documents match: `resemblance`, or `containment`, the share of the shingles of `of`
-   * that both have. Lookups by containment need the setting `passages.words`, and find
-   * documents that share a run of so many words with the probe.
+   * The score by which documents match: `resemblance`, or `containment`, the share of the
+   * shingles of `of` that both have. Lookups by containment need the setting `passages.words`,
+   * and find documents that share a run of so many words with the probe.
    */
   measure?: LookupMeasure | null;
   /** With `measure=containment`: what is contained in the other, the `probe` or the `match`. */

@@ -171,7 +171,7 @@ class Answer(TypedDict):
     """The fewest points of a match."""
     guarantee: NotRequired[PassageGuarantee]
     """Unless `truncated` is true, every document that reaches the threshold and has a run of so
-    many words of the probe is found. Others may be missing.
+    many words of the probe is found. Further documents may be missing.
     """
     chances: NotRequired[list[PassageChance]]
     """With `of=probe`: the chances to find a document that has the whole probe, edited."""
@@ -891,7 +891,7 @@ class Ids(TypedDict):
 
 
 IgnoredTexts: TypeAlias = typing.Collection[str]
-"""Texts whose shingles are in no set: documents are compared by the rest."""
+"""Texts whose shingles are in no set: documents are compared by the other shingles."""
 
 
 class Included(TypedDict):
@@ -1006,7 +1006,7 @@ class ListDocumentsQuery(TypedDict):
 
 
 LookupMeasure: TypeAlias = Literal["resemblance", "containment"]
-"""By what documents match."""
+"""The score by which documents match."""
 
 
 class LookupProbe(TypedDict):
@@ -1034,9 +1034,9 @@ class LookupProbe(TypedDict):
     given with it, and `mode` must not be `exact`.
     """
     measure: NotRequired[Optional[LookupMeasure]]
-    """By what documents match: `resemblance`, or `containment`, the share of the shingles of
-    `of` that both have. Lookups by containment need the setting `passages.words`, and find
-    documents that share a run of so many words with the probe.
+    """The score by which documents match: `resemblance`, or `containment`, the share of the
+    shingles of `of` that both have. Lookups by containment need the setting `passages.words`,
+    and find documents that share a run of so many words with the probe.
     """
     of: NotRequired[Optional[ContainedOf]]
     """With `measure=containment`: what is contained in the other, the `probe` or the `match`."""
@@ -1353,7 +1353,7 @@ class PassageSettings(TypedDict):
 
 class Passages(TypedDict):
     """Parts of a text in Unicode code points, each `[from, to)`: the slice `text[from:to]` of
-    Python. Differing parts do not overlap others.
+    Python. Differing parts overlap no other part.
     """
 
     shared: list[list[int]]
@@ -1714,8 +1714,8 @@ class SchemeSettings(TypedDict):
     expect.
     """
     bands: NotRequired[Optional[int]]
-    """Keys that a document is indexed under. By default those of `threshold_min`; without it as
-    many bands as the sketch has slots for, or 125 keys of random rows.
+    """Keys that a document is indexed under. By default the keys of `threshold_min`; without it
+    as many bands as the sketch has slots for, or 125 keys of random rows.
     """
     rows: NotRequired[Optional[int]]
     """Slots of a key. By default the most, up to 4, with which the bands reach `recall` at
@@ -1812,9 +1812,9 @@ class SimilarToPostedQuery(TypedDict):
     given with it, and `mode` must not be `exact`.
     """
     measure: NotRequired[Optional[LookupMeasure]]
-    """By what documents match: `resemblance`, or `containment`, the share of the shingles of
-    `of` that both have. Lookups by containment need the setting `passages.words`, and find
-    documents that share a run of so many words with the probe.
+    """The score by which documents match: `resemblance`, or `containment`, the share of the
+    shingles of `of` that both have. Lookups by containment need the setting `passages.words`,
+    and find documents that share a run of so many words with the probe.
     """
     of: NotRequired[Optional[ContainedOf]]
     """With `measure=containment`: what is contained in the other, the `probe` or the `match`."""
@@ -1866,9 +1866,9 @@ class SimilarToStoredQuery(TypedDict):
     given with it, and `mode` must not be `exact`.
     """
     measure: NotRequired[Optional[LookupMeasure]]
-    """By what documents match: `resemblance`, or `containment`, the share of the shingles of
-    `of` that both have. Lookups by containment need the setting `passages.words`, and find
-    documents that share a run of so many words with the probe.
+    """The score by which documents match: `resemblance`, or `containment`, the share of the
+    shingles of `of` that both have. Lookups by containment need the setting `passages.words`,
+    and find documents that share a run of so many words with the probe.
     """
     of: NotRequired[Optional[ContainedOf]]
     """With `measure=containment`: what is contained in the other, the `probe` or the `match`."""

@@ -128,7 +128,7 @@ pub struct ComparedField {
 }
 
 /// Parts of a text in Unicode code points, each `[from, to)`: the slice `text[from:to]` of Python.
-/// Differing parts do not overlap.
+/// Differing parts overlap no other part.
 #[derive(Clone, Debug, Default, Serialize, ToSchema)]
 pub struct Passages {
     pub shared: Vec<[usize; 2]>,
