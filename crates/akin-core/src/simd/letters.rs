@@ -1,6 +1,8 @@
 //! The classes of characters for cutting words, and the reading of blocks with characters beyond
 //! ASCII.
 
+use std::sync::atomic::{AtomicU8, Ordering};
+
 use super::words::{BLOCK_BYTES, Block};
 
 /// Code points of the basic multilingual plane.
@@ -18,9 +20,12 @@ const ORDERED: u8 = 16;
 /// A flag next to the class: normalising may change the words of a text with this character.
 const UNSTABLE: u8 = 32;
 
+/// A flag next to the class: the character has been looked up. A byte without it says nothing.
+const KNOWN: u8 = 64;
+
 /// All flags next to the class. (Masking with 3 instead would tell the compiler that there are four
 /// cases, and it would use a jump table, which makes marks half as fast.)
-const BESIDE: u8 = LOWERS | RESPELLED | ORDERED | UNSTABLE;
+const BESIDE: u8 = LOWERS | RESPELLED | ORDERED | UNSTABLE | KNOWN;
 
 /// The role of a character when words are cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,30 +56,27 @@ pub enum Stability {
 /// The classes of all characters. ASCII letters and digits must be [`Class::Word`], all other ASCII
 /// [`Class::Separator`], and all of ASCII [`Stability::Stable`].
 pub struct Letters {
-    /// A byte for each code point of the basic multilingual plane. The letters of a text are near
-    /// each other there, so the bytes that are read stay in the nearest cache.
-    bmp: Box<[u8]>,
+    /// A byte for each code point of the basic multilingual plane, written when the first text has
+    /// the character: most processes read few characters. The letters of a text are near each other
+    /// there, so the bytes that are read stay in the nearest cache.
+    bmp: [AtomicU8; BMP],
     letter: fn(char) -> (Class, Stability),
     respell: fn(char) -> &'static str,
 }
 
 impl Letters {
     /// An apostrophe (U+0027) between two characters of [`Class::Word`] belongs to their word.
-    pub fn new(class: fn(char) -> (Class, Stability)) -> Self {
+    pub const fn new(class: fn(char) -> (Class, Stability)) -> Self {
         Self::of_raw_texts(class, |_| "")
     }
 
     /// The classes for texts that are not normalised, or need not be: `respell` gives the spelling
     /// of [`Stability::Respelled`] characters.
-    pub fn of_raw_texts(
+    pub const fn of_raw_texts(
         letter: fn(char) -> (Class, Stability),
         respell: fn(char) -> &'static str,
     ) -> Self {
-        let code_points = 0..BMP as u32;
-        // Surrogates are not characters and never looked up.
-        let known = |point| char::from_u32(point).map_or(0, |it| known(it, letter(it)));
-        let bmp = code_points.map(known).collect();
-        Self { bmp, letter, respell }
+        Self { bmp: [const { AtomicU8::new(0) }; BMP], letter, respell }
     }
 
     /// The class of a character.
@@ -101,15 +103,19 @@ impl Letters {
 
     #[inline(always)]
     fn known(&self, code_point: u32) -> u8 {
-        match self.bmp.get(code_point as usize) {
-            Some(known) => *known,
-            None => self.look_up(code_point),
+        match self.bmp.get(code_point as usize).map(|byte| byte.load(Ordering::Relaxed)) {
+            Some(known) if known & KNOWN != 0 => known,
+            _ => self.look_up(code_point),
         }
     }
 
     #[cold]
     fn look_up(&self, code_point: u32) -> u8 {
-        char::from_u32(code_point).map_or(0, |it| known(it, (self.letter)(it)))
+        let known = char::from_u32(code_point).map_or(0, |it| known(it, (self.letter)(it))) | KNOWN;
+        if let Some(byte) = self.bmp.get(code_point as usize) {
+            byte.store(known, Ordering::Relaxed);
+        }
+        known
     }
 
     /// Reads the characters beyond ASCII of a block after its ASCII has been read. Stops at the end

@@ -1,7 +1,5 @@
 //! Classes of characters: the effect of each character on the token before it.
 
-use std::sync::LazyLock;
-
 use icu_properties::CodePointMapData;
 use icu_properties::props::{GeneralCategory, GeneralCategoryGroup, LineBreak, Script};
 
@@ -25,8 +23,7 @@ const UNSPACED: [LineBreak; 7] = [
 
 /// The class of every character of normalised texts, and of texts that are never normalised.
 /// Looking up a character in Unicode's data takes several searches.
-pub(super) static LETTERS: LazyLock<Letters> =
-    LazyLock::new(|| Letters::new(|it| (class(it), Stability::Stable)));
+pub(super) static LETTERS: Letters = Letters::new(|it| (class(it), Stability::Stable));
 
 /// The letters of texts that are not normalised yet: the words of most texts are the same before
 /// and after, so most texts are read only once.
@@ -39,20 +36,20 @@ pub(super) fn raw_letters(normalize: Normalize, lowercase: bool) -> Option<&'sta
     }
 }
 
-static RAW_CASEFOLDED: LazyLock<Letters> = LazyLock::new(|| {
+static RAW_CASEFOLDED: Letters = {
     const FORM: (Normalize, bool) = (Normalize::Nfkc, true);
     Letters::of_raw_texts(|it| raw_letter(FORM, it), |it| image(FORM, it))
-});
+};
 
-static RAW_NFKC: LazyLock<Letters> = LazyLock::new(|| {
+static RAW_NFKC: Letters = {
     const FORM: (Normalize, bool) = (Normalize::Nfkc, false);
     Letters::of_raw_texts(|it| raw_letter(FORM, it), |it| image(FORM, it))
-});
+};
 
-static RAW_NFC: LazyLock<Letters> = LazyLock::new(|| {
+static RAW_NFC: Letters = {
     const FORM: (Normalize, bool) = (Normalize::Nfc, false);
     Letters::of_raw_texts(|it| raw_letter(FORM, it), |it| image(FORM, it))
-});
+};
 
 /// The class of a character after normalisation, and whether normalisation can be skipped.
 fn raw_letter((normalize, lowercase): (Normalize, bool), character: char) -> (Class, Stability) {

@@ -9,6 +9,7 @@ mod table;
 
 use std::borrow::Cow;
 use std::ops::Range;
+use std::sync::LazyLock;
 
 use serde::{Deserialize, Serialize};
 
@@ -32,9 +33,10 @@ pub enum Normalize {
 }
 
 /// Normalises texts. Where letter case is ignored, the result may have upper-case characters, which
-/// are lowercased when words are hashed.
+/// are lowercased when words are hashed. The table is made for the first text beyond ASCII, as that
+/// takes longer than most of what a small command does.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Normalizer(Option<&'static CharacterTable>);
+pub(super) struct Normalizer(Option<&'static LazyLock<CharacterTable>>);
 
 impl Normalizer {
     pub(super) fn new(form: Normalize, lowercase: bool) -> Self {
@@ -48,7 +50,8 @@ impl Normalizer {
 
     /// The replacement of a character, if it does not depend on the character before.
     pub(super) fn effect(self, character: char) -> Effect {
-        match self.0.map_or(CharacterEntry::Inert, |table| table.entry(character)) {
+        let table = self.0.filter(|_| !character.is_ascii());
+        match table.map_or(CharacterEntry::Inert, |table| table.entry(character)) {
             CharacterEntry::Inert => Effect::None,
             CharacterEntry::Mark(_) => Effect::Order,
             CharacterEntry::Image(image) if image.starts_run && !image.ends_with_mark => {
@@ -67,8 +70,9 @@ impl Normalizer {
         edits: Option<&mut Edits>,
     ) -> Option<Cow<'t, str>> {
         let normalized = match self.0 {
-            Some(table) => Rewrite::new(table, text, edits).run(bytes_max)?,
-            None => Cow::Borrowed(text),
+            // All of ASCII is inert.
+            Some(table) if !text.is_ascii() => Rewrite::new(table, text, edits).run(bytes_max)?,
+            _ => Cow::Borrowed(text),
         };
         (normalized.len() <= bytes_max).then_some(normalized)
     }

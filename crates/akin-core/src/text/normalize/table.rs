@@ -9,8 +9,8 @@ use icu_normalizer::properties::{
     CanonicalDecompositionBorrowed, Decomposed,
 };
 use icu_normalizer::{ComposingNormalizerBorrowed, DecomposingNormalizerBorrowed};
-use icu_properties::CodePointSetData;
 use icu_properties::props::{ChangesWhenNfkcCasefolded, DefaultIgnorableCodePoint};
+use icu_properties::{CodePointSetData, CodePointSetDataBorrowed};
 
 pub(super) static NFKC_CASEFOLD: LazyLock<CharacterTable> =
     LazyLock::new(|| CharacterTable::new(Mapping::Casefold));
@@ -32,6 +32,7 @@ const TO_NFKC: ComposingNormalizerBorrowed = ComposingNormalizerBorrowed::new_nf
 const COMPOSITIONS: CanonicalCompositionBorrowed = CanonicalCompositionBorrowed::new();
 const DECOMPOSITIONS: CanonicalDecompositionBorrowed = CanonicalDecompositionBorrowed::new();
 const CASES: CaseMapperBorrowed = CaseMapper::new();
+const IGNORABLE: CodePointSetDataBorrowed = CodePointSetData::new::<DefaultIgnorableCodePoint>();
 const CLASSES: CanonicalCombiningClassMapBorrowed = CanonicalCombiningClassMapBorrowed::new();
 
 /// The decomposition of a single character, before the characters of a text are composed.
@@ -178,6 +179,9 @@ impl CharacterTable {
 impl Image {
     /// A mark may be reordered before it becomes a letter, so it starts no run.
     fn new(character: char, mapping: Mapping, composing: &HashSet<char>) -> Self {
+        if mapping != Mapping::Canonical && IGNORABLE.contains(character) {
+            return Self { text: "".into(), starts_run: false, ends_with_mark: false };
+        }
         let text = mapping.image(character);
         let is_starter = |it| CLASSES.get_u8(it) == 0 && !composing.contains(&it);
         let starts_run = is_starter(character) && text.chars().next().is_some_and(is_starter);
@@ -217,8 +221,7 @@ impl Mapping {
         if self == Self::Canonical {
             return apostrophes_replaced(text);
         }
-        let ignorable = CodePointSetData::new::<DefaultIgnorableCodePoint>();
-        let kept: String = text.chars().filter(|it| !ignorable.contains(*it)).collect();
+        let kept: String = text.chars().filter(|it| !IGNORABLE.contains(*it)).collect();
         let folded = if self == Self::Casefold { CASES.fold_string(&kept) } else { kept.into() };
         apostrophes_replaced(&TO_NFKC.normalize(&folded))
     }
