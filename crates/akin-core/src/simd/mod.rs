@@ -5,8 +5,8 @@
 //!
 //! - plain Rust that the compiler vectorises if it may use the instructions: a [`Loop`], compiled
 //!   by [`Level::run`] once for each level;
-//! - hand-written intrinsics, where the compiler does not vectorise well: [`hash_words`] and
-//!   [`equal_words`].
+//! - hand-written intrinsics, where the compiler does not vectorise well: finding the words of
+//!   [`hash_words`], and [`equal_words`].
 
 #![allow(
     unsafe_code,

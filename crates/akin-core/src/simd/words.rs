@@ -1,5 +1,6 @@
 //! Finds the words of a text, and hashes them.
 
+use super::hash::Hashing;
 use super::letters::Letters;
 use super::{Instructions, Level, WordMix, portable, prefetch};
 
@@ -76,34 +77,17 @@ fn hash(level: Level, mix: WordMix, scan: &mut WordScan<'_>, hashes: &mut Vec<u6
     scan.folded.extend_from_slice(&SLACK);
     scan.starts.resize(starts_count.next_multiple_of(8), 0);
     scan.ends.resize(words_count.next_multiple_of(8), 0);
-    let words = WordPlaces {
+    level.run(Hashing {
+        mix,
         text: &scan.folded,
         starts: &scan.starts,
         ends: &scan.ends,
         count: words_count,
-    };
-    match level.0 {
-        // SAFETY: a level is only made if the machine has its instructions.
-        #[cfg(target_arch = "x86_64")]
-        Instructions::Avx512 => unsafe {
-            super::avx512::hash(mix, words, hashes);
-        },
-        _ => level.run(super::hash::OneByOne { mix, words, hashes }),
-    }
+        hashes,
+    });
     scan.folded.truncate(scan.folded.len() - SLACK.len());
     scan.starts.truncate(starts_count);
     scan.ends.truncate(words_count);
-}
-
-/// Words in a text as it is hashed.
-#[derive(Clone, Copy)]
-pub(super) struct WordPlaces<'s> {
-    /// Continues after the last word for the maximum length of a short word.
-    pub text: &'s [u8],
-    /// Starts and ends are padded to a multiple of eight.
-    pub starts: &'s [u32],
-    pub ends: &'s [u32],
-    pub count: usize,
 }
 
 /// The state of reading a text. A single batch is lowercased and marked at a time; a word that is

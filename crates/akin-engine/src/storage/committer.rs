@@ -17,12 +17,12 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::task::{Context, Poll, Wake};
+use std::thread::{self, Thread};
+use std::time::{Duration, Instant};
 
-use rusqlite::{Connection, TransactionBehavior};
-use tokio::runtime::{self, Runtime};
+use rusqlite::Connection;
 use tokio::sync::{mpsc, watch};
-use tokio::time::{Instant, timeout_at};
 
 use super::acknowledged::Mark;
 use super::command::{CommandOutcome, StoreCommand};
@@ -57,8 +57,6 @@ struct Writing {
     room: DiskRoom,
     /// Writes were refused for lack of room, which was logged then.
     is_full: bool,
-    /// For waiting on the queue with a deadline.
-    runtime: Runtime,
     /// For [`Sync::Interval`].
     wal_sync: Option<WalSync>,
 }
@@ -94,9 +92,6 @@ impl Committer {
         let dir = files.dir().to_owned();
         let created_at_ms = schema::created_at_ms(&connection)?;
         let wal = Wal::open(files, Mark::open(&dir, created_at_ms, counters.last_sequence)?)?;
-        // Last, because a runtime must not be dropped by a task.
-        let runtime = runtime::Builder::new_current_thread().enable_time().build();
-        let runtime = runtime.map_err(StorageError::io(&files.wal))?;
         let (wal, wal_sync) = match settings.sync {
             Sync::Always => (Some(wal), None),
             Sync::Interval => (None, Some(WalSync::new(wal, interval))),
@@ -110,7 +105,6 @@ impl Committer {
             dir,
             room: DiskRoom::new(files, settings.disk_free_min_bytes),
             is_full: false,
-            runtime,
             wal_sync,
         };
         let applied_sequence = Arc::new(AtomicU64::new(counters.last_sequence));
@@ -201,18 +195,15 @@ impl Writing {
     fn next(&mut self) -> Result<Option<StoreCommand>, StorageError> {
         loop {
             let sync_at = self.wal_sync.as_ref().and_then(WalSync::due);
-            let Some(due) = sync_at.into_iter().chain(self.room.give_back_at()).min() else {
-                return Ok(self.runtime.block_on(self.queue.recv()));
-            };
+            let due = sync_at.into_iter().chain(self.room.give_back_at()).min();
+            let is_sync_due = || sync_at.is_some_and(|at| at <= Instant::now());
             // The queue is never empty under load, so the deadline of a sync is checked first.
-            let is_sync_due = |now| sync_at.is_some_and(|at| at <= now);
-            if !is_sync_due(Instant::now()) {
-                let received = async { timeout_at(due, self.queue.recv()).await };
-                if let Ok(command) = self.runtime.block_on(received) {
-                    return Ok(command);
-                }
+            if !is_sync_due()
+                && let Poll::Ready(command) = receive(&mut self.queue, due)
+            {
+                return Ok(command);
             }
-            match is_sync_due(Instant::now()) {
+            match is_sync_due() {
                 true => self.sync()?,
                 false => self.give_back()?,
             }
@@ -290,13 +281,12 @@ impl Writing {
 
     fn write(&mut self, group: &mut CommandGroup) -> Result<(), StorageError> {
         let (mut counters, mut logged) = (self.counters, Logged::default());
-        let transaction =
-            self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-        for command in &group.commands {
-            group.outcomes.push(command.perform(&transaction, &mut counters, &mut logged)?);
-        }
-        logged.write(&transaction, &counters)?;
-        transaction.commit()?;
+        schema::in_transaction(&self.connection, "BEGIN IMMEDIATE", |transaction| {
+            for command in &group.commands {
+                group.outcomes.push(command.perform(transaction, &mut counters, &mut logged)?);
+            }
+            logged.write(transaction, &counters)
+        })?;
         self.counters = counters;
         group.last_sequence = counters.last_sequence;
         self.room.written();
@@ -323,6 +313,34 @@ impl Writing {
             _ => {}
         }
         self.connection.close().map_err(|(_, error)| error.into())
+    }
+}
+
+/// Waits for a command, on this thread and without a runtime, and not after `due`: `Pending` then.
+fn receive(
+    queue: &mut mpsc::Receiver<StoreCommand>,
+    due: Option<Instant>,
+) -> Poll<Option<StoreCommand>> {
+    let waker = Arc::new(Unpark(thread::current())).into();
+    let mut context = Context::from_waker(&waker);
+    loop {
+        let received = queue.poll_recv(&mut context);
+        if received.is_ready() {
+            return received;
+        }
+        match due.map(|due| due.saturating_duration_since(Instant::now())) {
+            None => thread::park(),
+            Some(Duration::ZERO) => return Poll::Pending,
+            Some(left) => thread::park_timeout(left),
+        }
+    }
+}
+
+struct Unpark(Thread);
+
+impl Wake for Unpark {
+    fn wake(self: Arc<Self>) {
+        self.0.unpark();
     }
 }
 

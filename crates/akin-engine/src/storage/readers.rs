@@ -273,13 +273,11 @@ impl Pool {
         &self,
         read: impl FnOnce(&Connection) -> Result<T, StorageError>,
     ) -> Result<T, StorageError> {
-        let mut connection = match self.idle().pop() {
+        let connection = match self.idle().pop() {
             Some(connection) => connection,
             None => schema::open_reader(&self.database, self.page_cache_kib)?,
         };
-        let transaction = connection.transaction()?;
-        let outcome = read(&transaction)?;
-        transaction.finish()?;
+        let outcome = schema::in_transaction(&connection, "BEGIN", read)?;
         self.idle().push(connection);
         Ok(outcome)
     }

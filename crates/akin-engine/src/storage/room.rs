@@ -10,10 +10,9 @@
 //! on the disk: the log cannot use these pages. While no command waits, the database file gives
 //! unused pages back to the disk (`auto_vacuum = incremental`), in steps that take milliseconds.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rusqlite::Connection;
-use tokio::time::Instant;
 
 use super::store::Files;
 use super::{StorageError, disk, schema};

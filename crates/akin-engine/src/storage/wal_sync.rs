@@ -4,9 +4,7 @@
 
 use std::fs::File;
 use std::path::PathBuf;
-use std::time::Duration;
-
-use tokio::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::StorageError;
 use super::acknowledged::Mark;

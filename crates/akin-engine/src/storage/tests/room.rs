@@ -56,7 +56,7 @@ fn fill_pages(connection: &Connection, rows: u32) {
 }
 
 fn is_due(room: &DiskRoom) -> bool {
-    room.give_back_at().is_some_and(|at| at <= tokio::time::Instant::now())
+    room.give_back_at().is_some_and(|at| at <= std::time::Instant::now())
 }
 
 /// A step is small, so that a write that comes meanwhile waits for milliseconds.
