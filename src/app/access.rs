@@ -97,10 +97,7 @@ pub(super) async fn follow(
         };
         if is_forced || keys.is_due() {
             let state = state.clone();
-            let read = move || {
-                let read = if is_forced { state.keys.reload() } else { state.keys.follow() };
-                read.map_err(|error| error.to_string())
-            };
+            let read = move || state.keys.follow(is_forced).map_err(|error| error.to_string());
             keys.read(read).await;
         }
         // Without a signal only the files whose last read failed are read again.

@@ -4,7 +4,6 @@ mod access;
 mod clusters;
 mod descriptors;
 mod error;
-mod expiry;
 mod memory;
 mod signals;
 mod snapshots;
@@ -122,7 +121,7 @@ async fn work(settings: Settings, state: http::AppState) -> Result<Infallible, A
     tokio::select! {
         never = for_each(collections, every, snapshots::take) => match never {},
         never = snapshots::take_due(collections, operations) => match never {},
-        never = for_each(collections, expiry_every, expiry::remove_expired) => match never {},
+        never = for_each(collections, expiry_every, remove_expired) => match never {},
         never = for_each(collections, measured_every, measure_recall) => match never {},
         never = clusters::update(collections) => match never {},
         never = keep_metrics(metrics) => match never {},
@@ -193,6 +192,18 @@ async fn measure_recall(collection: Arc<Collection>) {
             | EngineError::NotForSignatures,
         ) => {}
         Err(error) => tracing::error!(collection = %name, %error, "cannot measure recall"),
+    }
+}
+
+async fn remove_expired(collection: Arc<Collection>) {
+    let name = collection.name();
+    match collection.remove_expired().await {
+        // The collection may have been removed.
+        Ok(0) | Err(EngineError::Backend(BackendError::Closed)) => {}
+        Ok(removed) => tracing::info!(collection = %name, removed, "removed expired documents"),
+        Err(error) => {
+            tracing::error!(collection = %name, %error, "cannot remove expired documents");
+        }
     }
 }
 

@@ -1,11 +1,10 @@
 //! `akin backup`: a running server's collections → one file.
 
-use std::process::ExitCode;
-
 use clap::Args;
 use indicatif::HumanBytes;
 use serde_json::json;
 
+use super::Reporting;
 use super::client::{Client, Server};
 use super::failure::Failure;
 use crate::engine::CollectionName;
@@ -24,26 +23,22 @@ pub struct Arguments {
     /// Only this collection [default: all of them]
     #[arg(long, value_name = "NAME")]
     collection: Option<CollectionName>,
-    /// Write a summary as JSON
-    #[arg(long)]
-    json: bool,
-    /// Show no progress
-    #[arg(long, short)]
-    quiet: bool,
+    #[command(flatten)]
+    reporting: Reporting,
 }
 
-pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
+pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let client = arguments.server.client()?;
     arguments.destination.check(&arguments.server.inputs())?;
     arguments.destination.check_binary()?;
-    arguments.destination.check_summary(arguments.json)?;
+    arguments.destination.check_summary(arguments.reporting.json)?;
     let path = match &arguments.collection {
         None => "/backup".to_owned(),
         Some(name) => format!("/collections/{name}/backup"),
     };
     let mut backup = Client::body(client.get_patiently(&path)?)?;
     let mut out = arguments.destination.create()?;
-    let meter = Meter::new(arguments.quiet, "saving", Quantity::Bytes, 0);
+    let meter = Meter::new(arguments.reporting.quiet, "saving", Quantity::Bytes, 0);
     let mut bytes = 0;
     output::copy(&mut backup, &mut out, "backup", |piece| {
         bytes += piece.len() as u64;
@@ -51,9 +46,6 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     })?;
     out.finish()?;
     drop(meter);
-    match arguments.json {
-        true => output::print_json(&json!({ "bytes": bytes }))?,
-        false => eprintln!("{} saved", HumanBytes(bytes)),
-    }
-    Ok(ExitCode::SUCCESS)
+    let text = format!("{} saved", HumanBytes(bytes));
+    arguments.reporting.summarise(&json!({ "bytes": bytes }), &text)
 }

@@ -3,7 +3,6 @@
 use std::io::{self, BufRead, BufReader, Write, stdout};
 use std::num::NonZeroU32;
 use std::path::Path;
-use std::process::ExitCode;
 
 use clap::Args;
 use indicatif::HumanCount;
@@ -48,21 +47,21 @@ pub struct Arguments {
     json: bool,
 }
 
-pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
+pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let client = arguments.server.client()?;
     let mut answer = Client::body(client.get_patiently(&arguments.path())?)?;
     if arguments.json {
         let mut out = Output::create(Path::new("-"), false)?;
         copy(&mut answer, &mut out, "answer", |_| {})?;
         out.finish()?;
-        return Ok(ExitCode::SUCCESS);
+        return Ok(());
     }
     let (clusters, documents) = show(&client, answer, &mut stdout().lock())?;
     if arguments.id.is_none() {
         let (clusters, documents) = (HumanCount(clusters), HumanCount(documents));
         eprintln!("clusters: {clusters}; documents in them: {documents}");
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(())
 }
 
 impl Arguments {

@@ -2,7 +2,6 @@
 
 use std::io::{Write, stdout};
 use std::path::PathBuf;
-use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
 use indicatif::HumanBytes;
@@ -61,14 +60,14 @@ struct CreateCollection {
     settings: Option<PathBuf>,
 }
 
-pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
+pub fn run(arguments: Arguments) -> Result<(), Failure> {
     match arguments.command {
         CollectionCommand::List(listed) => list(&listed)?,
         CollectionCommand::Show(one) => show(&one)?,
         CollectionCommand::Create(create) => make(&create)?,
         CollectionCommand::Drop(one) => remove(&one)?,
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(())
 }
 
 impl One {

@@ -2,7 +2,6 @@
 
 use std::io::{self, Write, stdout};
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 
 use clap::Args;
 
@@ -39,7 +38,7 @@ pub struct Arguments {
     config: ConfigFile,
 }
 
-pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
+pub fn run(arguments: Arguments) -> Result<(), Failure> {
     let settings = arguments.config.settings(vec![])?.collection;
     let texts = [input::read_text_file(&arguments.a)?, input::read_text_file(&arguments.b)?];
     let analyser = Analyser::new(&settings);
@@ -50,8 +49,7 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     let comparison = compare_contents(&analyser, a, b, options).map_err(of_engine)?;
     let mut out = stdout().lock();
     if arguments.json {
-        write_json(&mut out, &comparison)?;
-        return Ok(ExitCode::SUCCESS);
+        return write_json(&mut out, &comparison);
     }
     write_scores(&mut out, &comparison, settings.scheme.threshold.get())?;
     write_measures(&mut out, &comparison)?;
@@ -64,7 +62,7 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
             write_passages(&mut out, &format!("ignored in the {side}"), text, &of.ignored)?;
         }
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(())
 }
 
 /// An error that names the file, if its text is empty or too large.

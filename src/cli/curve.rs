@@ -1,7 +1,6 @@
 //! `akin curve`: the S-curve of a scheme, and its costs.
 
 use std::io::{self, Write, stdout};
-use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
@@ -74,7 +73,7 @@ fn slots_of_rule(text: &str) -> Result<u32, String> {
     slots.ok_or_else(|| "must be a whole number, 1 to 100000".to_owned())
 }
 
-pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
+pub fn run(arguments: Arguments) -> Result<(), Failure> {
     let (json, plot) = (arguments.json, arguments.plot);
     let mut out = stdout().lock();
     if let Some((agreeing, slots)) = arguments.agree.zip(arguments.of) {
@@ -86,12 +85,11 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
         if plot {
             write_plot(&mut out, &[&points])?;
         }
-        return Ok(ExitCode::SUCCESS);
+        return Ok(());
     }
     let answer = answer(arguments)?;
     if json {
-        write_json(&mut out, &answer)?;
-        return Ok(ExitCode::SUCCESS);
+        return write_json(&mut out, &answer);
     }
     write_answer(&mut out, &answer)?;
     if plot {
@@ -100,7 +98,7 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
         };
         write_plot(&mut out, &[&of(|point| point.candidate), &of(|point| point.found)])?;
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(())
 }
 
 fn answer(arguments: Arguments) -> Result<CurveAnswer, Failure> {

@@ -79,7 +79,7 @@ pub fn get(arguments: &Get) -> Result<ExitCode, Failure> {
     Ok(ExitCode::from(u8::from(!all_known)))
 }
 
-pub fn delete(arguments: &Delete) -> Result<ExitCode, Failure> {
+pub fn delete(arguments: &Delete) -> Result<(), Failure> {
     let Delete { of, json } = arguments;
     let client = of.server.client()?;
     let path = of.within.path("/remove");
@@ -87,11 +87,11 @@ pub fn delete(arguments: &Delete) -> Result<ExitCode, Failure> {
     for ids in of.ids.chunks(DELETED_AT_ONCE) {
         removed += post::<Removed>(&client, &path, &json!({ "ids": ids }))?.removed;
     }
-    match json {
-        true => print_json(&json!({ "removed": removed }))?,
-        false => eprintln!("documents removed: {removed}"),
+    if *json {
+        return print_json(&json!({ "removed": removed }));
     }
-    Ok(ExitCode::SUCCESS)
+    eprintln!("documents removed: {removed}");
+    Ok(())
 }
 
 fn post<T: for<'de> Deserialize<'de>>(

@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 
+use super::Reporting;
 use super::client::{InCollection, Server};
 use super::failure::Failure;
 use super::remote::Exportable;
@@ -42,12 +43,8 @@ pub struct Arguments {
     /// The order of the documents
     #[arg(long, value_name = "ORDER", default_value = "id")]
     order: Order,
-    /// Write a summary as JSON
-    #[arg(long)]
-    json: bool,
-    /// Show no progress
-    #[arg(long, short)]
-    quiet: bool,
+    #[command(flatten)]
+    reporting: Reporting,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -61,7 +58,7 @@ enum ExportFormat {
 pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let destination = &arguments.destination;
     destination.check_beside(arguments.settings.as_deref(), &arguments.server.inputs())?;
-    destination.check_summary(arguments.json)?;
+    destination.check_summary(arguments.reporting.json)?;
     let by_name =
         if destination.is_parquet() { ExportFormat::Parquet } else { ExportFormat::Jsonl };
     let format = arguments.format.unwrap_or(by_name);
@@ -89,7 +86,8 @@ fn write_documents(
     total: u64,
 ) -> Result<ExitCode, Failure> {
     let mut out = arguments.destination.create()?;
-    let meter = Meter::new(arguments.quiet, "exporting", Quantity::Things("documents"), total);
+    let meter =
+        Meter::new(arguments.reporting.quiet, "exporting", Quantity::Things("documents"), total);
     let mut documents = 0;
     output::copy(&mut export, &mut out, "export", |piece| {
         let ended = piece.split(|byte| *byte == b'\n').count() as u64 - 1;
@@ -98,10 +96,8 @@ fn write_documents(
     })?;
     out.finish()?;
     drop(meter);
-    match arguments.json {
-        true => output::print_json(&json!({ "documents": documents }))?,
-        false => eprintln!("documents exported: {documents}"),
-    }
+    let text = format!("documents exported: {documents}");
+    arguments.reporting.summarise(&json!({ "documents": documents }), &text)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -115,8 +111,8 @@ fn write_sketches(
     let source = SketchSource {
         bytes: 0,
         threads: cores(),
-        quiet: arguments.quiet,
-        json: arguments.json,
+        quiet: arguments.reporting.quiet,
+        json: arguments.reporting.json,
         must_be_whole: true,
         screening: Screening::default(),
     };

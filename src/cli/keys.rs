@@ -2,7 +2,6 @@
 
 use std::io::{Write, stdout};
 use std::path::PathBuf;
-use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
 use jiff::civil::Date;
@@ -14,6 +13,7 @@ use super::failure::Failure;
 use super::serve::{ConfigFile, flags};
 use crate::http::key::{Action, ApiKey, Hash, generate};
 use crate::http::key_file;
+use akin_files::input::name_of;
 use akin_files::output::print_json;
 
 /// Create, list and revoke the keys that a server takes
@@ -38,7 +38,7 @@ struct CreateKey {
     /// The key's name, for the log: letters, digits and .-_@
     #[arg(long, value_name = "NAME")]
     name: String,
-    /// The actions that the key permits: read, write, admin, metrics
+    /// The actions that the key permits
     #[arg(long, value_name = "ACTIONS", value_delimiter = ',', required = true)]
     actions: Vec<Action>,
     /// Collections that the key is valid in; * matches any characters
@@ -101,7 +101,7 @@ impl Location {
     }
 }
 
-pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
+pub fn run(arguments: Arguments) -> Result<(), Failure> {
     match arguments.command {
         KeyCommand::Create(arguments) => create(arguments),
         KeyCommand::List(arguments) => list(arguments),
@@ -109,7 +109,7 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     }
 }
 
-fn create(arguments: CreateKey) -> Result<ExitCode, Failure> {
+fn create(arguments: CreateKey) -> Result<(), Failure> {
     let path = arguments.file.path()?;
     let key = generate()
         .map_err(|error| Failure::new(format!("the system gives no random bits: {error}")))?;
@@ -134,30 +134,28 @@ fn create(arguments: CreateKey) -> Result<ExitCode, Failure> {
     })?;
     if arguments.json {
         public["key"] = json!(key);
-        print_json(&public)?;
-        return Ok(ExitCode::SUCCESS);
+        return print_json(&public);
     }
     eprintln!("created {summary} in {}; the key is not shown again:", path.display());
     writeln!(stdout(), "{key}")?;
-    Ok(ExitCode::SUCCESS)
+    Ok(())
 }
 
-fn list(arguments: ListKeys) -> Result<ExitCode, Failure> {
+fn list(arguments: ListKeys) -> Result<(), Failure> {
     let stored = key_file::read(&arguments.file.path()?)?;
     let keys = stored.map(|stored| stored.keys).unwrap_or_default();
     if arguments.json {
         let keys: Vec<_> = keys.iter().map(public).collect();
-        print_json(&json!({ "keys": keys }))?;
-        return Ok(ExitCode::SUCCESS);
+        return print_json(&json!({ "keys": keys }));
     }
     let mut out = stdout().lock();
     for key in &keys {
         writeln!(out, "{}", summary(key))?;
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(())
 }
 
-fn revoke(arguments: Revoke) -> Result<ExitCode, Failure> {
+fn revoke(arguments: Revoke) -> Result<(), Failure> {
     let (path, name) = (arguments.file.path()?, arguments.name);
     let left = key_file::change(&path, |keys| {
         let before = keys.len();
@@ -172,7 +170,7 @@ fn revoke(arguments: Revoke) -> Result<ExitCode, Failure> {
         true => print_json(&json!({ "revoked": name, "left": left }))?,
         false => eprintln!("revoked '{name}'; {left} left"),
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(())
 }
 
 /// The properties of a key, without its hash.
@@ -188,7 +186,7 @@ fn public(key: &ApiKey) -> serde_json::Value {
 }
 
 fn summary(key: &ApiKey) -> String {
-    let actions: Vec<_> = key.actions.iter().map(|action| action.name()).collect();
+    let actions: Vec<_> = key.actions.iter().map(name_of).collect();
     let expiry = match key.expires_at {
         None => String::new(),
         Some(at) if key.has_expired(Timestamp::now()) => format!(", expired {at}"),

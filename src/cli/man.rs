@@ -2,7 +2,6 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 
 use clap::Args;
 use clap_mangen::Man;
@@ -17,13 +16,12 @@ pub struct Arguments {
     dir: PathBuf,
 }
 
-pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
+pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let dir = &arguments.dir;
     fs::create_dir_all(dir).map_err(|error| failed(dir, &error))?;
     let mut command = super::command().disable_help_subcommand(true);
     command.build();
-    write_pages(&command, dir)?;
-    Ok(ExitCode::SUCCESS)
+    write_pages(&command, dir)
 }
 
 /// The page of a command and the pages of its subcommands.

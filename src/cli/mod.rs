@@ -31,11 +31,13 @@ mod verify;
 use std::io::{Write, stdout};
 use std::process::ExitCode;
 
-use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
+use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use clap_complete::Shell;
+use serde_json::Value;
 
 use self::failure::Failure;
 use crate::http::{openapi_json, openapi_yaml};
+use akin_files::output::print_json;
 use akin_files::{decontaminate, dedup, evaluate, passages, sketch};
 
 /// A near-duplicate search server (MinHash LSH with exact Jaccard verification)
@@ -86,6 +88,28 @@ enum Command {
     },
 }
 
+/// How a command reports its work.
+#[derive(Args)]
+struct Reporting {
+    /// Write a summary as JSON
+    #[arg(long)]
+    json: bool,
+    /// Show no progress
+    #[arg(long, short)]
+    quiet: bool,
+}
+
+impl Reporting {
+    /// Writes the summary: to stdout as JSON, or to stderr as a sentence.
+    fn summarise(&self, json: &Value, text: &str) -> Result<(), Failure> {
+        if self.json {
+            return print_json(json);
+        }
+        eprintln!("{text}");
+        Ok(())
+    }
+}
+
 /// Exit code 0: success; 1: failure; 2: wrong arguments; 130: interrupted.
 #[must_use]
 pub fn main() -> ExitCode {
@@ -95,22 +119,22 @@ pub fn main() -> ExitCode {
     let matches = command().get_matches();
     let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     let done = match cli.command {
-        Command::Serve(arguments) => serve::run(arguments),
+        Command::Serve(arguments) => serve::run(arguments).map(success),
         Command::Import(arguments) => import::run(arguments),
         Command::Export(arguments) => export::run(&arguments),
-        Command::Backup(arguments) => backup::run(&arguments),
-        Command::Restore(arguments) => restore::run(arguments),
-        Command::Reindex(arguments) => reindex::run(arguments),
-        Command::Collections(arguments) => collections::run(arguments),
+        Command::Backup(arguments) => backup::run(&arguments).map(success),
+        Command::Restore(arguments) => restore::run(arguments).map(success),
+        Command::Reindex(arguments) => reindex::run(arguments).map(success),
+        Command::Collections(arguments) => collections::run(arguments).map(success),
         Command::Get(arguments) => documents::get(&arguments),
-        Command::Delete(arguments) => documents::delete(&arguments),
+        Command::Delete(arguments) => documents::delete(&arguments).map(success),
         Command::Stats(arguments) => stats::run(&arguments),
-        Command::Clusters(arguments) => clusters::run(&arguments),
-        Command::Keys(arguments) => keys::run(arguments),
+        Command::Clusters(arguments) => clusters::run(&arguments).map(success),
+        Command::Keys(arguments) => keys::run(arguments).map(success),
         Command::Verify(arguments) => verify::run(&arguments),
-        Command::Similar(arguments) => similar::run(&arguments),
-        Command::Compare(arguments) => compare::run(arguments),
-        Command::Curve(arguments) => curve::run(arguments),
+        Command::Similar(arguments) => similar::run(&arguments).map(success),
+        Command::Compare(arguments) => compare::run(arguments).map(success),
+        Command::Curve(arguments) => curve::run(arguments).map(success),
         Command::Dedup(arguments) => dedup::run(arguments, serve::collection),
         Command::Decontaminate(arguments) => decontaminate::run(arguments),
         Command::Pairs(arguments) => pairs::run(arguments),
@@ -118,12 +142,12 @@ pub fn main() -> ExitCode {
         Command::Sketch(arguments) => sketch::run(arguments, serve::collection),
         Command::Evaluate(arguments) => evaluate::run(arguments, serve::collection),
         Command::Demo(arguments) => demo::run(arguments),
-        Command::CheckConfig(arguments) => check_config::run(arguments),
-        Command::Health(arguments) => health::run(arguments),
-        Command::Completions { shell } => write(&completions(shell)),
-        Command::Man(arguments) => man::run(&arguments),
-        Command::Openapi { json: false } => write(openapi_yaml().as_bytes()),
-        Command::Openapi { json: true } => write((openapi_json() + "\n").as_bytes()),
+        Command::CheckConfig(arguments) => check_config::run(arguments).map(success),
+        Command::Health(arguments) => health::run(arguments).map(success),
+        Command::Completions { shell } => write(&completions(shell)).map(success),
+        Command::Man(arguments) => man::run(&arguments).map(success),
+        Command::Openapi { json: false } => write(openapi_yaml().as_bytes()).map(success),
+        Command::Openapi { json: true } => write((openapi_json() + "\n").as_bytes()).map(success),
     };
     done.unwrap_or_else(failure::report)
 }
@@ -139,9 +163,12 @@ fn completions(shell: Shell) -> Vec<u8> {
     script
 }
 
-fn write(data: &[u8]) -> Result<ExitCode, Failure> {
+fn write(data: &[u8]) -> Result<(), Failure> {
     let mut out = stdout().lock();
     out.write_all(data)?;
-    out.flush()?;
-    Ok(ExitCode::SUCCESS)
+    Ok(out.flush()?)
+}
+
+fn success((): ()) -> ExitCode {
+    ExitCode::SUCCESS
 }

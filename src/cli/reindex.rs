@@ -1,20 +1,19 @@
 //! `akin reindex`: rebuilds a collection with other settings.
 
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 use std::thread;
 use std::time::Duration;
 
 use clap::Args;
 use serde_json::json;
 
+use super::Reporting;
 use super::client::{Client, Server, read_json};
 use super::failure::{Failure, of_engine};
 use super::serve::{ConfigFile, flags};
-use crate::config;
+use crate::config::{Settings, collections_dir};
 use crate::engine::{CollectionName, rebuild_default};
 use akin_files::meter::{Meter, Quantity};
-use akin_files::output::print_json;
 use akin_model::reindex::{ReindexFailure, ReindexReply, ReindexState};
 
 /// The pause between two requests for the progress.
@@ -40,28 +39,20 @@ pub struct Arguments {
     data_dir: Option<String>,
     #[command(flatten)]
     config: ConfigFile,
-    /// Write a summary as JSON
-    #[arg(long)]
-    json: bool,
-    /// Show no progress
-    #[arg(long, short)]
-    quiet: bool,
+    #[command(flatten)]
+    reporting: Reporting,
 }
 
-pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
-    let is_json = arguments.json;
-    let documents = match (&arguments.name, &arguments.settings) {
+pub fn run(arguments: Arguments) -> Result<(), Failure> {
+    let Arguments { name, settings, server, data_dir, config, reporting } = arguments;
+    let documents = match (&name, &settings) {
         (Some(name), Some(settings)) => {
-            let client = arguments.server.client()?;
-            by_server(&client, name, settings, arguments.quiet)?
+            by_server(&server.client()?, name, settings, reporting.quiet)?
         }
-        _ => offline(arguments)?,
+        _ => offline(config.settings(flags(None, data_dir))?, reporting.quiet)?,
     };
-    match is_json {
-        true => print_json(&json!({ "documents": documents }))?,
-        false => eprintln!("documents reindexed: {documents}"),
-    }
-    Ok(ExitCode::SUCCESS)
+    let text = format!("documents reindexed: {documents}");
+    reporting.summarise(&json!({ "documents": documents }), &text)
 }
 
 fn by_server(
@@ -91,10 +82,9 @@ fn by_server(
     }
 }
 
-fn offline(arguments: Arguments) -> Result<u64, Failure> {
-    let settings = arguments.config.settings(flags(None, arguments.data_dir))?;
-    let meter = Meter::new(arguments.quiet, "reindexing", Quantity::Things("documents"), 0);
-    let root = config::collections_dir(&settings.storage.data_dir);
+fn offline(settings: Settings, quiet: bool) -> Result<u64, Failure> {
+    let meter = Meter::new(quiet, "reindexing", Quantity::Things("documents"), 0);
+    let root = collections_dir(&settings.storage.data_dir);
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_time().build()?;
     let storage = settings.storage.store;
     let rebuilt = rebuild_default(&root, settings.collection, &storage, |more| meter.add(more));

@@ -2,11 +2,11 @@
 
 use std::io::{Read, Write, stdout};
 use std::path::PathBuf;
-use std::process::ExitCode;
 
 use clap::Args;
 use serde_json::{Value, json};
 
+use super::Reporting;
 use super::failure::{Failure, of_engine};
 use super::serve::{ConfigFile, flags};
 use crate::config;
@@ -35,19 +35,15 @@ pub struct Arguments {
     /// Restore one collection under another name
     #[arg(long = "as", value_name = "NAME")]
     rename: Option<CollectionName>,
-    /// Write a summary as JSON
-    #[arg(long)]
-    json: bool,
-    /// Show no progress
-    #[arg(long, short)]
-    quiet: bool,
+    #[command(flatten)]
+    reporting: Reporting,
 }
 
-pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
+pub fn run(arguments: Arguments) -> Result<(), Failure> {
     let settings = arguments.config.settings(flags(None, arguments.data_dir))?;
     let unreadable = |error| Failure::unreadable(&arguments.file, error);
     let backup = input::open_file(&arguments.file).map_err(unreadable)?;
-    let meter = Meter::new(arguments.quiet, "restoring", Quantity::Bytes, 0);
+    let meter = Meter::new(arguments.reporting.quiet, "restoring", Quantity::Bytes, 0);
     let restoring = Restoring {
         root: &config::collections_dir(&settings.storage.data_dir),
         only: arguments.collection,
@@ -58,17 +54,16 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
         restore(Metered { inner: backup, meter: &meter }, &restoring).map_err(of_engine)?;
     drop(meter);
     let mut out = stdout().lock();
-    if arguments.json {
+    if arguments.reporting.json {
         let collection =
             |of: &Restored| json!({ "name": of.name.as_str(), "documents": of.documents });
         let restored: Vec<Value> = restored.iter().map(collection).collect();
-        write_json(&mut out, &json!({ "collections": restored }))?;
-        return Ok(ExitCode::SUCCESS);
+        return write_json(&mut out, &json!({ "collections": restored }));
     }
     for collection in restored {
         writeln!(out, "{}  {} documents", collection.name, collection.documents)?;
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(())
 }
 
 /// Counts the bytes that are read through it.

@@ -1,5 +1,4 @@
 use std::path::PathBuf;
-use std::process::ExitCode;
 
 use clap::Args;
 use tokio::runtime::Runtime;
@@ -7,7 +6,7 @@ use tokio::runtime::Runtime;
 use super::failure::Failure;
 use super::interrupt;
 use crate::app::{self, AppError};
-use crate::config::{Flag, SettingSources, Settings};
+use crate::config::{SettingEntry, SettingSources, Settings};
 use crate::engine::CollectionSettings;
 use crate::telemetry;
 
@@ -37,7 +36,7 @@ pub struct ConfigFile {
 
 impl ConfigFile {
     /// The settings of all layers, the given flags uppermost.
-    pub fn settings(self, flags: Vec<Flag>) -> Result<Settings, Failure> {
+    pub fn settings(self, flags: Vec<SettingEntry>) -> Result<Settings, Failure> {
         Ok(SettingSources::new(self.path, flags).load()?)
     }
 }
@@ -48,19 +47,19 @@ pub fn collection(path: Option<PathBuf>) -> Result<CollectionSettings, Failure> 
 }
 
 /// The flags that are given.
-pub fn flags(listen: Option<String>, data_dir: Option<String>) -> Vec<Flag> {
+pub fn flags(listen: Option<String>, data_dir: Option<String>) -> Vec<SettingEntry> {
     let given =
         [("--listen", "server.listen", listen), ("--data-dir", "storage.data_dir", data_dir)];
     given
         .into_iter()
-        .filter_map(|(name, key, value)| Some(Flag { name, key, value: value? }))
+        .filter_map(|(name, key, value)| Some(SettingEntry::of_flag(name, key, value?)))
         .collect()
 }
 
-pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
+pub fn run(arguments: Arguments) -> Result<(), Failure> {
     let mut flags = flags(arguments.listen, arguments.data_dir);
     if arguments.no_keys {
-        flags.push(Flag { name: "--no-keys", key: "server.no_keys", value: "true".to_owned() });
+        flags.push(SettingEntry::of_flag("--no-keys", "server.no_keys", "true".to_owned()));
     }
     let mut settings = arguments.config.settings(flags)?;
     let _logs = telemetry::start_logs(&settings.log);
@@ -82,5 +81,5 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     // Blocking work that still runs, such as opening a store, may be cut off at any point.
     runtime.shutdown_background();
     ended?;
-    Ok(ExitCode::SUCCESS)
+    Ok(())
 }

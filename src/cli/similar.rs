@@ -2,7 +2,6 @@
 
 use std::io::{Write, stdout};
 use std::path::PathBuf;
-use std::process::ExitCode;
 
 use clap::Args;
 
@@ -53,7 +52,7 @@ pub struct Arguments {
     json: bool,
 }
 
-pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
+pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let client = arguments.server.client()?;
     let path = arguments.path();
     let response = match &arguments.file {
@@ -64,8 +63,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     };
     let body = read_whole(response)?;
     if arguments.json {
-        print_answer(&body)?;
-        return Ok(ExitCode::SUCCESS);
+        return print_answer(&body);
     }
     let Timed { result: answer, took_us } = client.parse::<Timed<Answer>>(&body)?;
     let mut out = stdout().lock();
@@ -73,7 +71,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         writeln!(out, "{:.4}  {}", found.resemblance(), found.id)?;
     }
     eprintln!("{}", summary(answer.matches.len(), &answer.searched, took_us));
-    Ok(ExitCode::SUCCESS)
+    Ok(())
 }
 
 impl Arguments {

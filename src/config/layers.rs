@@ -1,14 +1,15 @@
+use std::cell::LazyCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
 use std::path::PathBuf;
 
-use rapidfuzz::distance::levenshtein;
 use serde::Deserialize;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use utoipa::openapi::{RefOr, schema};
 use utoipa::{PartialSchema, ToSchema};
 
 use super::{ConfigError, DEFAULT_TOML, Settings};
+use akin_core::measure::edit_distance;
 
 const ENVIRONMENT_PREFIX: &str = "AKIN__";
 
@@ -21,15 +22,8 @@ pub struct SettingSources {
     pub file: Option<PathBuf>,
     /// `AKIN__SECTION__KEY` sets `section.key`; other variables and empty variables are ignored.
     pub environment: HashMap<String, String>,
-    pub flags: Vec<Flag>,
-}
-
-/// A setting given on the command line.
-#[derive(Clone, Debug)]
-pub struct Flag {
-    pub name: &'static str,
-    pub key: &'static str,
-    pub value: String,
+    /// Given on the command line.
+    pub flags: Vec<SettingEntry>,
 }
 
 /// An invalid entry of a layer.
@@ -71,26 +65,30 @@ impl fmt::Display for SettingOrigin {
     }
 }
 
+/// The origins of keys that are not defaults.
+type Origins = BTreeMap<String, SettingOrigin>;
+
 /// A key with its value in a layer.
-struct LayerEntry {
+#[derive(Clone, Debug)]
+pub struct SettingEntry {
+    /// Dotted, as `server.listen`.
     key: String,
     value: Value,
     origin: SettingOrigin,
 }
 
-/// All layers, merged.
-struct Merged {
-    values: Value,
-    /// Where the keys that are not defaults come from.
-    origins: BTreeMap<String, SettingOrigin>,
-    /// Unknown keys and values of another type.
-    faults: Vec<Fault>,
+impl SettingEntry {
+    /// Of the option `name` of a command.
+    #[must_use]
+    pub fn of_flag(name: &'static str, key: &str, value: String) -> Self {
+        Self { key: key.to_owned(), value: value.into(), origin: SettingOrigin::Flag(name) }
+    }
 }
 
 impl SettingSources {
     /// The process's environment, with the given file and flags.
     #[must_use]
-    pub fn new(file: Option<PathBuf>, flags: Vec<Flag>) -> Self {
+    pub fn new(file: Option<PathBuf>, flags: Vec<SettingEntry>) -> Self {
         let environment = std::env::vars_os()
             .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
             .collect();
@@ -100,7 +98,7 @@ impl SettingSources {
     /// # Errors
     /// The file cannot be read or is not TOML; otherwise every fault of every layer at once.
     pub fn load(&self) -> Result<Settings, ConfigError> {
-        let Merged { values, origins, mut faults } = self.merge()?;
+        let (values, origins, mut faults) = self.merge()?;
         let settings: Settings =
             serde_json::from_value(values).expect("each key's value was checked by itself");
         faults.extend(settings.faults().into_iter().map(|(section, fault)| {
@@ -111,39 +109,36 @@ impl SettingSources {
         if faults.is_empty() { Ok(settings) } else { Err(ConfigError::Faults(faults)) }
     }
 
-    /// The defaults, overridden by every valid entry of the layers.
-    fn merge(&self) -> Result<Merged, ConfigError> {
-        let schema = Schema::new();
-        let values = toml::from_str(DEFAULT_TOML).expect("the compiled-in defaults are valid TOML");
-        let mut merged = Merged { values, origins: BTreeMap::new(), faults: Vec::new() };
-        for LayerEntry { key, value, origin } in self.entries()? {
+    /// The defaults, overridden by every valid entry of the layers; where the entries come from;
+    /// and unknown keys and values of another type.
+    fn merge(&self) -> Result<(Value, Origins, Vec<Fault>), ConfigError> {
+        let (mut values, mut origins, mut faults) = (defaults(), Origins::new(), Vec::new());
+        // Most commands are started without any entry.
+        let schema = LazyCell::new(Schema::new);
+        for SettingEntry { key, value, origin } in self.entries()? {
             if schema.is_empty_section(&key, &value) {
                 continue;
             }
             match schema.check(&key, value) {
                 Ok(value) => {
-                    set(&mut merged.values, &key, value);
-                    merged.origins.insert(key, origin);
+                    set(&mut values, &key, value);
+                    origins.insert(key, origin);
                 }
-                Err(problem) => merged.faults.push(Fault { key, problem, origin: Some(origin) }),
+                Err(problem) => faults.push(Fault { key, problem, origin: Some(origin) }),
             }
         }
-        Ok(merged)
+        Ok((values, origins, faults))
     }
 
     /// The entries of all layers, the weakest layer first.
-    fn entries(&self) -> Result<Vec<LayerEntry>, ConfigError> {
+    fn entries(&self) -> Result<Vec<SettingEntry>, ConfigError> {
         let mut entries = self.file_entries()?;
         entries.extend(self.environment_entries());
-        entries.extend(self.flags.iter().map(|flag| LayerEntry {
-            key: flag.key.into(),
-            value: Value::String(flag.value.clone()),
-            origin: SettingOrigin::Flag(flag.name),
-        }));
+        entries.extend_from_slice(&self.flags);
         Ok(entries)
     }
 
-    fn file_entries(&self) -> Result<Vec<LayerEntry>, ConfigError> {
+    fn file_entries(&self) -> Result<Vec<SettingEntry>, ConfigError> {
         let Some(path) = &self.file else { return Ok(vec![]) };
         let unreadable = |reason: String| ConfigError::File { path: path.clone(), reason };
         let text = std::fs::read_to_string(path).map_err(|error| unreadable(error.to_string()))?;
@@ -153,23 +148,28 @@ impl SettingSources {
         let origin = SettingOrigin::File(path.clone());
         Ok(leaves
             .into_iter()
-            .map(|(key, value)| LayerEntry { key, value, origin: origin.clone() })
+            .map(|(key, value)| SettingEntry { key, value, origin: origin.clone() })
             .collect())
     }
 
-    fn environment_entries(&self) -> Vec<LayerEntry> {
+    fn environment_entries(&self) -> Vec<SettingEntry> {
         let entry = |(variable, value): (&String, &String)| {
             let key = variable.strip_prefix(ENVIRONMENT_PREFIX).filter(|_| !value.is_empty())?;
-            Some(LayerEntry {
+            Some(SettingEntry {
                 key: key.to_lowercase().replace("__", "."),
                 value: Value::String(value.clone()),
                 origin: SettingOrigin::Environment(variable.clone()),
             })
         };
-        let mut entries: Vec<LayerEntry> = self.environment.iter().filter_map(entry).collect();
+        let mut entries: Vec<SettingEntry> = self.environment.iter().filter_map(entry).collect();
         entries.sort_by(|a, b| a.key.cmp(&b.key));
         entries
     }
+}
+
+/// The values of all keys that have a default.
+fn defaults() -> Value {
+    toml::from_str(DEFAULT_TOML).expect("the compiled-in defaults are valid TOML")
 }
 
 /// The keys that exist, as the types of the settings have them.
@@ -185,8 +185,7 @@ impl Schema {
         let schemas = schemas.into_iter().collect();
         let mut keys = BTreeSet::new();
         add_keys("", &Settings::schema(), &schemas, &mut keys);
-        let defaults = toml::from_str(DEFAULT_TOML).expect("the compiled-in defaults are TOML");
-        Self { defaults, keys }
+        Self { defaults: defaults(), keys }
     }
 
     /// The value in the key's type, or the fault. Environment and flags have texts only, so a text
@@ -221,7 +220,7 @@ impl Schema {
         if self.is_section(key) {
             return "is a section, it takes no value itself".into();
         }
-        let edits = |known: &str| levenshtein::distance(key.chars(), known.chars());
+        let edits = |known: &str| edit_distance(key, known);
         let nearest = self.keys.iter().map(|known| (edits(known), known)).min();
         match nearest {
             Some((edits, known)) if edits <= SUGGESTION_EDITS_MAX => {
@@ -277,17 +276,12 @@ fn flatten(prefix: &str, value: Value, leaves: &mut Vec<(String, Value)>) {
 }
 
 fn set(values: &mut Value, key: &str, value: Value) {
-    let mut place = values;
-    for name in key.split('.') {
+    let place = key.split('.').fold(values, |place, name| {
         if !place.is_object() {
-            *place = Value::Object(Map::new());
+            *place = json!({});
         }
-        place = place
-            .as_object_mut()
-            .expect("made one above")
-            .entry(name.to_owned())
-            .or_insert(Value::Null);
-    }
+        &mut place[name]
+    });
     *place = value;
 }
 
@@ -296,7 +290,7 @@ mod tests {
     use super::*;
 
     fn merged(sources: &SettingSources) -> Value {
-        let Merged { values, faults, .. } = sources.merge().unwrap();
+        let (values, _, faults) = sources.merge().unwrap();
         assert_eq!(faults, []);
         values
     }

@@ -5,7 +5,7 @@ mod layers;
 mod settings;
 
 pub use backends::{PostgresSettings, StorageBackend, collections_dir};
-pub use layers::{Fault, Flag, SettingSources};
+pub use layers::{Fault, SettingEntry, SettingSources};
 pub use settings::{LogFormat, LogSettings, Settings};
 
 use std::fmt;

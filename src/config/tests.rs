@@ -50,8 +50,7 @@ fn later_layers_override_earlier_ones() {
     ]
     .map(|(name, value)| (name.to_owned(), value.to_owned()))
     .into();
-    sources.flags =
-        vec![Flag { name: "--listen", key: "server.listen", value: "0.0.0.0:3".into() }];
+    sources.flags = vec![SettingEntry::of_flag("--listen", "server.listen", "0.0.0.0:3".into())];
     let settings = sources.load().unwrap();
     assert_eq!(settings.server.listen, "0.0.0.0:3");
     assert_eq!(settings.server.limit_max, 7);

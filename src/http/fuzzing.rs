@@ -6,17 +6,13 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use super::ServerSettings;
-use super::bulk::split::{Form, SplitError, Splitter};
+use super::bulk::{Form, Splitter};
 use super::problem::Problem;
-use super::request::body::JsonCall;
-use super::request::lookup::{ConditionParameters, LookupParameters};
-use super::request::options::{AddParameters, CompareParameters};
-use super::request::page::{PageParameters, PageReader};
-use super::request::parameters::{
-    ClusterParameters, CurveParameters, ExportParameters, GetParameters, ListParameters,
-    RecallParameters, StoredPair, TextParameters,
+use super::request::{
+    AddParameters, ClusterParameters, CompareParameters, ConditionParameters, CurveParameters,
+    ExportParameters, GetParameters, JsonCall, ListParameters, LookupParameters, PageParameters,
+    PageReader, PairMembers, RecallParameters, StoredPair, TextParameters,
 };
-use super::request::probes::PairMembers;
 use super::request::{bodies, probes, query, settings};
 use crate::document::{Document, DocumentId};
 use akin_model::time::Time;
@@ -130,7 +126,7 @@ pub fn ndjson(input: &[u8]) {
     }
 }
 
-type Numbered = (u64, Result<Bytes, SplitError>);
+type Numbered = (u64, Result<Bytes, Problem>);
 
 fn split(form: Form, bytes_max: usize, body: &[u8], size: usize) -> Vec<Numbered> {
     let mut splitter = Splitter::new(form, bytes_max);

@@ -41,14 +41,12 @@ use tower::util::option_layer;
 use access::origin;
 use access::routes::Table;
 use connection::{compression, observe};
-use problem::Problem;
-use problem::code::Code;
+use problem::{Code, Problem};
 
 /// Everything that akin serves.
 pub fn router(state: AppState) -> Router {
-    /// Made once: with the routes come the schemas of their bodies, for the OpenAPI document.
     static ROUTES: LazyLock<(Router<AppState>, Arc<Table>)> = LazyLock::new(|| {
-        let (router, _, table) = handlers::all_routes().into_parts();
+        let (router, table) = handlers::all_routes().into_router();
         (router, Arc::new(table))
     });
     let (router, table) = ROUTES.clone();

@@ -3,21 +3,20 @@
 use std::collections::VecDeque;
 use std::fmt::Write;
 
-use utoipa::OpenApi;
-use utoipa::openapi::path::{Operation, Parameter, ParameterBuilder, ParameterIn, PathItem};
+use utoipa::openapi::path::Operation;
 use utoipa::openapi::schema::{
     Discriminator, Object, ObjectBuilder, OneOf, OneOfBuilder, Schema, Type,
 };
 use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
-use utoipa::openapi::{Ref, RefOr, Required};
+use utoipa::openapi::{Ref, RefOr};
+use utoipa::{IntoParams, OpenApi};
 
 use crate::engine::{Linkage, OnDuplicate, Order};
-use crate::http::access::routes::SCHEME;
+use crate::http::access::routes::{SCHEME, Schemas};
 use crate::http::bulk::ndjson;
-use crate::http::problem::ProblemReply;
-use crate::http::problem::code::Code;
-use crate::http::problem::of_calls;
-use crate::http::request::parameters::OnDamaged;
+use crate::http::handlers;
+use crate::http::problem::{Code, ProblemReply, of_calls};
+use crate::http::request::OnDamaged;
 
 /// The path of a collection, with which the paths of everything that acts on it begin.
 pub const ONE_COLLECTION: &str = "/collections/{collection}";
@@ -59,18 +58,24 @@ Every error is a problem (RFC 9457) with one of these codes; those that may be r
 
 ";
 
-/// Adds the parts that all handlers have in common.
-fn complete(mut document: utoipa::openapi::OpenApi) -> utoipa::openapi::OpenApi {
+fn document() -> utoipa::openapi::OpenApi {
+    let mut document = Head::openapi();
     document.info.description = Some(format!("{CONVENTIONS}{}", table_of_codes()));
     document.info.version = env!("CARGO_PKG_VERSION").into();
     document.info.contact = None;
-    // OpenAPI has no wildcards.
-    let paths = std::mem::take(&mut document.paths.paths);
-    document.paths.paths =
-        paths.into_iter().map(|(path, item)| (path.replace("{*", "{"), item)).collect();
-    describe_paths_of_collections(&mut document);
-    document.paths.paths.values_mut().flat_map(operations_of).for_each(describe_lines);
+    let mut schemas = Schemas::new();
+    for route in handlers::all_routes().all {
+        let Some(mut operation) = route.operation(&mut schemas) else { continue };
+        if let Some(below) = route.path.strip_prefix(ONE_COLLECTION) {
+            describe_collection(&mut operation, below);
+        }
+        describe_lines(&mut operation);
+        // OpenAPI has no wildcards.
+        let path = route.path.replace("{*", "{");
+        document.paths.add_path_operation(path, vec![route.method], operation);
+    }
     let components = document.components.get_or_insert_default();
+    components.schemas.extend(schemas);
     components.add_security_scheme(SCHEME, key_scheme());
     let schemas = components.schemas.iter_mut();
     let schemas = schemas.filter_map(|(name, schema)| Some((name, owned(schema)?)));
@@ -152,19 +157,15 @@ fn kind_of(choice: &Object) -> Option<String> {
 
 /// The same handlers serve `default` and named collections. Under a collection's name each
 /// operation has a further parameter, a further problem and its own operation id.
-fn describe_paths_of_collections(document: &mut utoipa::openapi::OpenApi) {
-    for (path, item) in &mut document.paths.paths {
-        let Some(below) = path.strip_prefix(ONE_COLLECTION) else { continue };
-        for operation in operations_of(item) {
-            operation.parameters.get_or_insert_default().insert(0, collection_parameter().into());
-            if below.is_empty() {
-                continue;
-            }
-            of_calls::add(&mut operation.responses, &[Code::CollectionNotFound]);
-            if let Some(id) = &mut operation.operation_id {
-                id.push_str("_of_collection");
-            }
-        }
+fn describe_collection(operation: &mut Operation, below: &str) {
+    let of_path = CollectionParameter::into_params(|| None).into_iter().map(Into::into);
+    operation.parameters.get_or_insert_default().splice(..0, of_path);
+    if below.is_empty() {
+        return;
+    }
+    of_calls::add(&mut operation.responses, &[Code::CollectionNotFound]);
+    if let Some(id) = &mut operation.operation_id {
+        id.push_str("_of_collection");
     }
 }
 
@@ -176,11 +177,6 @@ fn key_scheme() -> SecurityScheme {
         ))
         .build();
     SecurityScheme::Http(scheme)
-}
-
-fn operations_of(item: &mut PathItem) -> impl Iterator<Item = &mut Operation> {
-    let PathItem { get, put, post, delete, options, head, patch, trace, .. } = item;
-    [get, put, post, delete, options, head, patch, trace].into_iter().flatten()
 }
 
 /// A body of NDJSON is a string, each line of which has the schema that the handler names.
@@ -206,19 +202,13 @@ fn owned<T>(of: &mut RefOr<T>) -> Option<&mut T> {
     }
 }
 
-fn collection_parameter() -> Parameter {
-    let schema = ObjectBuilder::new()
-        .schema_type(Type::String)
-        .pattern(Some("^[a-z0-9][a-z0-9_-]{0,63}$"))
-        .build();
-    ParameterBuilder::new()
-        .name("collection")
-        .parameter_in(ParameterIn::Path)
-        .required(Required::True)
-        .description(Some("The collection's name."))
-        .schema(Some(schema))
-        .example(Some("news".into()))
-        .build()
+#[derive(IntoParams)]
+#[into_params(parameter_in = Path)]
+#[expect(dead_code, reason = "it documents a part of paths")]
+struct CollectionParameter {
+    /// The collection's name.
+    #[param(pattern = "^[a-z0-9][a-z0-9_-]{0,63}$", example = "news")]
+    collection: String,
 }
 
 fn table_of_codes() -> String {
@@ -230,11 +220,6 @@ fn table_of_codes() -> String {
             .expect("a string takes what is written to it");
     }
     table
-}
-
-fn document() -> utoipa::openapi::OpenApi {
-    let (_, document, _) = crate::http::handlers::all_routes().into_parts();
-    complete(document)
 }
 
 /// The document as `openapi.yaml` holds it.

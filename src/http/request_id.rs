@@ -1,13 +1,8 @@
 //! The id of a request: in its response's `x-request-id`, in problems and in the log.
 
-use std::hash::{BuildHasher, RandomState};
-use std::sync::LazyLock;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{SystemTime, UNIX_EPOCH};
-
 use axum::http::{Extensions, HeaderName, HeaderValue, Request};
 use tower_http::request_id::RequestId;
-use uuid::{Builder, Uuid};
+use uuid::Uuid;
 
 pub const HEADER: HeaderName = HeaderName::from_static("x-request-id");
 
@@ -37,21 +32,8 @@ pub fn text(id: &RequestId) -> &str {
 
 fn new() -> HeaderValue {
     let mut text = Uuid::encode_buffer();
-    let text = new_uuid().hyphenated().encode_lower(&mut text);
+    let text = Uuid::now_v7().hyphenated().encode_lower(&mut text);
     HeaderValue::from_str(text).expect("a UUID is visible ASCII")
-}
-
-/// A UUIDv7 with a keyed hash of a counter for random bits: random bits of the system would cost a
-/// system call for each request.
-fn new_uuid() -> Uuid {
-    static KEY: LazyLock<RandomState> = LazyLock::new(RandomState::new);
-    static MADE: AtomicU64 = AtomicU64::new(0);
-    let number = MADE.fetch_add(1, Ordering::Relaxed);
-    let mut random = [0; 10];
-    random[..8].copy_from_slice(&KEY.hash_one(number).to_le_bytes());
-    random[8..].copy_from_slice(&KEY.hash_one(!number).to_le_bytes()[..2]);
-    let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    Builder::from_unix_timestamp_millis(since_epoch.as_millis() as u64, &random).into_uuid()
 }
 
 #[cfg(test)]

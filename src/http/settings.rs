@@ -3,8 +3,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::http::access::hosts;
-use crate::http::access::origin;
+use crate::http::access::{hosts, origin};
 
 /// The store takes a billion bytes for a document with its text, set and metadata.
 const DOCUMENT_BYTES_MAX: u64 = 256 << 20;

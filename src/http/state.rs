@@ -9,15 +9,13 @@ use metrics_exporter_prometheus::PrometheusHandle;
 
 use super::ServerSettings;
 use super::settings::RATE_BURST_S;
-use crate::budget::{Budget, ClientShare, Purpose, Reservation};
+use crate::budget::{Budget, ClientShare};
 use crate::engine::{Collections, StartProgress};
 use crate::http::access::hosts::Hosts;
-use crate::http::access::key_ring::KeyRing;
-use crate::http::access::quotas::{ClientQuotas, QuotaPermit, RequestClient};
 use crate::http::access::rates::Rates;
+use crate::http::access::{ClientQuotas, KeyRing, RequestClient};
 use crate::http::connection::request_log::RequestLog;
 use crate::http::metrics::requests::RequestSeries;
-use crate::http::problem::Problem;
 
 /// The memory of the largest body and of the values decoded from it, for each byte of the body.
 /// Each client may send a body of that size, however small the budget is.
@@ -63,12 +61,12 @@ pub struct Shared {
     pub(super) requests: Arc<ClientQuotas>,
     /// The requests that may wait for their client: for a body, or for changes.
     pub(super) waiting_requests: Arc<ClientQuotas>,
-    /// The streamed requests that may be in flight.
-    bulk_requests: Arc<ClientQuotas>,
+    /// The additions, exports and removals of many documents that may be running.
+    pub(super) bulk_requests: Arc<ClientQuotas>,
     /// Of clients with requests, and of some that had some.
     client_shares: Mutex<HashMap<RequestClient, Weak<ClientShare>>>,
     /// The discoveries that may be running.
-    discoveries: Arc<ClientQuotas>,
+    pub(super) discoveries: Arc<ClientQuotas>,
 }
 
 impl AppState {
@@ -139,28 +137,5 @@ impl AppState {
         let share = self.budget.client_share(client_share_percent, largest, request_cost_max);
         shares.insert(client.clone(), Arc::downgrade(&share));
         share
-    }
-
-    /// The memory and work that a request of a client may take for its answer.
-    pub(super) fn share(&self, of_client: &Arc<ClientShare>) -> Reservation {
-        self.budget.share(Purpose::Answers, self.settings.request_cost_max, of_client)
-    }
-
-    /// A permit to add, export or remove many documents, held while that goes on.
-    ///
-    /// # Errors
-    /// `overloaded` if `bulk_requests_max` are held, `too_many_requests` if the client holds its
-    /// share of them.
-    pub(super) fn bulk_permit(&self, client: &RequestClient) -> Result<QuotaPermit, Problem> {
-        self.bulk_requests.take(client)
-    }
-
-    /// A permit for a discovery, held while it runs.
-    ///
-    /// # Errors
-    /// `overloaded` if `discoveries_max` are held, `too_many_requests` if the client holds its
-    /// share of them.
-    pub(super) fn discovery_permit(&self, client: &RequestClient) -> Result<QuotaPermit, Problem> {
-        self.discoveries.take(client)
     }
 }

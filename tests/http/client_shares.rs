@@ -189,7 +189,7 @@ fn revoke(app: &App, dir: &TempDir, name: &str, left: &[Action]) {
         Ok(())
     })
     .unwrap();
-    assert!(app.state.keys.follow().unwrap());
+    assert!(app.state.keys.follow(false).unwrap());
 }
 
 /// An import whose documents are sent one by one, and its answer.

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use akin::http::key::{Action, ApiKey, Hash};
 use akin::http::key_file::{self, KeyFileError};
+use clap::ValueEnum;
 use jiff::Timestamp;
 
 /// Requests per second of each key.
@@ -30,7 +31,7 @@ pub fn write(data_dir: &Path) {
     let key = |number| ApiKey {
         name: format!("key{number}"),
         sha256: Hash::of(secret(number).as_bytes()),
-        actions: Action::ALL.to_vec(),
+        actions: Action::value_variants().to_vec(),
         collections: vec!["*".to_owned()],
         created_at: Timestamp::UNIX_EPOCH,
         expires_at: None,

@@ -3,7 +3,7 @@
 use std::error::Error;
 use std::fs::File;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -34,40 +34,17 @@ pub type HttpClient = legacy::Client<HttpsConnector<HttpConnector>, Full<Bytes>>
 
 /// The certificates that a client trusts.
 pub enum Trust {
-    /// None: for servers without TLS.
-    Nobody,
     /// The authorities of this machine.
     Platform,
     /// Only the authorities of a PEM file, and servers that present a certificate of the file as
     /// their own.
-    Authorities(Pem),
+    Authorities(PathBuf),
     /// Only the first certificate of a PEM file, with any names and any issuer.
-    Certificate(Pem),
-}
-
-/// A PEM file that was read.
-#[derive(Clone, Debug)]
-pub struct Pem {
-    path: PathBuf,
-    bytes: Vec<u8>,
+    Certificate(PathBuf),
 }
 
 /// The authorities of a common machine have a quarter of this size.
 const PEM_BYTES_MAX: u64 = 1 << 20;
-
-impl Pem {
-    /// Any readable file, also a pipe. Blocks.
-    ///
-    /// # Errors
-    /// `Read`
-    pub fn read(path: PathBuf) -> Result<Self, TrustError> {
-        let read = File::open(&path).map_err(FileError::Io);
-        match read.and_then(|file| trusted_file::bounded(file, PEM_BYTES_MAX)) {
-            Ok(bytes) => Ok(Self { path, bytes }),
-            Err(source) => Err(TrustError::Read { path, source }),
-        }
-    }
-}
 
 /// Why the trusted certificates cannot be read.
 #[derive(Debug, thiserror::Error)]
@@ -84,9 +61,14 @@ pub enum TrustError {
     NoPlatform { reason: String },
 }
 
+/// `trust`: `None` for a server without TLS. Blocks.
+///
 /// # Errors
 /// The certificates to trust cannot be read.
-pub fn http_client(trust: &Trust, connect_timeout: Duration) -> Result<HttpClient, TrustError> {
+pub fn http_client(
+    trust: Option<&Trust>,
+    connect_timeout: Duration,
+) -> Result<HttpClient, TrustError> {
     let mut http = HttpConnector::new();
     http.set_connect_timeout(Some(connect_timeout));
     http.set_nodelay(true);
@@ -100,16 +82,16 @@ pub fn http_client(trust: &Trust, connect_timeout: Duration) -> Result<HttpClien
 }
 
 /// TLS for a client.
-fn client_config(trust: &Trust) -> Result<ClientConfig, TrustError> {
+fn client_config(trust: Option<&Trust>) -> Result<ClientConfig, TrustError> {
     let provider = Arc::new(ring::default_provider());
     let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
         .with_safe_default_protocol_versions()
         .expect("ring has ciphers for the versions of TLS");
     let builder = match trust {
-        Trust::Nobody => builder.with_root_certificates(RootCertStore::empty()),
-        Trust::Platform => builder.with_root_certificates(platform()?),
-        Trust::Authorities(pem) | Trust::Certificate(pem) => {
-            let is_any_issuer = matches!(trust, Trust::Certificate(_));
+        None => builder.with_root_certificates(RootCertStore::empty()),
+        Some(Trust::Platform) => builder.with_root_certificates(platform()?),
+        Some(Trust::Authorities(pem) | Trust::Certificate(pem)) => {
+            let is_any_issuer = matches!(trust, Some(Trust::Certificate(_)));
             let verifier = Arc::new(PemVerifier::new(pem, is_any_issuer, provider)?);
             builder.dangerous().with_custom_certificate_verifier(verifier)
         }
@@ -128,12 +110,15 @@ fn platform() -> Result<RootCertStore, TrustError> {
     Ok(roots)
 }
 
-/// At least one.
-fn certificates(Pem { path, bytes }: &Pem) -> Result<Vec<CertificateDer<'static>>, TrustError> {
-    let read: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(bytes).collect();
-    let read = read.map_err(|source| TrustError::Damaged { path: path.clone(), source })?;
+/// The certificates of a PEM file, at least one. It may be any readable file, also a pipe.
+fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, TrustError> {
+    let pem = File::open(path).map_err(FileError::Io);
+    let pem = pem.and_then(|file| trusted_file::bounded(file, PEM_BYTES_MAX));
+    let pem = pem.map_err(|source| TrustError::Read { path: path.to_owned(), source })?;
+    let read: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&pem).collect();
+    let read = read.map_err(|source| TrustError::Damaged { path: path.to_owned(), source })?;
     match read.is_empty() {
-        true => Err(TrustError::Empty { path: path.clone() }),
+        true => Err(TrustError::Empty { path: path.to_owned() }),
         false => Ok(read),
     }
 }
@@ -153,7 +138,7 @@ const AUTHORITY_AS_SERVER: &str = "CaUsedAsEndEntity";
 
 impl PemVerifier {
     fn new(
-        pem: &Pem,
+        pem: &Path,
         is_any_issuer: bool,
         provider: Arc<CryptoProvider>,
     ) -> Result<Self, TrustError> {
@@ -164,7 +149,7 @@ impl PemVerifier {
         }
         let mut roots = RootCertStore::empty();
         for certificate in &certificates {
-            let unusable = |source| TrustError::Unusable { path: pem.path.clone(), source };
+            let unusable = |source| TrustError::Unusable { path: pem.to_owned(), source };
             roots.add(certificate.clone()).map_err(unusable)?;
         }
         let verifier = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider);

@@ -23,10 +23,11 @@ use hyper::body::Bytes;
 use hyper::header::{AUTHORIZATION, CONTENT_TYPE, HeaderValue, USER_AGENT};
 use hyper::{Method, Request};
 use hyper_util::client::legacy;
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use tokio::runtime::{Builder, Runtime};
 use tokio::time::timeout;
 
-use self::connector::{HttpClient, Pem, TrustError, http_client, tls_error, tls_reason};
+use self::connector::{HttpClient, TrustError, http_client, tls_error, tls_reason};
 use super::failure::Failure;
 use crate::engine::CollectionName;
 use akin_files::output::Inputs;
@@ -89,13 +90,11 @@ impl Credentials {
     /// As [`Server::client`].
     pub fn client(&self, url: &str, certificate: Option<PathBuf>) -> Result<Client, Failure> {
         let trust = match (&self.ca, certificate) {
-            // Without TLS there is no certificate to check, and the files may be absent.
-            _ if !is_https(url) => Trust::Nobody,
-            (Some(ca), _) => Trust::Authorities(Pem::read(ca.clone())?),
-            (None, Some(certificate)) => Trust::Certificate(Pem::read(certificate)?),
+            (Some(ca), _) => Trust::Authorities(ca.clone()),
+            (None, Some(certificate)) => Trust::Certificate(certificate),
             (None, None) => Trust::Platform,
         };
-        let client = Client::new(url, trust)?;
+        let client = Client::new(url, &trust)?;
         let key = match &self.key_file {
             None => std::env::var(KEY_VARIABLE).unwrap_or_default(),
             Some(path) => fs::read_to_string(path).map_err(|error| {
@@ -194,7 +193,7 @@ impl Client {
     ///
     /// # Errors
     /// The URL is invalid, or the certificates to trust cannot be read.
-    pub fn new(url: &str, trust: Trust) -> Result<Self, Failure> {
+    pub fn new(url: &str, trust: &Trust) -> Result<Self, Failure> {
         let host = url.strip_prefix("http://").or_else(|| url.strip_prefix("https://"));
         if host.unwrap_or_default().trim_matches('/').is_empty() {
             return Err(Failure::with_hint(
@@ -202,8 +201,9 @@ impl Client {
                 "it looks like http://127.0.0.1:2546 or https://akin.example",
             ));
         }
-        let trust = if is_https(url) { trust } else { Trust::Nobody };
-        let http = http_client(&trust, CONNECT_TIMEOUT)?;
+        // Without TLS there is no certificate to check, and the files may be absent.
+        let trust = url.starts_with("https://").then_some(trust);
+        let http = http_client(trust, CONNECT_TIMEOUT)?;
         let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build();
         let runtime = runtime.map_err(|error| Failure::new(format!("cannot start: {error}")))?;
         Ok(Self { runtime, http, url: url.trim_end_matches('/').to_owned(), authorization: None })
@@ -293,10 +293,6 @@ impl Client {
     }
 }
 
-fn is_https(url: &str) -> bool {
-    url.starts_with("https://")
-}
-
 impl From<TrustError> for Failure {
     fn from(error: TrustError) -> Self {
         Self::with_hint(
@@ -318,19 +314,13 @@ fn reason(error: &legacy::Error) -> String {
     reason
 }
 
+/// What needs no escape in a query, beside letters and digits.
+const QUERY: &AsciiSet =
+    &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~').remove(b'/');
+
 /// Percent-encodes a value for a query.
 pub fn query_value(value: &str) -> String {
-    use std::fmt::Write;
-    let mut encoded = String::with_capacity(value.len());
-    for byte in value.bytes() {
-        match byte {
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' | b'/' => {
-                encoded.push(byte as char);
-            }
-            _ => write!(encoded, "%{byte:02X}").expect("writing to a string cannot fail"),
-        }
-    }
-    encoded
+    utf8_percent_encode(value, QUERY).to_string()
 }
 
 #[cfg(test)]
@@ -347,7 +337,7 @@ mod tests {
 
     #[test]
     fn urls_that_cannot_be_used_are_refused() {
-        let client = |url| Client::new(url, Trust::Nobody);
+        let client = |url| Client::new(url, &Trust::Platform);
         for url in ["ftp://localhost", "localhost:2546", "http://", "https:///", ""] {
             assert!(client(url).is_err(), "{url}");
         }

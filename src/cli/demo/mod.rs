@@ -186,7 +186,7 @@ fn find_pairs(
     url: &str,
     meter: &Meter,
 ) -> Result<(ImportReport, Pairs), Failure> {
-    let client = Client::new(url, Trust::Nobody)?;
+    let client = Client::new(url, &Trust::Platform)?;
     // If the server cannot become ready the process ends, and this thread with it.
     while !client.get("/readyz").is_ok_and(|response| response.status().is_success()) {
         thread::sleep(READY_POLL);

@@ -154,20 +154,17 @@ fn take_answers(
     let mut why = None;
     let mut items = items.into_iter();
     for item in items.by_ref() {
-        let answer = match next_answer(&mut lines) {
-            Ok(answer) => answer,
+        match next_answer(&mut lines) {
+            Ok(DocumentAnswer::Failed { problem }) if problem.is_temporary() => {
+                why = Some(Setback::of(&problem));
+                unanswered.push(item);
+            }
+            Ok(answer) => on_answer(&item, answer),
             Err(reason) => {
                 why = Some(Setback { reason, retry_after: None });
                 unanswered.push(item);
                 break;
             }
-        };
-        match temporary(&answer) {
-            Some(problem) => {
-                why = Some(Setback::of(problem));
-                unanswered.push(item);
-            }
-            None => on_answer(&item, answer),
         }
     }
     unanswered.extend(items);
@@ -180,14 +177,6 @@ fn next_answer(
     let line = lines.next().ok_or("the server answered only a part")?;
     let line = line.map_err(|error| format!("the answer broke off: {error}"))?;
     serde_json::from_slice(&line).map_err(|error| format!("an answer is invalid: {error}"))
-}
-
-/// The problem of a document for which another try may succeed.
-fn temporary(answer: &DocumentAnswer) -> Option<&ServerProblem> {
-    match answer {
-        DocumentAnswer::Failed { problem } => Some(problem).filter(|it| it.is_temporary()),
-        DocumentAnswer::Added(_) => None,
-    }
 }
 
 #[cfg(test)]

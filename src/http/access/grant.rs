@@ -1,24 +1,21 @@
 //! The grant of a request, which may end while the request is answered: its key is revoked,
 //! expires, or is created again with fewer rights.
 
+use std::future;
 use std::io;
-use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
 use std::time::Duration;
 
 use axum::body::{Body, Bytes, HttpBody};
 use axum::http::header;
 use axum::response::Response;
-use hyper::body::{Frame, SizeHint};
+use futures_util::{FutureExt, StreamExt, stream};
 use jiff::Timestamp;
 use tokio::sync::watch;
 use tower_http::request_id::RequestId;
 
-use crate::http::access::key::ApiKey;
 use crate::http::access::key_ring::{Keys, check_expiry, find, unknown};
-use crate::http::access::permits;
-use crate::http::access::routes::Needs;
+use crate::http::access::{ApiKey, Needs, permits};
 use crate::http::bulk::ndjson;
 use crate::http::problem::Problem;
 use crate::http::request_id;
@@ -75,7 +72,7 @@ impl Grant {
             let looked_at_after = left.unwrap_or(EXPIRY_CHECKED_EVERY).min(EXPIRY_CHECKED_EVERY);
             tokio::select! {
                 changed = self.keys.changed() => if changed.is_err() {
-                    return std::future::pending().await;
+                    return future::pending().await;
                 },
                 () = tokio::time::sleep(looked_at_after) => {}
             }
@@ -87,7 +84,7 @@ impl Grant {
 pub async fn ended(grant: Option<Grant>) -> Problem {
     match grant {
         Some(grant) => grant.ended().await,
-        None => std::future::pending().await,
+        None => future::pending().await,
     }
 }
 
@@ -95,8 +92,8 @@ pub async fn ended(grant: Option<Grant>) -> Problem {
 #[derive(Clone, Copy)]
 pub struct EndsByItself;
 
-/// Breaks off an answer that is streamed once its grant has ended; a stream of NDJSON with the
-/// problem as its last line. Inside the layer that compresses answers.
+/// Breaks off an answer that is streamed once its grant has ended. Inside the layer that compresses
+/// answers.
 pub fn revocable(grant: Grant, id: RequestId, response: Response) -> Response {
     if response.body().size_hint().exact().is_some()
         || response.extensions().get::<EndsByItself>().is_some()
@@ -105,60 +102,27 @@ pub fn revocable(grant: Grant, id: RequestId, response: Response) -> Response {
     }
     let media = response.headers().get(header::CONTENT_TYPE);
     let is_ndjson = media.is_some_and(|media| media == ndjson::MEDIA);
-    response.map(|body| {
-        let ended = Box::pin(grant.ended());
-        Body::new(RevocableBody { body: Some(body), ended, is_ndjson, id })
-    })
+    let ended = grant.ended().boxed().shared();
+    let last = {
+        let ended = ended.clone();
+        // `None`: the answer was sent to its end.
+        let last = async move { Some(broken_off(ended.peek()?, is_ndjson, &id)) };
+        last.into_stream().filter_map(future::ready).flat_map(stream::iter)
+    };
+    response.map(|body| Body::from_stream(body.into_data_stream().take_until(ended).chain(last)))
 }
 
-struct RevocableBody {
-    /// `None` once it is broken off.
-    body: Option<Body>,
-    ended: Pin<Box<dyn Future<Output = Problem> + Send>>,
+/// What the client gets last: the problem, if the answer is NDJSON, and the end of the connection.
+fn broken_off(
+    problem: &Problem,
     is_ndjson: bool,
-    id: RequestId,
-}
-
-impl RevocableBody {
-    /// The last line of an answer that is broken off, if it is an answer of lines.
-    fn break_off(&mut self, problem: &Problem) -> Option<Bytes> {
-        self.body = None;
-        let request_id = request_id::text(&self.id);
-        let (code, detail) = (problem.code.facts().0, &problem.detail);
-        tracing::info!(request_id, code, detail, "response aborted: the key is no longer valid");
-        let line = serde_json::json!({ "problem": problem.reply(request_id) });
-        self.is_ndjson.then(|| ndjson::line(&line))
-    }
-}
-
-impl HttpBody for RevocableBody {
-    type Data = Bytes;
-    type Error = axum::Error;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
-        if self.body.is_some()
-            && let Poll::Ready(problem) = self.ended.as_mut().poll(context)
-            && let Some(line) = self.break_off(&problem)
-        {
-            return Poll::Ready(Some(Ok(Frame::data(line))));
-        }
-        match &mut self.body {
-            Some(body) => Pin::new(body).poll_frame(context),
-            None => {
-                let error = io::Error::other("the key of the request is no longer valid");
-                Poll::Ready(Some(Err(axum::Error::new(error))))
-            }
-        }
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.body.as_ref().is_some_and(HttpBody::is_end_stream)
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        SizeHint::default()
-    }
+    id: &RequestId,
+) -> impl Iterator<Item = Result<Bytes, axum::Error>> + use<> {
+    let request_id = request_id::text(id);
+    let (code, detail) = (problem.code.facts().0, &problem.detail);
+    tracing::info!(request_id, code, detail, "response aborted: the key is no longer valid");
+    let line = ndjson::line(&serde_json::json!({ "problem": problem.reply(request_id) }));
+    let error = io::Error::other("the key of the request is no longer valid");
+    let line = is_ndjson.then_some(Ok(line));
+    line.into_iter().chain([Err(axum::Error::new(error))])
 }

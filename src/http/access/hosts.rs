@@ -12,8 +12,7 @@ use axum::http::{HeaderMap, header};
 
 use crate::http::ServerSettings;
 use crate::http::access::pattern;
-use crate::http::problem::Problem;
-use crate::http::problem::code::Code;
+use crate::http::problem::{Code, Problem};
 
 /// The names that are served.
 pub struct Hosts(Vec<String>);

@@ -7,6 +7,8 @@
 
 use std::fmt;
 
+use clap::ValueEnum;
+use hex::{FromHex, FromHexError};
 use jiff::Timestamp;
 use ring::digest::{SHA256, digest};
 use serde::{Deserialize, Serialize};
@@ -26,7 +28,7 @@ const PATTERN_BYTES_MAX: usize = 64;
 const PATTERNS_MAX: usize = 100;
 
 /// An action that a key may permit. No action includes another action.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ValueEnum)]
 #[serde(rename_all = "snake_case")]
 pub enum Action {
     /// Look up, get, list, compare and export documents.
@@ -37,28 +39,6 @@ pub enum Action {
     Admin,
     /// Read the metrics of the server.
     Metrics,
-}
-
-impl Action {
-    pub const ALL: [Self; 4] = [Self::Read, Self::Write, Self::Admin, Self::Metrics];
-
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Read => "read",
-            Self::Write => "write",
-            Self::Admin => "admin",
-            Self::Metrics => "metrics",
-        }
-    }
-}
-
-impl std::str::FromStr for Action {
-    type Err = String;
-
-    fn from_str(name: &str) -> Result<Self, String> {
-        let named = Self::ALL.into_iter().find(|action| action.name() == name);
-        named.ok_or_else(|| format!("'{name}' is not one of read, write, admin, metrics"))
-    }
 }
 
 /// A key as it is stored: everything but the key itself.
@@ -159,24 +139,15 @@ impl fmt::Debug for Hash {
 
 impl From<Hash> for String {
     fn from(hash: Hash) -> Self {
-        hex(&hash.0)
+        hex::encode(hash.0)
     }
 }
 
 impl TryFrom<String> for Hash {
-    type Error = &'static str;
+    type Error = FromHexError;
 
-    fn try_from(text: String) -> Result<Self, &'static str> {
-        let error = "a SHA-256 is 64 hexadecimal digits";
-        let digits = text.as_bytes();
-        if digits.len() != 64 || !digits.iter().all(u8::is_ascii_hexdigit) {
-            return Err(error);
-        }
-        let mut hash = [0; 32];
-        for (at, byte) in hash.iter_mut().enumerate() {
-            *byte = u8::from_str_radix(&text[2 * at..2 * at + 2], 16).map_err(|_| error)?;
-        }
-        Ok(Self(hash))
+    fn try_from(text: String) -> Result<Self, FromHexError> {
+        <[u8; 32]>::from_hex(text).map(Self)
     }
 }
 
@@ -187,12 +158,7 @@ impl TryFrom<String> for Hash {
 pub fn generate() -> Result<String, getrandom::Error> {
     let mut bits = [0; 32];
     getrandom::fill(&mut bits)?;
-    Ok(format!("{PREFIX}{}", hex(&bits)))
-}
-
-fn hex(bytes: &[u8]) -> String {
-    let digit = |half: u8| char::from_digit(u32::from(half), 16).expect("it has four bits");
-    bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
+    Ok(format!("{PREFIX}{}", hex::encode(bits)))
 }
 
 #[cfg(test)]

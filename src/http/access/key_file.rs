@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use tempfile::NamedTempFile;
 
-use crate::http::access::key::ApiKey;
+use crate::http::access::ApiKey;
 use crate::trusted_file::{self, FileContent, FileError, FileVersion};
 
 /// The file's name within the data directory.

@@ -10,8 +10,7 @@ use tokio::sync::watch;
 
 use crate::http::access::key::{ApiKey, Hash};
 use crate::http::access::key_file::{self, KeyFileError, StoredKeys};
-use crate::http::problem::Problem;
-use crate::http::problem::code::Code;
+use crate::http::problem::{Code, Problem};
 use crate::trusted_file::{self, FileVersion};
 
 /// `None`: no key is needed.
@@ -39,26 +38,18 @@ impl KeyRing {
     /// The file cannot be read, is damaged, or everyone may write it.
     pub fn open(path: PathBuf) -> Result<Self, KeyFileError> {
         let ring = Self { path: Some(path), ..Self::switched_off() };
-        ring.follow()?;
+        ring.follow(false)?;
         Ok(ring)
     }
 
-    /// Reads the file again if it has changed since the last reading. Returns whether the keys have
-    /// changed. Blocks.
+    /// Reads the file again if it has changed since the last reading, or if the call is `forced`.
+    /// Returns whether the keys have changed. Blocks.
     ///
     /// # Errors
     /// As for [`Self::open`], or the file has gone: the former keys stay in force, and the next
     /// call reads the file again.
-    pub fn follow(&self) -> Result<bool, KeyFileError> {
-        self.follow_with(false, key_file::read)
-    }
-
-    /// Reads the file again, whether it seems to have changed or not. Blocks.
-    ///
-    /// # Errors
-    /// As for [`Self::follow`].
-    pub fn reload(&self) -> Result<bool, KeyFileError> {
-        self.follow_with(true, key_file::read)
+    pub fn follow(&self, forced: bool) -> Result<bool, KeyFileError> {
+        self.follow_with(forced, key_file::read)
     }
 
     /// The version is remembered only once the keys of the file are in force: otherwise a revoked
@@ -207,7 +198,7 @@ mod tests {
         let ring = KeyRing::open(path.clone()).unwrap();
         assert_eq!(name(&ring, ""), Ok(None));
         set(&path, &["a", "b", "c"]);
-        assert!(ring.follow().unwrap() && !ring.follow().unwrap());
+        assert!(ring.follow(false).unwrap() && !ring.follow(false).unwrap());
         for (at, known) in ["a", "b", "c"].into_iter().enumerate() {
             let schemes = ["Bearer ", "bearer ", "BEARER  "];
             let authorization = format!("{}akin_{known}", schemes[at]);
@@ -220,11 +211,11 @@ mod tests {
             assert_eq!(name(&ring, none), Err(Code::KeyRequired), "{none}");
         }
         set(&path, &["b"]);
-        assert!(ring.follow().unwrap());
+        assert!(ring.follow(false).unwrap());
         assert_eq!(name(&ring, "Bearer akin_a"), Err(Code::InvalidKey));
         assert_eq!(name(&ring, "Bearer akin_b"), Ok(Some("b".to_owned())));
         set(&path, &[]);
-        assert!(ring.follow().unwrap());
+        assert!(ring.follow(false).unwrap());
         assert_eq!(name(&ring, ""), Err(Code::KeyRequired), "the last key was revoked");
     }
 
@@ -242,9 +233,9 @@ mod tests {
             assert!(ring.follow_with(is_forced, failed).is_err());
             assert_eq!(name(&ring, "Bearer akin_a"), Ok(Some("a".to_owned())));
         }
-        assert!(ring.follow().unwrap(), "the file is as it was, and was never read");
+        assert!(ring.follow(false).unwrap(), "the file is as it was, and was never read");
         assert_eq!(name(&ring, "Bearer akin_a"), Err(Code::InvalidKey));
-        assert!(!ring.reload().unwrap(), "its keys are in force");
+        assert!(!ring.follow(true).unwrap(), "its keys are in force");
     }
 
     #[test]
@@ -255,12 +246,12 @@ mod tests {
         let ring = KeyRing::open(path.clone()).unwrap();
         set(&path, &["a", "b"]);
         fs::set_permissions(&path, fs::Permissions::from_mode(0o666)).unwrap();
-        let refused = ring.follow().unwrap_err().to_string();
+        let refused = ring.follow(false).unwrap_err().to_string();
         assert!(refused.contains("chmod o-w"), "{refused}");
         assert_eq!(name(&ring, "Bearer akin_b"), Err(Code::InvalidKey));
         assert!(KeyRing::open(path.clone()).is_err(), "no start with it");
         fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
-        assert!(ring.follow().unwrap());
+        assert!(ring.follow(false).unwrap());
     }
 
     #[test]
@@ -270,7 +261,7 @@ mod tests {
         set(&path, &["a"]);
         let ring = KeyRing::open(path.clone()).unwrap();
         let stays = |ring: &KeyRing| {
-            assert!(ring.follow().is_err() && ring.reload().is_err());
+            assert!(ring.follow(false).is_err() && ring.follow(true).is_err());
             assert_eq!(name(ring, "Bearer akin_a"), Ok(Some("a".to_owned())));
             assert_eq!(name(ring, ""), Err(Code::KeyRequired));
         };
@@ -280,7 +271,7 @@ mod tests {
         fs::remove_file(&path).unwrap();
         stays(&ring);
         set(&path, &["b"]);
-        assert!(ring.follow().unwrap());
+        assert!(ring.follow(false).unwrap());
         assert_eq!(name(&ring, "Bearer akin_b"), Ok(Some("b".to_owned())));
     }
 

@@ -4,7 +4,6 @@
 //! Every request passes [`guard`] before it reaches a handler. The needs of a route are named where
 //! the route is registered ([`routes`]).
 
-mod framing;
 pub mod grant;
 pub mod headers;
 pub mod hosts;
@@ -17,25 +16,28 @@ pub mod quotas;
 pub mod rates;
 pub mod routes;
 
+pub use grant::{EndsByItself, Grant};
+pub use key::{Action, ApiKey};
+pub use key_ring::KeyRing;
+pub use quotas::{ClientQuotas, QuotaPermit, RequestClient};
+pub use routes::{Limits, Needs, Route, Table};
+
 use std::net::IpAddr;
 use std::sync::Arc;
 
 use axum::extract::{FromRequestParts, MatchedPath, Request, State};
-use axum::http::Method;
 use axum::http::request::Parts;
+use axum::http::{HeaderMap, Method, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use tracing::Span;
 
 use crate::engine::CollectionName;
 use crate::http::AppState;
-use crate::http::access::grant::Grant;
-use crate::http::access::key::{Action, ApiKey};
-use crate::http::access::routes::{Needs, Table};
 use crate::http::connection::layers;
-use crate::http::problem::Problem;
-use crate::http::problem::code::Code;
-use crate::http::request::extract::in_path;
+use crate::http::problem::{Code, Problem};
+use crate::http::request::in_path;
+use akin_files::input::name_of;
 
 /// The other end of the connection of a request.
 #[derive(Clone, Copy, Debug)]
@@ -102,12 +104,12 @@ pub async fn guard(
     let mut caller = Caller::default();
     let route = parts.extensions.get::<MatchedPath>();
     // Where there is no route there is nothing to protect.
-    let rules = route.and_then(|route| table.rules(route.as_str(), &parts.method));
-    let needs = rules.map(|rules| rules.needs);
+    let route = route.and_then(|path| table.route(path.as_str(), &parts.method));
+    let needs = route.map(|route| route.needs);
     let mut response = match authorize(&state, needs, &mut parts, &mut caller).await {
         Ok(()) => {
             parts.extensions.insert(caller.clone());
-            layers::answer(&state, rules, Request::from_parts(parts, body), next).await
+            layers::answer(&state, route, Request::from_parts(parts, body), next).await
         }
         Err(problem) => problem.into_response(),
     };
@@ -145,7 +147,7 @@ async fn authorize(
     parts: &mut Parts,
     caller: &mut Caller,
 ) -> Result<(), Problem> {
-    framing::check(&parts.headers)?;
+    check_framing(&parts.headers)?;
     let host = state.hosts.check(parts)?;
     // Browsers name the origin of a page with its scripts, too: without them, the console could not
     // say that its calls are refused.
@@ -185,6 +187,21 @@ async fn authorize(
     permits(&key, needs, collection.as_deref())?;
     parts.extensions.insert(Grant::new(key, needs, collection.as_deref(), keys));
     Ok(())
+}
+
+/// hyper takes any list of transfer codings that ends in `chunked`; a proxy in front may see the
+/// end of the same body elsewhere, and then the bytes of a client become the request of another
+/// client.
+///
+/// # Errors
+/// `malformed_request`: the transfer coding is another than `chunked`, or it is given twice.
+fn check_framing(headers: &HeaderMap) -> Result<(), Problem> {
+    let mut codings = headers.get_all(header::TRANSFER_ENCODING).iter();
+    let Some(coding) = codings.next() else { return Ok(()) };
+    if coding.as_bytes().eq_ignore_ascii_case(b"chunked") && codings.next().is_none() {
+        return Ok(());
+    }
+    Err(Problem::new(Code::MalformedRequest, "Transfer-Encoding must be chunked, and given once"))
 }
 
 /// A supervisor on this machine reads the metrics.
@@ -250,7 +267,7 @@ pub(super) fn permits(key: &ApiKey, needs: Needs, collection: Option<&str>) -> R
         Needs::In(action) | Needs::InAll(action) | Needs::Anywhere(action) => action,
     };
     if !key.permits(action) {
-        return refused(format!("the action `{}`", action.name()));
+        return refused(format!("the action `{}`", name_of(&action)));
     }
     match needs {
         Needs::InAll(_) if !key.covers_all() => {

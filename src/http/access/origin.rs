@@ -10,8 +10,7 @@ use axum::http::uri::Authority;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, Uri, header};
 use tower_http::cors::CorsLayer;
 
-use crate::http::problem::Problem;
-use crate::http::problem::code::Code;
+use crate::http::problem::{Code, Problem};
 use crate::http::request_id;
 
 const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");

@@ -12,8 +12,7 @@ use axum::http::request::Parts;
 use crate::background::turns::ClientId;
 use crate::http::AppState;
 use crate::http::access::{Caller, Peer, rates};
-use crate::http::problem::Problem;
-use crate::http::problem::code::Code;
+use crate::http::problem::{Code, Problem};
 
 /// A client: a key or, where no key is needed, an address. Its requests count together.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

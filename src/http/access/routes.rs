@@ -1,20 +1,22 @@
 //! Routes, each with the action that a key must permit. A route cannot be registered without.
 
 use std::collections::HashMap;
+use std::sync::OnceLock;
 
 use axum::Router;
+use axum::handler::Handler;
 use axum::http::Method;
-use axum::routing::MethodRouter;
-use utoipa::openapi::path::{Operation, Parameter, ParameterIn, PathItem};
+use axum::routing::{MethodFilter, MethodRouter, on};
+use utoipa::__dev::{SchemaReferences, Tags};
+use utoipa::openapi::RefOr;
+use utoipa::openapi::path::{HttpMethod, Operation, Parameter, ParameterIn};
+use utoipa::openapi::schema::Schema;
 use utoipa::openapi::security::SecurityRequirement;
-use utoipa::openapi::{OpenApi, RefOr};
-use utoipa_axum::router::{OpenApiRouter, UtoipaMethodRouter};
 
 use crate::http::AppState;
-use crate::http::access::key::Action;
+use crate::http::access::Action;
 use crate::http::openapi::ONE_COLLECTION;
-use crate::http::problem::code::Code;
-use crate::http::problem::of_calls;
+use crate::http::problem::{Code, of_calls};
 
 /// The security scheme's name in the OpenAPI document.
 pub const SCHEME: &str = "key";
@@ -51,117 +53,154 @@ pub enum Limits {
     NumberAndTime,
 }
 
-#[derive(Clone, Copy, Debug)]
-pub struct RouteRules {
+/// Schemas of the OpenAPI document by their names.
+pub type Schemas = Vec<(String, RefOr<Schema>)>;
+
+/// A handler with its path and method, and the rules of its requests.
+#[derive(Clone)]
+pub struct Route {
+    pub path: String,
+    pub method: HttpMethod,
+    handler: MethodRouter<AppState>,
     pub needs: Needs,
     pub limits: Limits,
-    pub takes_query: bool,
+    /// The problems that it can answer with, beside those of every route.
+    problems: Vec<Code>,
+    /// Its part of the OpenAPI document, and the schemas that this part names; `None` of pages for
+    /// browsers.
+    described: Option<(fn() -> Operation, fn(&mut Schemas))>,
+    takes_query: OnceLock<bool>,
 }
 
-/// The rules of each route and method, by the route as axum matches it.
-#[derive(Clone, Debug, Default)]
-pub struct Table(HashMap<String, Vec<(Method, RouteRules)>>);
+/// The route of a handler.
+macro_rules! route {
+    ($module:ident::$handler:ident) => {
+        // The type that `utoipa::path` makes.
+        pastey::paste! { Route::of::<$module::[<__path_ $handler>], _>($module::$handler) }
+    };
+}
 
-impl Table {
-    /// `None` for a method that the route does not have.
-    pub fn rules(&self, route: &str, method: &Method) -> Option<RouteRules> {
-        // A GET answers HEAD, too.
-        let method = if method == Method::HEAD { &Method::GET } else { method };
-        let methods = self.0.get(route)?;
-        methods.iter().find(|(known, _)| known == method).map(|(_, rules)| *rules)
+pub(in crate::http) use route;
+
+impl Route {
+    pub fn of<D, T: 'static>(handler: impl Handler<T, AppState>) -> Self
+    where
+        D: utoipa::Path + SchemaReferences + Tags<'static>,
+    {
+        let operation = || {
+            let mut operation = D::operation();
+            operation.tags = Some(D::tags().into_iter().map(str::to_owned).collect());
+            operation
+        };
+        let method = D::methods().remove(0);
+        let filter = MethodFilter::try_from(method_of(&method)).expect("axum has the method");
+        let described = Some((operation as fn() -> Operation, D::schemas as fn(&mut Schemas)));
+        Self { path: D::path(), method, described, ..Self::page("", on(filter, handler)) }
     }
 
-    fn extend(&mut self, other: impl IntoIterator<Item = (String, Vec<(Method, RouteRules)>)>) {
-        for (route, methods) in other {
-            self.0.entry(route).or_default().extend(methods);
+    /// A page for browsers, which is not part of the API.
+    pub fn page(path: &str, handler: MethodRouter<AppState>) -> Self {
+        Self {
+            path: path.to_owned(),
+            method: HttpMethod::Get,
+            handler,
+            needs: Needs::Nothing,
+            limits: Limits::None,
+            problems: Vec::new(),
+            described: None,
+            takes_query: OnceLock::new(),
+        }
+    }
+
+    /// Whether requests may have parameters. The OpenAPI document and pages are those of any query.
+    pub fn takes_query(&self) -> bool {
+        let is_query = |of: &RefOr<Parameter>| match of {
+            RefOr::T(of) => of.parameter_in == ParameterIn::Query,
+            RefOr::Ref(_) => false,
+        };
+        *self.takes_query.get_or_init(|| {
+            let described = self.described.filter(|_| self.needs != Needs::Nothing);
+            described
+                .is_none_or(|(operation, _)| operation().parameters.iter().flatten().any(is_query))
+        })
+    }
+
+    /// Its part of the OpenAPI document, with its problems; adds the schemas that this part names.
+    pub fn operation(&self, schemas: &mut Schemas) -> Option<Operation> {
+        let (operation, add_schemas) = self.described?;
+        add_schemas(schemas);
+        let mut operation = operation();
+        document(&mut operation, self.needs, &self.problems);
+        Some(operation)
+    }
+}
+
+fn method_of(method: &HttpMethod) -> Method {
+    match method {
+        HttpMethod::Get => Method::GET,
+        HttpMethod::Post => Method::POST,
+        HttpMethod::Put => Method::PUT,
+        HttpMethod::Delete => Method::DELETE,
+        HttpMethod::Patch => Method::PATCH,
+        HttpMethod::Options | HttpMethod::Head | HttpMethod::Trace => {
+            unreachable!("no handler has it")
         }
     }
 }
 
-/// A router with the rules of each of its routes.
+/// Routes by their paths, as axum matches them.
+#[derive(Default)]
+pub struct Table(HashMap<String, Vec<Route>>);
+
+impl Table {
+    /// `None` for a method that the path does not have.
+    pub fn route(&self, path: &str, method: &Method) -> Option<&Route> {
+        // A GET answers HEAD, too.
+        let method = if method == Method::HEAD { &Method::GET } else { method };
+        self.0.get(path)?.iter().find(|route| method_of(&route.method) == *method)
+    }
+}
+
+/// Routes with the same limits.
 #[derive(Clone)]
 pub struct Routes {
-    router: OpenApiRouter<AppState>,
-    table: Table,
-    /// Of the routes that are added.
+    pub all: Vec<Route>,
     limits: Limits,
 }
 
 impl Routes {
     pub fn new(limits: Limits) -> Self {
-        Self { limits, ..Self::with_openapi(OpenApi::default()) }
+        Self { all: Vec::new(), limits }
     }
 
-    pub fn with_openapi(document: OpenApi) -> Self {
-        let router = OpenApiRouter::with_openapi(document);
-        Self { router, table: Table::default(), limits: Limits::None }
-    }
-
-    /// Adds routes that all need the same, and can answer with these groups of problems.
-    pub fn routes(
-        mut self,
-        needs: Needs,
-        problems: &[&[Code]],
-        mut routes: UtoipaMethodRouter<AppState>,
-    ) -> Self {
-        for (path, item) in &mut routes.1.paths {
-            let methods = operations(item).into_iter().map(|(method, operation)| {
-                document(operation, needs, &problems.concat());
-                let is_query = |of: &RefOr<Parameter>| {
-                    matches!(of, RefOr::T(of) if of.parameter_in == ParameterIn::Query)
-                };
-                let mut parameters = operation.parameters.iter().flatten();
-                // The OpenAPI document is that of any query.
-                let takes_query = needs == Needs::Nothing || parameters.any(is_query);
-                (method, RouteRules { needs, limits: self.limits, takes_query })
-            });
-            let methods = methods.collect();
-            self.table.extend([(path.clone(), methods)]);
-        }
-        Self { router: self.router.routes(routes), ..self }
-    }
-
-    /// Adds pages for browsers, which need no key and are not part of the API.
-    pub fn pages(
-        mut self,
-        pages: impl Iterator<Item = (&'static str, MethodRouter<AppState>)>,
-    ) -> Self {
-        for (path, page) in pages {
-            let (needs, limits) = (Needs::Nothing, self.limits);
-            let rules = RouteRules { needs, limits, takes_query: true };
-            self.table.extend([(path.to_owned(), vec![(Method::GET, rules)])]);
-            self.router = self.router.route(path, page);
-        }
+    /// Adds a route, which can answer with these groups of problems.
+    pub fn route(mut self, needs: Needs, problems: &[&[Code]], route: Route) -> Self {
+        let (limits, problems) = (self.limits, problems.concat());
+        self.all.push(Route { needs, limits, problems, ..route });
         self
     }
 
     /// Adds the routes of `inner` below the path of a collection.
-    pub fn nest_in_collection(mut self, inner: Self) -> Self {
-        let nested = inner.table.0.into_iter();
-        self.table.extend(nested.map(|(path, of)| (format!("{ONE_COLLECTION}{path}"), of)));
-        Self { router: self.router.nest(ONE_COLLECTION, inner.router), ..self }
+    pub fn nest_in_collection(self, mut inner: Self) -> Self {
+        for route in &mut inner.all {
+            route.path.insert_str(0, ONE_COLLECTION);
+        }
+        self.merge(inner)
     }
 
     pub fn merge(mut self, other: Self) -> Self {
-        self.table.extend(other.table.0);
-        Self { router: self.router.merge(other.router), ..self }
+        self.all.extend(other.all);
+        self
     }
 
-    pub fn into_parts(self) -> (Router<AppState>, OpenApi, Table) {
-        let (router, document) = self.router.split_for_parts();
-        (router, document, self.table)
+    pub fn into_router(self) -> (Router<AppState>, Table) {
+        let (mut router, mut table) = (Router::new(), Table::default());
+        for route in self.all {
+            router = router.route(&route.path, route.handler.clone());
+            table.0.entry(route.path.clone()).or_default().push(route);
+        }
+        (router, table)
     }
-}
-
-fn operations(item: &mut PathItem) -> Vec<(Method, &mut Operation)> {
-    let all = [
-        (Method::GET, &mut item.get),
-        (Method::POST, &mut item.post),
-        (Method::PUT, &mut item.put),
-        (Method::DELETE, &mut item.delete),
-        (Method::PATCH, &mut item.patch),
-    ];
-    all.into_iter().filter_map(|(method, operation)| Some((method, operation.as_mut()?))).collect()
 }
 
 /// Adds its problems to an operation, with those of every call and of the access layer.

@@ -24,17 +24,12 @@ use tracing::Instrument;
 use crate::background;
 use crate::budget::Reservation;
 use crate::engine::{AddOptions, Added, Collection, Engine, PreparedDocument};
-use crate::http::access::grant::EndsByItself;
-use crate::http::access::quotas::QuotaPermit;
-use crate::http::bulk::intake::{Batch, BatchPermit, InputLine, Intake};
-use crate::http::bulk::ndjson;
-use crate::http::bulk::report::Reporter;
-use crate::http::bulk::split::Form;
+use crate::http::access::{EndsByItself, QuotaPermit};
+use crate::http::bulk::{Batch, BatchPermit, Form, InputLine, Intake, Reporter};
 use crate::http::problem::Problem;
-use crate::http::request::bodies;
-use crate::http::request::options::AddParameters;
-use crate::http::request::page::{PageParameters, PageReader};
-use crate::http::response::reply::{self, SentPiece};
+use crate::http::request::{AddParameters, PageParameters, PageReader, bodies};
+use crate::http::response::SentPiece;
+use crate::http::response::reply;
 use crate::http::settings::BULK_DOCUMENTS_IN_FLIGHT_MAX;
 
 /// Batches prepared ahead of the batch being awaited.
@@ -87,10 +82,7 @@ impl Bulk {
 
     /// Starts the work and streams its results.
     pub fn answer(self, engine: Arc<Collection>) -> Response {
-        let media = match self.form {
-            Form::Lines => ndjson::MEDIA,
-            Form::Array => "application/json",
-        };
+        let media = self.form.media();
         let (results, read) = mpsc::channel(RESULTS_WAITING_MAX);
         background::spawn(self.work(engine, results).in_current_span());
         let body = reply::received(read);

@@ -8,13 +8,10 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::budget::{Budget, ClientShare, Exhausted, Purpose, Reservation, decoded_json_bytes};
 use crate::http::AppState;
-use crate::http::access::grant::Grant;
-use crate::http::access::quotas::RequestClient;
-use crate::http::bulk::split::{BodyItem, Form, SplitError, Splitter};
+use crate::http::access::{Grant, RequestClient};
+use crate::http::bulk::{Form, InputLine, Splitter};
 use crate::http::problem::Problem;
-use crate::http::problem::code::Code;
-use crate::http::request::page;
-use crate::http::request::reading::BodyReader;
+use crate::http::request::{BodyReader, page};
 use crate::http::settings::BULK_DOCUMENTS_IN_FLIGHT_MAX;
 
 /// A batch is closed at this number of documents or bytes, or when the body pauses.
@@ -27,19 +24,6 @@ const BATCHES_UNFINISHED_MAX: usize = 1 << 10;
 /// A document takes one permit of [`BULK_DOCUMENTS_IN_FLIGHT_MAX`] per 16 KiB or part of it, so
 /// that the bytes in flight are limited, too.
 const BYTES_PER_UNIT: usize = 16 << 10;
-
-/// One document of the input, at any stage between its bytes and its result.
-pub struct InputLine<T> {
-    pub number: u64,
-    pub content: Result<T, Problem>,
-}
-
-impl<T> InputLine<T> {
-    /// Applies the next step, unless an earlier step failed.
-    pub fn then<U>(self, step: impl FnOnce(T) -> Result<U, Problem>) -> InputLine<U> {
-        InputLine { number: self.number, content: self.content.and_then(step) }
-    }
-}
 
 /// Documents that are prepared, added and reported together.
 pub struct Batch<T> {
@@ -111,7 +95,7 @@ pub struct Intake {
     reader: BodyReader,
     splitter: Splitter,
     /// Taken from the splitter, still without a permit.
-    waiting: Option<BodyItem>,
+    waiting: Option<InputLine<Bytes>>,
     in_flight: Arc<Semaphore>,
     unfinished: Arc<Semaphore>,
     budget: Arc<Budget>,
@@ -205,9 +189,12 @@ impl Intake {
                 return Some(gathered);
             }
             if let Some(item) = self.waiting.take() {
-                let permit = self.wait_for_permit(&item).await;
-                gathered.push(self.line(item), Some(permit));
-            } else if self.ended {
+                // Waits until enough results have been read. The connection of a client that reads
+                // none times out, which ends the wait.
+                let units = Self::units(&item);
+                let permit = Arc::clone(&self.in_flight).acquire_many_owned(units).await;
+                gathered.push(item, Some(permit.expect("the semaphore is never closed")));
+            } else if self.ended || self.splitter.is_faulty() {
                 return None;
             } else if let Some(last) = self.read().await {
                 gathered.push(last, None);
@@ -225,15 +212,8 @@ impl Intake {
                 self.waiting = Some(item);
                 return;
             };
-            gathered.push(self.line(item), Some(permit));
+            gathered.push(item, Some(permit));
         }
-    }
-
-    /// Waits until enough results have been read. The connection of a client that reads none times
-    /// out, which ends the wait.
-    async fn wait_for_permit(&mut self, item: &BodyItem) -> OwnedSemaphorePermit {
-        let permit = Arc::clone(&self.in_flight).acquire_many_owned(Self::units(item)).await;
-        permit.expect("the semaphore is never closed")
     }
 
     /// Reads the next chunk. A body that fails yields a last line with the error.
@@ -255,23 +235,8 @@ impl Intake {
         InputLine { number, content: Err(problem) }
     }
 
-    fn line(&mut self, item: BodyItem) -> InputLine<Bytes> {
-        self.ended |= self.splitter.is_faulty();
-        InputLine { number: item.number, content: item.content.map_err(Problem::from) }
-    }
-
-    fn units(item: &BodyItem) -> u32 {
+    fn units(item: &InputLine<Bytes>) -> u32 {
         let bytes = item.content.as_ref().map_or(0, Bytes::len);
         bytes.div_ceil(BYTES_PER_UNIT).clamp(1, BULK_DOCUMENTS_IN_FLIGHT_MAX) as u32
-    }
-}
-
-impl From<SplitError> for Problem {
-    fn from(error: SplitError) -> Self {
-        let code = match &error {
-            SplitError::TooLong { .. } => Code::DocumentTooLarge,
-            SplitError::Malformed(_) => Code::MalformedJson,
-        };
-        Self::new(code, error.to_string())
     }
 }

@@ -1,8 +1,13 @@
 //! Bulk import: a stream of documents in, a stream of results out.
 
-pub mod array;
-pub mod import;
-pub mod intake;
+mod array;
+mod import;
+mod intake;
 pub mod ndjson;
-pub mod report;
-pub mod split;
+mod report;
+mod split;
+
+pub use import::Bulk;
+pub use intake::{Batch, BatchPermit, Intake};
+pub use report::{Reporter, ResultLine};
+pub use split::{Form, InputLine, Splitter};

@@ -12,9 +12,7 @@ use tower_http::request_id::RequestId;
 use utoipa::ToSchema;
 
 use crate::engine::Added;
-use crate::http::bulk::intake::InputLine;
-use crate::http::bulk::ndjson;
-use crate::http::bulk::split::Form;
+use crate::http::bulk::{Form, InputLine, ndjson};
 use crate::http::metrics;
 use crate::http::problem::{Problem, ProblemReply};
 use crate::http::request_id;

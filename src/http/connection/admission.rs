@@ -12,7 +12,7 @@ use tokio::time::{Instant, sleep};
 
 use crate::budget::ClientShare;
 use crate::http::AppState;
-use crate::http::access::quotas::{ClientQuotas, QuotaPermit, RequestClient};
+use crate::http::access::{ClientQuotas, QuotaPermit, RequestClient};
 use crate::http::problem::Problem;
 
 /// How often a request that has waited tries to go on.

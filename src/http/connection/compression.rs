@@ -11,8 +11,8 @@ use tower_http::compression::predicate::{DefaultPredicate, Predicate};
 
 use crate::budget::Purpose;
 use crate::http::AppState;
-use crate::http::access::quotas::RequestClient;
-use crate::http::connection::holding::HoldingBody;
+use crate::http::access::RequestClient;
+use crate::http::connection::holding;
 
 /// Of zstd at its usual level: a window of 2 MiB, tables and blocks. gzip takes a tenth of it.
 const ENCODER_BYTES: usize = 4 << 20;
@@ -40,5 +40,5 @@ pub fn reserved(state: &AppState, client: &RequestClient, mut response: Response
         response.extensions_mut().insert(Uncompressed);
         return response;
     }
-    response.map(|body| Body::new(HoldingBody::new(body, memory)))
+    response.map(|body| Body::new(holding(body, memory)))
 }

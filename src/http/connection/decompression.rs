@@ -21,7 +21,7 @@ use tokio_util::io::{ReaderStream, StreamReader};
 
 use crate::budget::{ClientShare, Purpose, Reservation};
 use crate::http::AppState;
-use crate::http::connection::holding::HoldingBody;
+use crate::http::connection::holding;
 use crate::http::problem::Problem;
 
 /// Decompressed bytes that are handed on at a time, at most.
@@ -99,7 +99,7 @@ fn plain(body: Body, encoding: Encoding, memory: Reservation) -> Body {
         Encoding::Gzip => pieces_of(gzip(compressed)),
         Encoding::Zstd => pieces_of(zstd(compressed)),
     };
-    Body::new(HoldingBody::new(body, memory))
+    Body::new(holding(body, memory))
 }
 
 fn gzip<R: AsyncBufRead>(compressed: R) -> GzipDecoder<R> {

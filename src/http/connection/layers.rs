@@ -11,21 +11,20 @@ use axum::response::{IntoResponse, Response};
 
 use crate::background::turns;
 use crate::budget::Purpose;
-use crate::http::access::grant::{self, Grant};
-use crate::http::access::quotas::RequestClient;
-use crate::http::access::routes::{Limits, RouteRules};
+use crate::http::access::grant;
+use crate::http::access::{Grant, Limits, RequestClient, Route};
 use crate::http::connection::admission::Admission;
-use crate::http::connection::holding::HoldingBody;
+use crate::http::connection::holding;
 use crate::http::connection::{compression, decompression};
-use crate::http::problem::Problem;
-use crate::http::problem::code::Code;
-use crate::http::request::query::{self, NoParameters};
+use crate::http::problem::{Code, Problem};
+use crate::http::request::NoParameters;
+use crate::http::request::query;
 use crate::http::{AppState, request_id};
 
 /// Answers a request within the limits of its route, if there is a route.
 pub async fn answer(
     state: &AppState,
-    rules: Option<RouteRules>,
+    route: Option<&Route>,
     request: Request,
     next: Next,
 ) -> Response {
@@ -33,10 +32,10 @@ pub async fn answer(
     let is_compressed = request.headers().contains_key(header::ACCEPT_ENCODING);
     let revocable = request.extensions().get::<Grant>().cloned();
     let revocable = revocable.map(|grant| (grant, request_id::of(request.extensions())));
-    let mut response = match rules.filter(|rules| rules.limits != Limits::None) {
+    let mut response = match route.filter(|route| route.limits != Limits::None) {
         None => next.run(request).await,
-        Some(rules) => {
-            let answered = limited(state, rules, client.clone(), request, next).await;
+        Some(route) => {
+            let answered = limited(state, route, client.clone(), request, next).await;
             answered.unwrap_or_else(|refused| refused)
         }
     };
@@ -51,14 +50,13 @@ pub async fn answer(
 /// because of a parameter where there is none, or because of the encoding of its body.
 async fn limited(
     state: &AppState,
-    rules: RouteRules,
+    route: &Route,
     client: RequestClient,
     request: Request,
     next: Next,
 ) -> Result<Response, Response> {
-    if !rules.takes_query {
-        let read = query::read::<NoParameters>(request.uri().query().unwrap_or_default());
-        read.map_err(IntoResponse::into_response)?;
+    if let Some(query) = request.uri().query().filter(|_| !route.takes_query()) {
+        query::read::<NoParameters>(query).map_err(IntoResponse::into_response)?;
     }
     let client_id = client.id();
     let admission = Admission::of(state, client).map_err(IntoResponse::into_response)?;
@@ -71,7 +69,7 @@ async fn limited(
     request.extensions_mut().insert(Arc::clone(&admission));
     let grant = request.extensions().get().cloned();
     let answering = turns::on_behalf_of(client_id, next.run(request));
-    let response = match rules.limits {
+    let response = match route.limits {
         Limits::NumberAndTime => within_time(state.settings.request_timeout_ms, answering).await,
         // It ends with its key.
         Limits::None | Limits::Number => tokio::select! {
@@ -83,7 +81,7 @@ async fn limited(
         return Ok(response);
     }
     // A streamed answer makes work until its end.
-    Ok(response.map(|body| Body::new(HoldingBody::new(body, admission))))
+    Ok(response.map(|body| Body::new(holding(body, admission))))
 }
 
 async fn within_time(limit_ms: u64, answering: impl Future<Output = Response>) -> Response {

@@ -14,7 +14,7 @@ use tracing::Instrument;
 use tracing::field::Empty;
 
 use crate::http::access::{Caller, headers};
-use crate::http::connection::holding::HoldingBody;
+use crate::http::connection::holding;
 use crate::http::connection::trace;
 use crate::http::problem::Problem;
 use crate::http::{AppState, problem, request_id};
@@ -45,7 +45,7 @@ pub async fn observe(State(state): State<AppState>, mut request: Request, next: 
     let problem = response.extensions_mut().remove();
     let observed =
         Observed { state, id, trace_id, caller, method, route, status, problem, started };
-    response.map(|body| Body::new(HoldingBody::new(body, (observed, in_flight))))
+    response.map(|body| Body::new(holding(body, (observed, in_flight))))
 }
 
 /// A request with an answer that has begun. It is counted and logged when the answer ends, or

@@ -23,7 +23,7 @@ use tokio_util::either::Either;
 use tower::ServiceExt;
 
 use crate::http::access::{ConnectionRoom, Peer, quotas, rates};
-use crate::http::connection::holding::HoldingBody;
+use crate::http::connection::holding;
 use crate::http::connection::lingering::{self, LingeringBody};
 use crate::http::connection::open::{OpenConnections, Opened};
 use crate::http::connection::tls::Tls;
@@ -241,7 +241,7 @@ impl Connection {
             let answered = router.clone().oneshot(request);
             async move {
                 let response = answered.await?;
-                Ok::<_, std::convert::Infallible>(response.map(|body| HoldingBody::new(body, busy)))
+                Ok::<_, std::convert::Infallible>(response.map(|body| holding(body, busy)))
             }
         });
         let served = {

@@ -11,10 +11,10 @@ use std::sync::LazyLock;
 
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use axum::routing::{MethodRouter, get};
+use axum::routing::get;
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::http::AppState;
+use crate::http::access::Route;
 
 const HTML: &str = "text/html; charset=utf-8";
 const CSS: &str = "text/css; charset=utf-8";
@@ -82,10 +82,9 @@ static PAGES: LazyLock<Vec<ConsolePage>> = LazyLock::new(|| {
 });
 
 /// A route for each page.
-pub fn routes() -> impl Iterator<Item = (&'static str, MethodRouter<AppState>)> {
+pub fn routes() -> impl Iterator<Item = Route> {
     PAGES.iter().map(|page| {
-        let answer = async |headers: HeaderMap| page.answer(&headers);
-        (page.path, get(move |headers: HeaderMap| answer(headers)))
+        Route::page(page.path, get(move |headers: HeaderMap| async move { page.answer(&headers) }))
     })
 }
 

@@ -2,38 +2,14 @@
 
 use std::fmt::Write;
 
-use crate::http::problem::code::Code;
+use crate::http::problem::Code;
 
-const HEAD: &str = r#"<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<title>Problems · akin</title>
-<link rel="icon" href="data:,">
-<link rel="stylesheet" href="../console/style.css">
-</head>
-<body>
-<header class="bar">
-<a class="brand" href="../">akin</a>
-<nav aria-label="Pages"><a href="../">Console</a> <a href="../docs">API</a>
-<a href="problems" aria-current="page">Problems</a></nav>
-</header>
-<main class="prose">
-<h1>Problems</h1>
-<p>Every error is a JSON object of the media type <code>application/problem+json</code> (RFC 9457).
-Its <code>type</code> is the address of the code on this page, its <code>detail</code> says what is
-wrong with this request, <code>errors</code> points at each bad field of a body, and
-<code>request_id</code> finds the request in the server's log. Requests with a code that may be
-retried come with <code>retry-after</code>.</p>
-"#;
-
-const FOOT: &str = "</main>\n</body>\n</html>\n";
+/// The page, with a placeholder for the problems.
+const PAGE: &str = include_str!("problems.html");
 
 /// The page, from the codes.
 pub fn page() -> String {
-    let mut page = HEAD.to_owned();
+    let mut problems = String::new();
     for code in Code::ALL {
         let (name, status, title) = code.facts();
         let retry = match code.retry_after_s() {
@@ -42,7 +18,7 @@ pub fn page() -> String {
             None => "fails again".to_owned(),
         };
         write!(
-            page,
+            problems,
             "<section id=\"{name}\">\n<h2><code>{name}</code></h2>\n\
              <p>{title}. Status {status}; the same request {retry}.</p>\n<p>{advice}</p>\n\
              </section>\n",
@@ -52,7 +28,7 @@ pub fn page() -> String {
         )
         .expect("a string takes what is written to it");
     }
-    page + FOOT
+    PAGE.replace("{{problems}}\n", &problems)
 }
 
 /// Text as HTML, with `code` between backticks.

@@ -13,10 +13,9 @@ use crate::engine::{Change, ClusterPosition, Collection, Engine, EngineError, Po
 use crate::http::bulk::ndjson;
 use crate::http::connection::admission::Admission;
 use crate::http::problem::Problem;
-use crate::http::request::extract::{Ready, SMALL_BYTES_MAX, SmallAnswerMemory};
-use crate::http::request::lookup::WrongOption;
-use crate::http::request::query::Query;
-use crate::http::response::reply::{self, Broken, ReplyWriter};
+use crate::http::request::{AnswerMemory, Query, Ready, SMALL, Within, WrongOption};
+use crate::http::response::reply;
+use crate::http::response::{Broken, ReplyWriter};
 use akin_model::time::Time;
 
 /// Changes of an answer, if the call does not limit them.
@@ -40,36 +39,21 @@ pub struct ChangesParameters {
     #[param(value_type = Option<String>, example = "1763856000000-42")]
     since: Option<Since>,
     /// The most operations that are read for an answer; and as many changes of clusters.
-    #[serde(default = "limit_default", deserialize_with = "limit")]
-    #[param(minimum = 1, maximum = 10_000, default = 1_000)]
-    limit: u32,
+    #[serde(default = "limit_default")]
+    #[param(value_type = u32, minimum = 1, maximum = 10_000, default = 1_000)]
+    limit: Within<1, LIMIT_MAX>,
     /// How many seconds the answer waits for something to happen, if nothing has.
-    #[serde(default, deserialize_with = "wait_s")]
-    #[param(minimum = 0, maximum = 60, default = 0)]
-    wait_s: u32,
+    #[serde(default)]
+    #[param(value_type = u32, minimum = 0, maximum = 60, default = 0)]
+    wait_s: Within<0, WAIT_S_MAX>,
     /// Also tell the documents whose cluster changed, in a collection with `clusters.threshold`.
     #[serde(default)]
     #[param(default = false)]
     clusters: bool,
 }
 
-fn limit_default() -> u32 {
-    LIMIT_DEFAULT
-}
-
-fn limit<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
-    within(u32::deserialize(deserializer)?, 1, LIMIT_MAX)
-}
-
-fn wait_s<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
-    within(u32::deserialize(deserializer)?, 0, WAIT_S_MAX)
-}
-
-fn within<E: de::Error>(value: u32, min: u32, max: u32) -> Result<u32, E> {
-    if (min..=max).contains(&value) {
-        return Ok(value);
-    }
-    Err(E::custom(format!("must be {min}..={max}")))
+fn limit_default() -> Within<1, LIMIT_MAX> {
+    Within(LIMIT_DEFAULT)
 }
 
 /// A position as clients keep it.
@@ -88,26 +72,33 @@ impl<'de> Deserialize<'de> for Since {
 
 impl Since {
     fn text(self) -> String {
-        let documents = position_text(self.documents);
+        let Position { store, sequence } = self.documents;
+        let documents = format!("{store}-{sequence}");
         let Some(ClusterPosition { start, notes, documents_from }) = self.clusters else {
             return documents;
         };
-        let from = documents_from.map(|from| format!(".{from}")).unwrap_or_default();
-        format!("{documents}-{start}.{notes}{from}")
+        let from = documents_from.map(|from| format!("-{from}")).unwrap_or_default();
+        format!("{documents}-{start}-{notes}{from}")
     }
 
     /// `None` if it is none.
     fn parse(text: &str) -> Option<Self> {
-        let (documents, clusters) = match text.match_indices('-').nth(1) {
-            Some((at, _)) => (&text[..at], Some(&text[at + 1..])),
-            None => (text, None),
+        let numbers: Result<Vec<u64>, _> = text.splitn(6, '-').map(str::parse).collect();
+        let (documents, clusters) = match *numbers.ok()? {
+            [store, sequence] => ((store, sequence), None),
+            [store, sequence, start, notes] => ((store, sequence), Some((start, notes, None))),
+            [store, sequence, start, notes, from] => {
+                ((store, sequence), Some((start, notes, Some(from))))
+            }
+            _ => return None,
         };
-        let documents = parse_position(documents)?;
-        let Some(clusters) = clusters else { return Some(Self { documents, clusters: None }) };
-        let mut numbers = clusters.splitn(3, '.').map(str::parse);
-        let (start, notes) = (numbers.next()?.ok()?, numbers.next()?.ok()?);
-        let documents_from = numbers.next().transpose().ok()?;
-        let clusters = Some(ClusterPosition { start, notes, documents_from });
+        let clusters = clusters.map(|(start, notes, documents_from)| ClusterPosition {
+            start,
+            notes,
+            documents_from,
+        });
+        let (store, sequence) = documents;
+        let documents = Position { store: store.try_into().ok()?, sequence };
         Some(Self { documents, clusters })
     }
 
@@ -117,17 +108,6 @@ impl Since {
         let has_notes = last.is_some() && self.clusters != last;
         Ok(has_notes || engine.has_changed_since(self.documents)?)
     }
-}
-
-/// A position as clients keep it.
-fn position_text(position: Position) -> String {
-    format!("{}-{}", position.store, position.sequence)
-}
-
-/// The position of a text; `None` if it is none.
-fn parse_position(text: &str) -> Option<Position> {
-    let (store, sequence) = text.split_once('-')?;
-    Some(Position { store: store.parse().ok()?, sequence: sequence.parse().ok()? })
 }
 
 /// A line of the feed: a change, or last of all where the next call goes on.
@@ -205,9 +185,10 @@ pub async fn changes(
     Query(parameters): Query<ChangesParameters>,
     Extension(admission): Extension<Arc<Admission>>,
     Ready(engine): Ready,
-    SmallAnswerMemory(memory): SmallAnswerMemory,
+    AnswerMemory(memory): AnswerMemory<SMALL>,
 ) -> Result<Response, Problem> {
-    let ChangesParameters { since, limit, wait_s, clusters } = parameters;
+    let ChangesParameters { since, limit: Within(limit), wait_s: Within(wait_s), clusters } =
+        parameters;
     if clusters && engine.clusters_threshold().is_none() {
         return Err(
             WrongOption::new("clusters", "needs a collection with clusters.threshold").into()
@@ -284,7 +265,7 @@ async fn write_noted(
 }
 
 async fn write_lines(lines: Vec<DocumentChanged>, writer: &mut ReplyWriter) -> Result<(), Broken> {
-    let memory = writer.another(0)?.with_allowance(SMALL_BYTES_MAX);
+    let memory = writer.another(0)?.with_allowance(SMALL);
     memory.grow(lines.iter().map(|line| CHANGE_BYTES + line.id().as_str().len()).sum())?;
     let memory = Arc::new(memory);
     for line in lines {

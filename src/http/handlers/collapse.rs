@@ -11,12 +11,11 @@ use crate::document::{Content, DocumentId};
 use crate::engine::{Collapsed, Collapsing, HitName, RankedHit};
 use crate::http::ServerSettings;
 use crate::http::handlers::fetch::check_count;
-use crate::http::problem::Problem;
-use crate::http::problem::code::Code;
-use crate::http::request::bodies::GivenId;
-use crate::http::request::body::{Body, BodyMembers, JsonCall, OptionStruct};
-use crate::http::request::extract::{AnswerMemory, Ready};
-use crate::http::response::timed::timed_within;
+use crate::http::problem::{Code, Problem};
+use crate::http::request::{
+    AnswerMemory, Body, BodyMembers, GivenId, JsonCall, OptionStruct, Ready,
+};
+use crate::http::response::timed_within;
 use akin_core::scheme::Threshold;
 use akin_model::content::Object;
 use akin_model::timed::Timed;

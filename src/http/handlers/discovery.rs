@@ -14,13 +14,11 @@ use crate::backend::BackendError;
 use crate::budget::{Purpose, Reservation};
 use crate::engine::{Batch, Discovery, Engine, EngineError, PairPart};
 use crate::http::AppState;
-use crate::http::access::quotas::RequestClient;
+use crate::http::access::RequestClient;
 use crate::http::bulk::ndjson;
 use crate::http::problem::Problem;
-use crate::http::request::extract::Ready;
-use crate::http::request::parameters::ClusterParameters;
-use crate::http::request::query::Query;
-use crate::http::response::found::{ClusterLines, PairLine};
+use crate::http::request::{ClusterParameters, Query, Ready};
+use crate::http::response::{ClusterLines, PairLine};
 use akin_model::clusters::{ClusterLine, IncompleteReply};
 
 /// All pairs
@@ -49,7 +47,7 @@ pub async fn pairs(
     Ready(engine): Ready,
     client: RequestClient,
 ) -> Result<Response, Problem> {
-    let permit = state.discovery_permit(&client)?;
+    let permit = state.discoveries.take(&client)?;
     let keep = (permit, discovery_memory(&state, &engine).await?, engine.clone());
     let pairs = engine.pairs(discovery, keep).await?;
     Ok(streamed(pairs, |part, text| match part {
@@ -92,12 +90,12 @@ pub async fn clusters(
     let clusters = if let Some(kept) = engine.kept_clusters(&discovery, &query)? {
         let documents = kept.documents();
         let is_large = query.id.is_none() || documents > KEPT_FREE_MAX;
-        let permit = is_large.then(|| state.discovery_permit(&client)).transpose()?;
+        let permit = is_large.then(|| state.discoveries.take(&client)).transpose()?;
         let memory = state.budget.reservation(Purpose::Discoveries);
         memory.grow(documents.saturating_mul(KEPT_DOCUMENT_BYTES).saturating_add(KEPT_BYTES))?;
         kept.stream((permit, memory, engine.clone()))?
     } else {
-        let permit = state.discovery_permit(&client)?;
+        let permit = state.discoveries.take(&client)?;
         let keep = (permit, discovery_memory(&state, &engine).await?, engine.clone());
         engine.clusters(discovery, query, keep).await?
     };

@@ -12,19 +12,14 @@ use crate::http::AppState;
 use crate::http::access::Caller;
 use crate::http::handlers::documents::{add_one, one};
 use crate::http::metrics;
-use crate::http::problem::Problem;
-use crate::http::problem::code::Code;
-use crate::http::request::bodies::{self, ChangeBody, DocumentBody};
-use crate::http::request::extract::{AnswerMemory, PathId, Ready, SmallAnswerMemory};
-use crate::http::request::include::Include;
-use crate::http::request::json;
-use crate::http::request::options::AddParameters;
-use crate::http::request::page::PageParameters;
-use crate::http::request::parameters::GetParameters;
-use crate::http::request::query::Query;
-use crate::http::request::reading::{BodyReader, Media};
-use crate::http::response::reply;
-use crate::http::response::stored::{self, StoredReply};
+use crate::http::problem::{Code, Problem};
+use crate::http::request::bodies;
+use crate::http::request::{
+    AddParameters, AnswerMemory, BodyReader, ChangeBody, Chosen, DocumentBody, GetParameters,
+    Include, Media, PageParameters, PathId, Query, Ready, SMALL, json,
+};
+use crate::http::response::stored;
+use crate::http::response::{StoredReply, reply};
 
 /// Get a document
 ///
@@ -36,15 +31,16 @@ use crate::http::response::stored::{self, StoredReply};
 )]
 pub async fn get(
     PathId(id): PathId,
-    Query(parameters): Query<GetParameters>,
+    Query(GetParameters { include }): Query<GetParameters>,
     Ready(engine): Ready,
-    SmallAnswerMemory(memory): SmallAnswerMemory,
+    AnswerMemory(memory): AnswerMemory<SMALL>,
     caller: Caller,
 ) -> Result<Response, Problem> {
-    Include::check(parameters.include, &caller, &engine)?;
+    let include = include.map(|Chosen(include)| include);
+    Include::check(include, &caller, &engine)?;
     let stored = engine.get(&id).await?;
-    memory.grow(stored::bytes(&stored, parameters.include.as_ref()))?;
-    let reply = StoredReply::of(&engine, stored, parameters.include).await?;
+    memory.grow(stored::bytes(&stored, include.as_ref()))?;
+    let reply = StoredReply::of(&engine, stored, include).await?;
     reply::json(&reply, Some(Arc::new(memory)))
 }
 

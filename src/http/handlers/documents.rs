@@ -18,30 +18,20 @@ use crate::background::request;
 use crate::budget::Purpose;
 use crate::document::{Document, DocumentId};
 use crate::engine::{AddOptions, AddStatus, Added, Engine, EngineError, ListedIds};
-use crate::http::access::quotas::RequestClient;
-use crate::http::bulk::import::Bulk;
-use crate::http::bulk::intake::Intake;
-use crate::http::bulk::ndjson;
-use crate::http::bulk::report::ResultLine;
-use crate::http::bulk::split::Form;
+use crate::http::access::RequestClient;
+use crate::http::bulk::{Bulk, Form, Intake, ResultLine, ndjson};
 use crate::http::metrics;
-use crate::http::problem::Problem;
-use crate::http::problem::code::Code;
-use crate::http::request::bodies::{self, DocumentBody, DocumentsBody};
-use crate::http::request::extract::{Ready, SMALL_BYTES_MAX, SmallAnswerMemory};
-use crate::http::request::json;
-use crate::http::request::lookup::{self, ConditionParameters};
-use crate::http::request::options::AddParameters;
-use crate::http::request::page::PageParameters;
-use crate::http::request::parameters::{
-    ExportParameters, ListParameters, OnDamaged, TextParameters,
+use crate::http::problem::{Code, Problem};
+use crate::http::request::bodies;
+use crate::http::request::lookup;
+use crate::http::request::{
+    AddParameters, AnswerMemory, BodyReader, ConditionParameters, DocumentBody, DocumentsBody,
+    ExportParameters, ListParameters, Media, OnDamaged, PageParameters, Patience, Query, Ready,
+    SMALL, TextParameters, json,
 };
-use crate::http::request::query::Query;
-use crate::http::request::reading::{BodyReader, Media, Patience};
 use crate::http::request_id;
-use crate::http::response::pace;
-use crate::http::response::reply::{self, JSON, ReplyWriter};
-use crate::http::response::stored::{ExportedLine, IdsReply, NextIds};
+use crate::http::response::reply;
+use crate::http::response::{ExportedLine, IdsReply, JSON, NextIds, ReplyWriter, pace};
 use crate::http::{AppState, ServerSettings};
 
 /// The documents of a `POST /documents`, in any of their forms.
@@ -83,7 +73,7 @@ impl FromRequest<AppState> for Posted {
             return Ok(Self::One(document, options));
         };
         let client = RequestClient::of(&parts.extensions);
-        let permit = state.bulk_permit(&client)?;
+        let permit = state.bulk_requests.take(&client)?;
         let request_id = request_id::of(&parts.extensions);
         let grant = parts.extensions.get().cloned();
         let intake = Intake::new(reader.streamed()?, form, (&client, grant), state);
@@ -194,12 +184,12 @@ pub async fn list(
     Query((page, conditions)): Query<(ListParameters, ConditionParameters)>,
     State(state): State<AppState>,
     Ready(engine): Ready,
-    SmallAnswerMemory(memory): SmallAnswerMemory,
+    AnswerMemory(memory): AnswerMemory<SMALL>,
 ) -> Result<Response, Problem> {
     let limit = lookup::limit(page.limit, &state.settings)?;
     let conditions = conditions.conditions()?;
     let write = |mut writer: ReplyWriter| async move {
-        let memory = writer.another(0)?.with_allowance(SMALL_BYTES_MAX);
+        let memory = writer.another(0)?.with_allowance(SMALL);
         let memory = Arc::new(memory);
         let listing = async {
             let count = if page.count { Some(engine.count(&conditions).await?) } else { None };
@@ -239,7 +229,7 @@ pub async fn export(
     Extension(request_id): Extension<RequestId>,
     client: RequestClient,
 ) -> Result<Response, Problem> {
-    let permit = state.bulk_permit(&client)?;
+    let permit = state.bulk_requests.take(&client)?;
     let reports = parameters.on_damaged == Some(OnDamaged::Report);
     let broken = Arc::new(AtomicBool::new(false));
     let is_broken = Arc::clone(&broken);

@@ -12,15 +12,13 @@ use crate::document::DocumentId;
 use crate::engine::{EngineError, Record};
 use crate::http::ServerSettings;
 use crate::http::access::Caller;
-use crate::http::problem::Problem;
-use crate::http::problem::code::Code;
-use crate::http::request::bodies::GivenId;
-use crate::http::request::body::{Body, BodyMembers, JsonCall};
-use crate::http::request::extract::{AnswerMemory, Ready};
-use crate::http::request::include::Include;
-use crate::http::request::parameters::GetParameters;
-use crate::http::response::reply::{self, JSON, ReplyWriter};
-use crate::http::response::stored::{self, StoredReply};
+use crate::http::problem::{Code, Problem};
+use crate::http::request::{
+    AnswerMemory, Body, BodyMembers, Chosen, GetParameters, GivenId, Include, JsonCall, Ready,
+};
+use crate::http::response::reply;
+use crate::http::response::stored;
+use crate::http::response::{JSON, ReplyWriter, StoredReply};
 
 /// A record, its reply, and its JSON in a vector that grows by doubling.
 const COPIES: usize = 4;
@@ -102,6 +100,7 @@ pub async fn fetch(
     caller: Caller,
     JsonCall(ids, GetParameters { include }): JsonCall<WantedIds>,
 ) -> Result<Response, Problem> {
+    let include = include.map(|Chosen(include)| include);
     Include::check(include, &caller, &engine)?;
     let write = |mut writer: ReplyWriter| async move {
         let mut rest = Unfetched::default();

@@ -5,15 +5,14 @@ use axum::response::Response;
 
 use crate::engine::{PassageAnswer, Probe};
 use crate::http::AppState;
-use crate::http::problem::Problem;
-use crate::http::problem::code::Code;
-use crate::http::request::body::merged;
-use crate::http::request::extract::{AnswerMemory, Ready};
-use crate::http::request::lookup::ConditionParameters;
-use crate::http::request::parameters::StoredId;
-use crate::http::request::passages::{self, PassageBody, PassageParameters, PostedPassages};
-use crate::http::request::query::Query;
-use crate::http::response::timed::timed_within;
+use crate::http::problem::{Code, Problem};
+use crate::http::request::merged;
+use crate::http::request::passages;
+use crate::http::request::{
+    AnswerMemory, ConditionParameters, PassageBody, PassageParameters, PostedPassages, Query,
+    Ready, StoredId,
+};
+use crate::http::response::timed_within;
 use akin_model::timed::Timed;
 
 type PassagesReply = Timed<PassageAnswer>;

@@ -8,16 +8,13 @@ use utoipa::ToSchema;
 
 use crate::document::DocumentId;
 use crate::engine::{Collection, Removed};
-use crate::http::access::quotas::RequestClient;
+use crate::http::access::RequestClient;
 use crate::http::handlers::fetch::distinct;
-use crate::http::problem::Problem;
-use crate::http::problem::code::Code;
-use crate::http::request::bodies::GivenId;
-use crate::http::request::body::{Body, BodyMembers, JsonCall};
-use crate::http::request::extract::Ready;
-use crate::http::request::lookup::ConditionParameters;
-use crate::http::request::query::Query;
-use crate::http::response::reply::{Bounded, Json};
+use crate::http::problem::{Code, Problem};
+use crate::http::request::{
+    Body, BodyMembers, ConditionParameters, GivenId, JsonCall, Query, Ready,
+};
+use crate::http::response::{Bounded, Json};
 use crate::http::{AppState, ServerSettings};
 use akin_model::timed::Timed;
 
@@ -54,7 +51,7 @@ async fn remove_where(
     client: RequestClient,
 ) -> Result<RemovedReply, Problem> {
     let conditions = parameters.conditions()?;
-    let _permit = state.bulk_permit(&client)?;
+    let _permit = state.bulk_requests.take(&client)?;
     let started = Instant::now();
     let outcome = engine.remove_where(conditions).await?;
     Ok(logged(outcome, started, engine))
@@ -116,7 +113,7 @@ pub async fn remove_named(
             return Err(Problem::of_field(Code::InvalidRequest, "", detail));
         }
     };
-    let _permit = state.bulk_permit(&client)?;
+    let _permit = state.bulk_requests.take(&client)?;
     let started = Instant::now();
     let outcome = engine.remove_all(ids).await?;
     Ok(Json(logged(outcome, started, &engine)))

@@ -5,13 +5,11 @@ use axum::response::Response;
 use crate::budget::Reservation;
 use crate::engine::{CompareOptions, Comparison, Engine, Probe};
 use crate::http::problem::Problem;
-use crate::http::request::body::JsonCall;
-use crate::http::request::extract::{AnswerMemory, Ready, SmallAnswerMemory};
-use crate::http::request::options::CompareParameters;
-use crate::http::request::parameters::StoredPair;
-use crate::http::request::probes::{PairBody, PairMembers};
-use crate::http::request::query::Query;
-use crate::http::response::timed::timed_within;
+use crate::http::request::{
+    AnswerMemory, CompareParameters, JsonCall, PairBody, PairMembers, Query, Ready, SMALL,
+    StoredPair,
+};
+use crate::http::response::timed_within;
 use akin_model::timed::Timed;
 
 type ComparisonReply = Timed<Comparison>;
@@ -30,7 +28,7 @@ type ComparisonReply = Timed<Comparison>;
 pub async fn stored(
     Query((pair, options)): Query<(StoredPair, CompareParameters)>,
     Ready(engine): Ready,
-    SmallAnswerMemory(memory): SmallAnswerMemory,
+    AnswerMemory(memory): AnswerMemory<SMALL>,
 ) -> Result<Response, Problem> {
     compare(&engine, Probe::Stored(pair.a), Probe::Stored(pair.b), options.options(), memory).await
 }

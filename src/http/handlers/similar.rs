@@ -14,23 +14,19 @@ use crate::background::request;
 use crate::budget::Reservation;
 use crate::document::Content;
 use crate::engine::{Collection, Engine, EngineError, Lookup, MatchDetails, Probe};
-use crate::http::bulk::ndjson;
-use crate::http::bulk::split::Form;
-use crate::http::problem::Problem;
-use crate::http::problem::code::Code;
-use crate::http::request::body::merged;
-use crate::http::request::extract::{Ready, SMALL_BYTES_MAX, SmallAnswerMemory};
-use crate::http::request::lookup::{self, ConditionParameters, LookupOptions, LookupParameters};
-use crate::http::request::page::PageParameters;
-use crate::http::request::parameters::StoredId;
-use crate::http::request::probes::{
-    LookupBody, OwnProbe, OwnProbes, PostedProbes, Probes, ProbesBody,
+use crate::http::bulk::Form;
+use crate::http::problem::{Code, Problem};
+use crate::http::request::lookup;
+use crate::http::request::merged;
+use crate::http::request::{
+    AnswerMemory, ConditionParameters, LookupBody, LookupOptions, LookupParameters, OwnProbe,
+    OwnProbes, PageParameters, PostedProbes, Probes, ProbesBody, Query, Ready, SMALL, StoredId,
 };
-use crate::http::request::query::Query;
-use crate::http::response::answers::{
-    AnswerReply, AnswersReply, FailedProbeReply, ProbeAnswerReply, UnreadAnswer,
+use crate::http::response::reply;
+use crate::http::response::{
+    AnswerReply, AnswersReply, Broken, FailedProbeReply, JSON, ProbeAnswerReply, ReplyWriter,
+    UnreadAnswer,
 };
-use crate::http::response::reply::{self, Broken, JSON, ReplyWriter};
 use crate::http::{AppState, metrics, request_id};
 
 /// Probes of one call that are looked up at once, if each has [few](MATCHES_AT_ONCE) matches: the
@@ -51,12 +47,12 @@ pub async fn stored(
     Query((stored, lookup, conditions)): Query<(StoredId, LookupParameters, ConditionParameters)>,
     State(state): State<AppState>,
     Ready(engine): Ready,
-    SmallAnswerMemory(memory): SmallAnswerMemory,
+    AnswerMemory(memory): AnswerMemory<SMALL>,
 ) -> Result<Response, Problem> {
     let options = lookup::read(&(lookup, conditions), &state.settings)?;
     reply::stream(JSON, memory, |mut writer| async move {
         let probe = Probe::Stored(stored.id);
-        let memory = writer.another(0)?.with_allowance(SMALL_BYTES_MAX);
+        let memory = writer.another(0)?.with_allowance(SMALL);
         let found = look_up(&engine, (probe, None), &options, Arc::new(memory)).await?;
         found.write(&engine, &mut writer).await?;
         Ok(writer)
@@ -109,17 +105,9 @@ pub async fn posted(
             })
             .await
         }
-        Probes::Array(probes) => {
-            reply::stream(JSON, memory, |writer| {
-                call.answer_all(engine, probes, id, Form::Array, writer)
-            })
-            .await
-        }
-        Probes::Lines(probes) => {
-            reply::stream(ndjson::MEDIA, memory, |writer| {
-                call.answer_all(engine, probes, id, Form::Lines, writer.lines())
-            })
-            .await
+        Probes::Many(form, probes) => {
+            let write = |writer| call.answer_all(engine, probes, id, form, writer);
+            reply::stream(form.media(), memory, write).await
         }
     }
 }
@@ -172,6 +160,9 @@ impl Call {
         form: Form,
         mut writer: ReplyWriter,
     ) -> Result<ReplyWriter, Broken> {
+        if form == Form::Lines {
+            writer = writer.lines();
+        }
         let (call, engine, memory) = (&self, &engine, writer.another(0)?);
         let find = async |probe| call.find(engine, probe?, Arc::new(memory.another(0)?)).await;
         let at_once = self.probes_at_once(&probes);

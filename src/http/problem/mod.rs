@@ -12,8 +12,8 @@ use crate::backend::BackendError;
 use crate::budget::Exhausted;
 use crate::engine::{EngineError, HitName};
 use akin_model::analysis::ContentError;
-pub use akin_model::problem::{FieldError, code};
-use code::Code;
+pub use akin_model::problem::FieldError;
+pub use akin_model::problem::code::Code;
 
 /// The longest detail in a line of the log: a client may send an origin of any length.
 const DETAIL_LOGGED_BYTES_MAX: usize = 500;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use utoipa::openapi::{Content, Ref, RefOr, Response, ResponseBuilder, Responses};
 
-use crate::http::problem::code::Code;
+use crate::http::problem::Code;
 
 /// Of every call on a collection.
 pub const ANY: &[Code] = &[

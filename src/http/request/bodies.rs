@@ -11,12 +11,9 @@ use uuid::Uuid;
 
 use crate::document::{Document, DocumentId, Metadata, Token};
 use crate::engine::{AddOptions, DocumentChange};
-use crate::http::problem::Problem;
-use crate::http::problem::code::Code;
-use crate::http::request::body::{self, Body, merged};
-use crate::http::request::json;
-use crate::http::request::options::AddParameters;
-use crate::http::request::page::PageReader;
+use crate::http::problem::{Code, Problem};
+use crate::http::request::body::{self, merged};
+use crate::http::request::{AddParameters, Body, PageReader, json};
 use akin_model::content::{Extract, FieldsBody, Object, content};
 use akin_model::time::Time;
 
@@ -135,8 +132,7 @@ pub fn change(json: &[u8]) -> Result<DocumentChange, Problem> {
         if !patch.is_object() && !patch.is_null() {
             return Err(Problem::of_field(CODE, "/metadata", "must be an object or null"));
         }
-        let patch = patch.to_string();
-        json::check(&patch, CODE).map_err(|problem| problem.under("/metadata"))?;
+        json::check_levels(patch, CODE).map_err(|problem| problem.under("/metadata"))?;
     }
     Ok(DocumentChange {
         metadata: body.metadata.map(Arc::new),

@@ -16,11 +16,9 @@ use utoipa::openapi::schema::{Object as ObjectSchema, Schema};
 use utoipa::openapi::{ObjectBuilder, RefOr};
 use utoipa::{PartialSchema, ToSchema};
 
-use crate::http::problem::code::Code;
-use crate::http::problem::{Problem, pointer};
-use crate::http::request::lookup::WrongOption;
+use crate::http::problem::{Code, Problem, pointer};
 use crate::http::request::named::Named;
-use crate::http::request::{hint, json, query, reading};
+use crate::http::request::{WrongOption, hint, json, query, reading};
 use crate::http::{AppState, ServerSettings};
 use akin_model::content::Object;
 

@@ -8,13 +8,12 @@ use axum::extract::{FromRequestParts, RawPathParams};
 use axum::http::request::Parts;
 use utoipa::IntoParams;
 
-use crate::budget::Reservation;
+use crate::budget::{Purpose, Reservation};
 use crate::document::DocumentId;
 use crate::engine::{Collection, CollectionName, Collections};
 use crate::http::AppState;
 use crate::http::connection::admission::Admission;
-use crate::http::problem::code::Code;
-use crate::http::problem::{Problem, ProgressReply};
+use crate::http::problem::{Code, Problem, ProgressReply};
 
 /// The collection that the path names, or else `default`, once it is open.
 pub struct Ready(pub Arc<Collection>);
@@ -22,15 +21,13 @@ pub struct Ready(pub Arc<Collection>);
 /// All collections, once they are open.
 pub struct AllReady(pub Arc<Collections>);
 
-/// An empty reservation for the answer, within the shares of the request and of its client.
-pub struct AnswerMemory(pub Reservation);
+/// An empty reservation for the answer, within the shares of the request and of its client. The
+/// first bytes of it may be left uncounted.
+pub struct AnswerMemory<const UNCOUNTED: usize = 0>(pub Reservation);
 
 /// Memory of an answer about a stored document that is not counted, so that small lookups go on
 /// when the budget is exhausted.
-pub const SMALL_BYTES_MAX: usize = 128 << 10;
-
-/// [`AnswerMemory`], of which a [few](SMALL_BYTES_MAX) bytes are not counted.
-pub struct SmallAnswerMemory(pub Reservation);
+pub const SMALL: usize = 128 << 10;
 
 /// The collection's name in the path, or `default` if there is none.
 pub struct PathCollection(pub CollectionName);
@@ -54,21 +51,14 @@ impl FromRequestParts<AppState> for AllReady {
     }
 }
 
-impl FromRequestParts<AppState> for AnswerMemory {
+impl<const UNCOUNTED: usize> FromRequestParts<AppState> for AnswerMemory<UNCOUNTED> {
     type Rejection = Infallible;
 
     async fn from_request_parts(parts: &mut Parts, state: &AppState) -> Result<Self, Infallible> {
         let admission: &Arc<Admission> = parts.extensions.get().expect("the route has limits");
-        Ok(Self(state.share(&admission.share)))
-    }
-}
-
-impl FromRequestParts<AppState> for SmallAnswerMemory {
-    type Rejection = Infallible;
-
-    async fn from_request_parts(parts: &mut Parts, state: &AppState) -> Result<Self, Infallible> {
-        let AnswerMemory(memory) = AnswerMemory::from_request_parts(parts, state).await?;
-        Ok(Self(memory.with_allowance(SMALL_BYTES_MAX)))
+        let cost_max = state.settings.request_cost_max;
+        let memory = state.budget.share(Purpose::Answers, cost_max, &admission.share);
+        Ok(Self(memory.with_allowance(UNCOUNTED)))
     }
 }
 

@@ -6,8 +6,7 @@ use serde::de::{Error, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::engine::{Engine, MatchDetails, MeasureSelection};
-use crate::http::access::Caller;
-use crate::http::access::key::Action;
+use crate::http::access::{Action, Caller};
 use crate::http::problem::Problem;
 
 /// The parts of a document that are returned on request.
@@ -34,22 +33,18 @@ impl Include {
     }
 }
 
-/// The optional parts of a match: by default none.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct MatchInclude(pub MatchDetails);
-
 /// The optional part of a document with passages: its metadata.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PassageInclude {
     metadata: bool,
 }
 
-/// The further measures of a comparison.
+/// A choice as clients write it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Measures(pub MeasureSelection);
+pub struct Chosen<T>(pub T);
 
 /// A choice of names.
-trait Names: Default {
+pub trait Names: Copy + Default {
     /// Each name, and whether it is chosen.
     fn choices(&mut self) -> Vec<(&'static str, &mut bool)>;
 
@@ -68,9 +63,9 @@ impl Names for Include {
     }
 }
 
-impl Names for MatchInclude {
+impl Names for MatchDetails {
     fn choices(&mut self) -> Vec<(&'static str, &mut bool)> {
-        let MatchDetails { metadata, content, highlights } = &mut self.0;
+        let MatchDetails { metadata, content, highlights } = self;
         vec![("text", content), ("metadata", metadata), ("highlights", highlights)]
     }
 }
@@ -81,31 +76,25 @@ impl Names for PassageInclude {
     }
 }
 
-impl Names for Measures {
+impl Names for MeasureSelection {
     fn choices(&mut self) -> Vec<(&'static str, &mut bool)> {
-        self.0.choices().collect()
+        MeasureSelection::choices(self).collect()
     }
 }
 
-macro_rules! named {
-    ($($choice:ty),+) => {$(
-        impl<'de> Deserialize<'de> for $choice {
-            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                deserializer.deserialize_any(NamesVisitor(Self::default()))
-            }
-        }
-
-        impl Serialize for $choice {
-            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-                let mut copy = *self;
-                let chosen = copy.choices().into_iter().filter(|(_, is_chosen)| **is_chosen);
-                serializer.collect_seq(chosen.map(|(name, _)| name))
-            }
-        }
-    )+};
+impl<'de, T: Names> Deserialize<'de> for Chosen<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(NamesVisitor(T::default())).map(Self)
+    }
 }
 
-named!(Include, MatchInclude, PassageInclude, Measures);
+impl<T: Names> Serialize for Chosen<T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut copy = self.0;
+        let chosen = copy.choices().into_iter().filter(|(_, is_chosen)| **is_chosen);
+        serializer.collect_seq(chosen.map(|(name, _)| name))
+    }
+}
 
 struct NamesVisitor<T>(T);
 

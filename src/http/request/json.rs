@@ -2,16 +2,15 @@
 //! be.
 
 use std::borrow::Borrow;
-use std::fmt;
 
 use bytes::Bytes;
-use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde::Deserialize;
+use serde_json::Value;
 use serde_json::error::Category;
 use serde_path_to_error::{Path, Segment};
 
 use crate::background;
-use crate::http::problem::code::Code;
-use crate::http::problem::{Problem, internal, pointer};
+use crate::http::problem::{Code, Problem, internal, pointer};
 use crate::http::request::{hint, page};
 
 /// Bodies up to this size are read on the runtime. That takes 40 microseconds for a text, and a
@@ -41,74 +40,28 @@ const LEVELS_MAX: usize = 123;
 /// [`LEVELS_MAX`] levels, that its strings are Unicode, and that its numbers fit into 64 bits or a
 /// double.
 pub fn check(json: &str, invalid: Code) -> Result<(), Problem> {
-    match serde_json::from_str::<Levels>(json) {
-        Ok(Levels(levels)) if levels <= LEVELS_MAX => Ok(()),
-        Ok(_) => {
-            let detail = format!("has more than {LEVELS_MAX} levels of arrays and objects");
-            Err(Problem::of_field(invalid, "", detail))
-        }
-        Err(error) => Err(explain::<Levels>(json.as_bytes(), invalid, &error)),
+    match serde_json::from_str(json) {
+        Ok(value) => check_levels(&value, invalid),
+        Err(error) => Err(explain::<Value>(json.as_bytes(), invalid, &error)),
     }
 }
 
-/// How deep arrays and objects lie in each other. Reads every value, and keeps none.
-struct Levels(usize);
-
-impl<'de> Deserialize<'de> for Levels {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(LevelsVisitor)
+pub fn check_levels(value: &Value, invalid: Code) -> Result<(), Problem> {
+    if levels(value) <= LEVELS_MAX {
+        return Ok(());
     }
+    let detail = format!("has more than {LEVELS_MAX} levels of arrays and objects");
+    Err(Problem::of_field(invalid, "", detail))
 }
 
-struct LevelsVisitor;
-
-impl<'de> Visitor<'de> for LevelsVisitor {
-    type Value = Levels;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("JSON")
-    }
-
-    fn visit_unit<E>(self) -> Result<Levels, E> {
-        Ok(Levels(0))
-    }
-
-    fn visit_bool<E>(self, _: bool) -> Result<Levels, E> {
-        Ok(Levels(0))
-    }
-
-    fn visit_i64<E>(self, _: i64) -> Result<Levels, E> {
-        Ok(Levels(0))
-    }
-
-    fn visit_u64<E>(self, _: u64) -> Result<Levels, E> {
-        Ok(Levels(0))
-    }
-
-    fn visit_f64<E>(self, _: f64) -> Result<Levels, E> {
-        Ok(Levels(0))
-    }
-
-    fn visit_str<E>(self, _: &str) -> Result<Levels, E> {
-        Ok(Levels(0))
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Levels, A::Error> {
-        let mut deepest = 0;
-        while let Some(Levels(levels)) = items.next_element()? {
-            deepest = deepest.max(levels);
-        }
-        Ok(Levels(deepest + 1))
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<Levels, A::Error> {
-        let mut deepest = 0;
-        // A name is read as a value, too, so that it is checked to be Unicode.
-        while let Some((_, Levels(levels))) = fields.next_entry::<Levels, Levels>()? {
-            deepest = deepest.max(levels);
-        }
-        Ok(Levels(deepest + 1))
-    }
+/// How deep arrays and objects lie in each other; `serde_json` reads at most 127 levels.
+fn levels(value: &Value) -> usize {
+    let deepest = match value {
+        Value::Array(items) => items.iter().map(levels).max(),
+        Value::Object(fields) => fields.values().map(levels).max(),
+        _ => return 0,
+    };
+    1 + deepest.unwrap_or(0)
 }
 
 /// Reads once more to find where the error is: tracking the path costs too much where there is

@@ -9,10 +9,8 @@ use utoipa::{IntoParams, ToSchema};
 
 use crate::engine::{Conditions, ContainedOf, Filter, Lookup, MatchDetails, Mode};
 use crate::http::ServerSettings;
-use crate::http::problem::Problem;
-use crate::http::problem::code::Code;
-use crate::http::request::body::OptionStruct;
-use crate::http::request::include::MatchInclude;
+use crate::http::problem::{Code, Problem};
+use crate::http::request::{Chosen, OptionStruct};
 use crate::http::settings::FILTER_BYTES_MAX;
 use akin_core::scheme::Threshold;
 use akin_model::time::Time;
@@ -66,7 +64,7 @@ pub struct LookupParameters {
         pattern = "^(text|metadata|highlights)(,(text|metadata|highlights))*$",
         example = "text,metadata")]
     #[schema(value_type = Option<Vec<String>>, example = json!(["text", "metadata"]))]
-    pub include: Option<MatchInclude>,
+    pub include: Option<Chosen<MatchDetails>>,
 }
 
 /// The score by which documents match.
@@ -235,6 +233,6 @@ pub fn read(
 ) -> Result<(Lookup, MatchDetails), WrongOption> {
     let lookup = given.lookup(settings)?;
     let conditions = conditions.conditions()?;
-    let include = given.include.map_or_else(MatchDetails::default, |include| include.0);
+    let include = given.include.unwrap_or_default().0;
     Ok((Lookup { conditions, ..lookup }, include))
 }

@@ -2,17 +2,36 @@
 
 pub mod bodies;
 pub mod body;
-pub mod extract;
+mod extract;
 mod hint;
-pub mod include;
+mod include;
 pub mod json;
 pub mod lookup;
 mod named;
-pub mod options;
+mod options;
 pub mod page;
-pub mod parameters;
+mod parameters;
 pub mod passages;
 pub mod probes;
 pub mod query;
 pub mod reading;
 pub mod settings;
+
+pub use bodies::{ChangeBody, DocumentBody, DocumentsBody, GivenId};
+pub use body::{Body, BodyMembers, JsonCall, OptionStruct, merged};
+pub use extract::{AllReady, AnswerMemory, PathCollection, PathId, Ready, SMALL, in_path};
+pub use include::{Chosen, Include, PassageInclude};
+pub use lookup::{ConditionParameters, LookupOptions, LookupParameters, WrongOption};
+pub use options::{AddParameters, CompareParameters};
+pub use page::{PageParameters, PageReader};
+pub use parameters::{
+    ClusterParameters, CurveParameters, ExportParameters, GetParameters, ListParameters, OnDamaged,
+    RecallParameters, StoredId, StoredPair, TextParameters,
+};
+pub use passages::{PassageBody, PassageParameters, PostedPassages};
+pub use probes::{
+    LookupBody, OwnProbe, OwnProbes, PairBody, PairMembers, PostedProbes, Probes, ProbesBody,
+};
+pub use query::{NoParameters, Query, Within};
+pub use reading::{BodyReader, Media, Patience};
+pub use settings::Settings;

@@ -6,10 +6,10 @@ use utoipa::openapi::schema::Schema;
 use utoipa::openapi::{ObjectBuilder, RefOr, Type};
 use utoipa::{IntoParams, PartialSchema, ToSchema};
 
-use crate::engine::{AddOptions, CompareOptions, ContainedOf, ContainmentCheck, OnDuplicate};
-use crate::http::request::body::OptionStruct;
-use crate::http::request::include::Measures;
-use crate::http::request::lookup::WrongOption;
+use crate::engine::{
+    AddOptions, CompareOptions, ContainedOf, ContainmentCheck, MeasureSelection, OnDuplicate,
+};
+use crate::http::request::{Chosen, OptionStruct, WrongOption};
 use akin_core::measure::MEASURES;
 use akin_core::scheme::Threshold;
 
@@ -97,7 +97,7 @@ pub struct CompareParameters {
     /// Add further measures: one of the names of `Measures`, or several with commas between.
     #[param(inline, value_type = Option<MeasureText>, example = "edit,cosine")]
     #[schema(value_type = Option<Vec<String>>, example = json!(["edit", "cosine"]))]
-    pub measures: Option<Measures>,
+    pub measures: Option<Chosen<MeasureSelection>>,
 }
 
 /// Names of measures with commas between.

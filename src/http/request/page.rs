@@ -10,9 +10,8 @@ use utoipa::IntoParams;
 
 use crate::background;
 use crate::budget::{Reservation, cost};
-use crate::http::problem::code::Code;
-use crate::http::problem::{Problem, internal};
-use crate::http::request::reading::{BodyReader, Media};
+use crate::http::problem::{Code, Problem, internal};
+use crate::http::request::{BodyReader, Media};
 use akin_files::feature::HTML;
 use akin_files::input::{PageCost, charset_of, decode_page, page};
 use akin_model::content::Extract;

@@ -8,10 +8,8 @@ use utoipa::{IntoParams, ToSchema};
 
 use crate::document::DocumentId;
 use crate::engine::{ClusterQuery, CurveOf, Linkage, Order, Sample};
-use crate::http::problem::Problem;
-use crate::http::problem::code::Code;
-use crate::http::request::body::OptionStruct;
-use crate::http::request::include::Include;
+use crate::http::problem::{Code, Problem};
+use crate::http::request::{Chosen, Include, OptionStruct, Within};
 use akin_core::scheme::Threshold;
 
 /// Which stored document.
@@ -48,7 +46,7 @@ pub struct GetParameters {
     #[param(value_type = Option<String>, pattern = "^(sketch|shingles)(,(sketch|shingles))*$",
         example = "sketch,shingles")]
     #[schema(value_type = Option<Vec<String>>, example = json!(["sketch"]))]
-    pub include: Option<Include>,
+    pub include: Option<Chosen<Include>>,
 }
 
 impl OptionStruct for GetParameters {}
@@ -124,8 +122,8 @@ impl ClusterParameters {
 pub struct RecallParameters {
     /// How many documents are drawn at random; by default 200, or as many as the cost of a request
     /// allows.
-    #[param(minimum = 1, maximum = 1_000)]
-    sample: Option<u32>,
+    #[param(value_type = Option<u32>, minimum = 1, maximum = 1_000)]
+    sample: Option<Within<1, SAMPLE_MAX>>,
     /// By default the collection's threshold.
     pub threshold: Option<Threshold>,
 }
@@ -133,19 +131,13 @@ pub struct RecallParameters {
 /// More documents make the figures no better: with 1,000 the recall is known to a percent.
 const SAMPLE_MAX: u32 = 1_000;
 
-const SAMPLE_DEFAULT: u32 = 200;
+const SAMPLE_DEFAULT: usize = 200;
 
 impl RecallParameters {
-    /// # Errors
-    /// A sample of no documents, or of more than [`SAMPLE_MAX`].
-    pub fn sample(&self) -> Result<Sample, Problem> {
+    pub fn sample(&self) -> Sample {
         match self.sample {
-            None => Ok(Sample::AtMost(SAMPLE_DEFAULT as usize)),
-            Some(sample @ 1..=SAMPLE_MAX) => Ok(Sample::Exactly(sample as usize)),
-            Some(_) => {
-                let detail = format!("the parameter 'sample' must be 1..={SAMPLE_MAX}");
-                Err(Problem::new(Code::InvalidParameter, detail))
-            }
+            None => Sample::AtMost(SAMPLE_DEFAULT),
+            Some(Within(sample)) => Sample::Exactly(sample as usize),
         }
     }
 }

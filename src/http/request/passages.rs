@@ -1,6 +1,6 @@
 //! Searches for passages: their options, in the query or in the body, and their body.
 
-use std::num::{NonZeroU32, NonZeroUsize};
+use std::num::NonZeroUsize;
 
 use axum::extract::{FromRequest, Request};
 use serde::{Deserialize, Serialize};
@@ -8,14 +8,13 @@ use utoipa::{IntoParams, ToSchema};
 
 use crate::document::{Content, DocumentId};
 use crate::engine::{ContainedOf, PassageQuery, Probe};
-use crate::http::problem::Problem;
-use crate::http::problem::code::Code;
-use crate::http::request::bodies::GivenId;
-use crate::http::request::body::{self, Body, OptionStruct};
-use crate::http::request::include::PassageInclude;
-use crate::http::request::json;
-use crate::http::request::lookup::{ConditionParameters, WrongOption, limit, offset};
-use crate::http::request::reading::{BodyReader, Media};
+use crate::http::problem::{Code, Problem};
+use crate::http::request::body;
+use crate::http::request::lookup::{limit, offset};
+use crate::http::request::{
+    Body, BodyReader, Chosen, ConditionParameters, GivenId, Media, OptionStruct, PassageInclude,
+    Within, WrongOption, json,
+};
 use crate::http::{AppState, ServerSettings};
 use akin_core::scheme::Threshold;
 
@@ -34,7 +33,7 @@ pub struct PassageParameters {
     /// is shared as a whole.
     #[param(value_type = Option<u32>, minimum = 8, maximum = 100_000, example = 20)]
     #[schema(value_type = Option<u32>, minimum = 8, maximum = 100_000)]
-    pub words_min: Option<NonZeroU32>,
+    pub words_min: Option<Within<WORDS_MIN, WORDS_MAX>>,
     /// The least share of words in passages: of the probe, or of the match (`of`).
     #[param(value_type = Option<f64>, example = 0.5)]
     #[schema(value_type = Option<f64>)]
@@ -53,7 +52,7 @@ pub struct PassageParameters {
     /// `metadata`: the metadata of each document.
     #[param(value_type = Option<String>, pattern = "^metadata$", example = "metadata")]
     #[schema(value_type = Option<Vec<String>>, example = json!(["metadata"]))]
-    pub include: Option<PassageInclude>,
+    pub include: Option<Chosen<PassageInclude>>,
 }
 
 /// All options of a search for passages, as a client gave them.
@@ -86,17 +85,12 @@ pub fn read(
     (given, conditions): &PassageOptions,
     settings: &ServerSettings,
 ) -> Result<PassageQuery, WrongOption> {
-    let words_min = given.words_min.map(NonZeroU32::get);
-    if let Some(words) = words_min.filter(|words| !(WORDS_MIN..=WORDS_MAX).contains(words)) {
-        let detail = format!("must be {WORDS_MIN}..={WORDS_MAX}, not {words}");
-        return Err(WrongOption::new("words_min", detail));
-    }
     if given.of.is_some() && given.containment_min.is_none() {
         return Err(WrongOption::new("of", "is only for 'containment_min'"));
     }
     let limit = limit(given.limit, settings)?;
     Ok(PassageQuery {
-        words_min: words_min.map(|words| words as usize),
+        words_min: given.words_min.map(|Within(words)| words as usize),
         containment_min: given.containment_min.map_or(0.0, Threshold::get),
         of: given.of.unwrap_or_default(),
         limit,

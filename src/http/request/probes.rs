@@ -9,17 +9,13 @@ use utoipa::ToSchema;
 use crate::budget::Reservation;
 use crate::document::{Content, DocumentId, Token};
 use crate::engine::Probe;
-use crate::http::problem::Problem;
-use crate::http::problem::code::Code;
-use crate::http::request::bodies::GivenId;
-use crate::http::request::body::{self, Body, BodyMembers};
-use crate::http::request::extract::AnswerMemory;
-use crate::http::request::json;
-use crate::http::request::lookup::{ConditionParameters, LookupOptions, LookupParameters};
-use crate::http::request::options::CompareParameters;
-use crate::http::request::page::{PageParameters, PageReader};
-use crate::http::request::query::Query;
-use crate::http::request::reading::{BodyReader, Media};
+use crate::http::bulk::Form;
+use crate::http::problem::{Code, Problem};
+use crate::http::request::body;
+use crate::http::request::{
+    AnswerMemory, Body, BodyMembers, BodyReader, CompareParameters, ConditionParameters, GivenId,
+    LookupOptions, LookupParameters, Media, PageParameters, PageReader, Query, json,
+};
 use crate::http::{AppState, ServerSettings};
 use akin_model::content::{Extract, FieldsBody, Object, content};
 
@@ -79,10 +75,8 @@ pub struct PostedProbes {
 
 pub enum Probes {
     One(OwnProbe),
-    /// An array, which is answered by an array.
-    Array(OwnProbes),
-    /// NDJSON, which is answered by NDJSON.
-    Lines(OwnProbes),
+    /// They are answered in the form that they have.
+    Many(Form, OwnProbes),
 }
 
 /// Probes of one call: an element that is not a probe does not fail the other probes.
@@ -162,7 +156,7 @@ impl FromRequest<AppState> for PostedProbes {
         let taken = [Media::Json, Media::Ndjson, Media::Text, Media::Html];
         let media = Media::of(&parts.headers, &taken)?;
         let reader = BodyReader::new(body, &parts.extensions, state);
-        let AnswerMemory(memory) = AnswerMemory::from_request_parts(&mut parts, state)
+        let AnswerMemory::<0>(memory) = AnswerMemory::from_request_parts(&mut parts, state)
             .await
             .unwrap_or_else(|never| match never {});
         let pages = reader.pages(parameters, CODE).of_share(memory.another(0)?);
@@ -174,9 +168,9 @@ impl FromRequest<AppState> for PostedProbes {
         }
         let body = reader.whole_json(state.settings.body_bytes_max, Code::BodyTooLarge).await?;
         let probes = json::off_runtime_if_long(body, move |body| match media {
-            Media::Ndjson => lines(&body, &pages).map(Probes::Lines),
+            Media::Ndjson => Ok(Probes::Many(Form::Lines, lines(&body, &pages)?)),
             _ if body.trim_ascii_start().first() == Some(&b'[') => {
-                array(&body, &pages).map(Probes::Array)
+                Ok(Probes::Many(Form::Array, array(&body, &pages)?))
             }
             _ => probe(&body, &pages).map(Probes::One),
         });

@@ -7,13 +7,12 @@ use std::str::FromStr;
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 use serde::de::{self, DeserializeOwned, Deserializer, IntoDeserializer, Unexpected, Visitor};
-use serde::{Deserialize, forward_to_deserialize_any};
+use serde::{Deserialize, Serialize, forward_to_deserialize_any};
 use serde_json::Error;
 use serde_path_to_error::Path;
 
 use crate::http::AppState;
-use crate::http::problem::Problem;
-use crate::http::problem::code::Code;
+use crate::http::problem::{Code, Problem};
 use crate::http::request::hint;
 use crate::http::request::named::Named;
 
@@ -29,6 +28,26 @@ impl<T: DeserializeOwned> FromRequestParts<AppState> for Query<T> {
 
     async fn from_request_parts(parts: &mut Parts, _: &AppState) -> Result<Self, Problem> {
         read(parts.uri.query().unwrap_or_default()).map(Self)
+    }
+}
+
+/// A number from `MIN` to `MAX`.
+#[derive(Clone, Copy, Serialize)]
+pub struct Within<const MIN: u32, const MAX: u32>(pub u32);
+
+impl<const MIN: u32, const MAX: u32> Default for Within<MIN, MAX> {
+    fn default() -> Self {
+        Self(MIN)
+    }
+}
+
+impl<'de, const MIN: u32, const MAX: u32> Deserialize<'de> for Within<MIN, MAX> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let number = u32::deserialize(deserializer)?;
+        if (MIN..=MAX).contains(&number) {
+            return Ok(Self(number));
+        }
+        Err(de::Error::custom(format_args!("must be {MIN}..={MAX}, not {number}")))
     }
 }
 

@@ -13,9 +13,8 @@ use tokio::time::Instant;
 use crate::budget::{Purpose, Reservation, decoded_json_bytes};
 use crate::http::AppState;
 use crate::http::connection::admission::Admission;
-use crate::http::problem::Problem;
-use crate::http::problem::code::Code;
-use crate::http::request::page::{PageParameters, PageReader};
+use crate::http::problem::{Code, Problem};
+use crate::http::request::{PageParameters, PageReader};
 use crate::http::settings::BODY_BYTES_PER_S_MIN;
 
 /// Bytes of memory reserved for each byte of a body: itself while it is joined from chunks, and the

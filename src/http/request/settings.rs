@@ -8,10 +8,8 @@ use serde_json::{Map, Value, json};
 
 use crate::engine::CollectionSettings;
 use crate::http::AppState;
-use crate::http::problem::code::Code;
-use crate::http::problem::{Problem, pointer};
-use crate::http::request::json;
-use crate::http::request::reading;
+use crate::http::problem::{Code, Problem, pointer};
+use crate::http::request::{json, reading};
 use akin_model::content::Object;
 
 const CODE: Code = Code::InvalidRequest;

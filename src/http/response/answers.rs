@@ -10,7 +10,7 @@ use crate::background::request;
 use crate::budget::Reservation;
 use crate::engine::{Answer, Engine, MatchDetails};
 use crate::http::problem::ProblemReply;
-use crate::http::response::reply::{Broken, ReplyWriter};
+use crate::http::response::{Broken, ReplyWriter};
 use akin_core::text::ShingleSet;
 use akin_model::timed::Timed;
 

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use futures_util::{Stream, StreamExt, stream};
 use tokio::time::Instant;
 
-use crate::http::request::reading::Patience;
+use crate::http::request::Patience;
 
 /// The lines, until their reader has been waited for longer than `patience` allows. Only the time
 /// from a line to the next that is asked for counts, not the time that the line takes to be read

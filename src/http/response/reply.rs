@@ -32,8 +32,6 @@ use crate::http::problem::{self, Problem};
 pub use broken::Broken;
 pub use list::List;
 
-use list::Joint;
-
 pub const JSON: &str = "application/json";
 
 /// Bytes of most answers, which are not counted.
@@ -92,7 +90,6 @@ pub struct ReplyWriter {
     memory: Option<Arc<Reservation>>,
     /// Values have no line breaks.
     is_lines: bool,
-    joint: Joint,
     refused: Option<Exhausted>,
     /// The channel of the pieces, once there is one.
     sender: Option<mpsc::Sender<SentPiece>>,
@@ -203,7 +200,6 @@ impl ReplyWriter {
             piece: Piece { text, ..Piece::default() },
             memory,
             is_lines: false,
-            joint: Joint::None,
             refused: None,
             sender: None,
             sent: None,
@@ -351,15 +347,6 @@ impl ReplyWriter {
 
 impl Write for ReplyWriter {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        match (mem::replace(&mut self.joint, Joint::None), bytes.first()) {
-            (Joint::Brace, Some(b'{')) => {
-                self.joint = Joint::Comma;
-                return Ok(1);
-            }
-            (Joint::Brace, _) => return Err(io::Error::other("the rest of an object is none")),
-            (Joint::Comma, Some(first)) if *first != b'}' => self.write_all(b",")?,
-            (Joint::Comma | Joint::None, _) => {}
-        }
         let taken = self.make_room(bytes.len()).map_err(|exhausted| {
             self.refused = Some(exhausted);
             io::Error::other(exhausted)
@@ -378,8 +365,7 @@ impl Write for ReplyWriter {
     fn write_all(&mut self, mut bytes: &[u8]) -> io::Result<()> {
         let text = &mut self.piece.text;
         let end = text.len() + bytes.len();
-        let is_plain = !self.is_lines && self.joint == Joint::None;
-        if end <= text.capacity().min(PIECE_BYTES) && is_plain {
+        if end <= text.capacity().min(PIECE_BYTES) && !self.is_lines {
             text.extend_from_slice(bytes);
             return Ok(());
         }

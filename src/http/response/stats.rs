@@ -11,7 +11,7 @@ use crate::engine::{
     ClusterCounts, Collection, CollectionName, CollectionSettings, DiscoveryStats, SnapshotInfo,
     Stats,
 };
-use crate::http::response::reply::Bounded;
+use crate::http::response::Bounded;
 use akin_model::stats::{CollectionNameReply, CollectionReply, CollectionsReply};
 use akin_model::time::Time;
 

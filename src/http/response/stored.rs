@@ -1,7 +1,5 @@
 //! Stored documents and ids.
 
-use std::fmt::Write;
-
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -9,7 +7,7 @@ use crate::background;
 use crate::document::{Content, DocumentId, Metadata};
 use crate::engine::{Engine, Mask, Note, Record};
 use crate::http::problem::{Problem, ProblemReply, internal};
-use crate::http::request::include::Include;
+use crate::http::request::Include;
 use akin_core::text::ShingleSet;
 use akin_model::time::Time;
 
@@ -105,7 +103,7 @@ impl StoredReply {
     }
 
     fn new(stored: Record, include: Option<Include>, mask: Mask, slot_bytes: usize) -> Self {
-        let sketch = || hexadecimal(&mask.sketch(stored.sketch.as_bytes(), slot_bytes));
+        let sketch = || hex::encode(mask.sketch(stored.sketch.as_bytes(), slot_bytes));
         let included = include.map(|include| IncludedReply {
             sketch: include.sketch.then(sketch),
             shingles: stored
@@ -135,14 +133,6 @@ pub fn bytes(stored: &Record, include: Option<&Include>) -> usize {
     let metadata = stored.metadata.as_ref().map_or(0, |metadata| metadata.as_json().len());
     let shingles = stored.set.as_ref().filter(|_| include.is_some_and(|of| of.shingles));
     content + metadata + shingles.map_or(0, |set| set.count() * BYTES_PER_SHINGLE)
-}
-
-fn hexadecimal(bytes: &[u8]) -> String {
-    let mut hex = String::with_capacity(bytes.len() * 2);
-    for byte in bytes {
-        write!(hex, "{byte:02x}").expect("a string takes what is written to it");
-    }
-    hex
 }
 
 fn shingles(set: &ShingleSet, mask: Mask) -> Vec<String> {

@@ -10,21 +10,14 @@ use crate::background::request;
 use crate::budget::Reservation;
 use crate::engine::EngineError;
 use crate::http::problem::Problem;
-use crate::http::response::reply::{self, Bounded, Json};
+use crate::http::response::Bounded;
+use crate::http::response::reply;
 use akin_model::timed::Timed;
 
 impl<T: Bounded> Bounded for Timed<T> {}
 
-/// Answers with the result of `work` and how long it took.
-pub async fn timed<T: Bounded>(
-    work: impl Future<Output = Result<T, EngineError>>,
-) -> Result<Json<Timed<T>>, Problem> {
-    let started = Instant::now();
-    let result = work.await?;
-    Ok(Json(Timed::new(result, started.elapsed())))
-}
-
-/// [`timed`], with memory and work counted for the request.
+/// Answers with the result of `work` and how long it took, with memory and work counted for the
+/// request.
 pub async fn timed_within<T: Serialize>(
     memory: Reservation,
     work: impl Future<Output = Result<T, EngineError>>,

@@ -4,6 +4,9 @@
 use bytes::{Buf, Bytes};
 
 use crate::http::bulk::array::ArrayCutter;
+use crate::http::bulk::ndjson;
+use crate::http::problem::{Code, Problem};
+use crate::http::response::JSON;
 
 /// The layout of documents in the body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,22 +17,28 @@ pub enum Form {
     Array,
 }
 
-/// The bytes of one document, or the error found in its place.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct BodyItem {
-    /// The line, or the position in the array; from 1.
-    pub number: u64,
-    pub content: Result<Bytes, SplitError>,
+impl Form {
+    pub fn media(self) -> &'static str {
+        match self {
+            Self::Lines => ndjson::MEDIA,
+            Self::Array => JSON,
+        }
+    }
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum SplitError {
-    /// The item is skipped; later items are returned.
-    #[error("the document is longer than {bytes_max} bytes")]
-    TooLong { bytes_max: usize },
-    /// The rest of the body cannot be split.
-    #[error("{0}")]
-    Malformed(&'static str),
+/// One document of the input, at any stage between its bytes and its result.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InputLine<T> {
+    /// The line, or the position in the array; from 1.
+    pub number: u64,
+    pub content: Result<T, Problem>,
+}
+
+impl<T> InputLine<T> {
+    /// Applies the next step, unless an earlier step failed.
+    pub fn then<U>(self, step: impl FnOnce(T) -> Result<U, Problem>) -> InputLine<U> {
+        InputLine { number: self.number, content: self.content.and_then(step) }
+    }
 }
 
 /// How to split the next bytes: skip `before` bytes, then `take` bytes of an item, which may or may
@@ -120,7 +129,7 @@ impl Splitter {
     }
 
     /// The next item that ends in the data pushed so far.
-    pub fn next(&mut self) -> Option<BodyItem> {
+    pub fn next(&mut self) -> Option<InputLine<Bytes>> {
         while !self.chunk.is_empty() && !self.faulty {
             let cut = self.cutter.cut(&self.chunk);
             self.chunk.advance(cut.before);
@@ -142,7 +151,7 @@ impl Splitter {
 
     /// The item completed by the end of the body (a last line), or the error it reveals (a missing
     /// bracket).
-    pub fn finish(&mut self) -> Option<BodyItem> {
+    pub fn finish(&mut self) -> Option<InputLine<Bytes>> {
         if self.faulty {
             return None;
         }
@@ -171,20 +180,21 @@ impl Splitter {
     }
 
     /// The item that ends with `piece`, unless it is blank.
-    fn complete(&mut self, piece: Bytes) -> Option<BodyItem> {
+    fn complete(&mut self, piece: Bytes) -> Option<InputLine<Bytes>> {
         self.number += 1;
         if self.overlong || self.carry.len() + piece.len() > self.item_bytes_max {
             self.overlong = false;
             self.carry = Vec::new();
-            let content = Err(SplitError::TooLong { bytes_max: self.item_bytes_max });
-            return Some(BodyItem { number: self.number, content });
+            let detail = format!("the document is longer than {} bytes", self.item_bytes_max);
+            let content = Err(Problem::new(Code::DocumentTooLarge, detail));
+            return Some(InputLine { number: self.number, content });
         }
         let whole = self.joined(piece);
         let trimmed = whole.trim_ascii();
         if trimmed.is_empty() {
             return None;
         }
-        Some(BodyItem { number: self.number, content: Ok(whole.slice_ref(trimmed)) })
+        Some(InputLine { number: self.number, content: Ok(whole.slice_ref(trimmed)) })
     }
 
     /// Joins the carry and `piece`; copies nothing when the item lies in a single chunk.
@@ -196,9 +206,10 @@ impl Splitter {
         std::mem::take(&mut self.carry).into()
     }
 
-    fn fault(&mut self, detail: &'static str) -> BodyItem {
+    fn fault(&mut self, detail: &'static str) -> InputLine<Bytes> {
         self.faulty = true;
-        BodyItem { number: self.number_next(), content: Err(SplitError::Malformed(detail)) }
+        let content = Err(Problem::new(Code::MalformedJson, detail));
+        InputLine { number: self.number_next(), content }
     }
 }
 

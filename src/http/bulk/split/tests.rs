@@ -4,7 +4,7 @@ use serde_json::Value;
 use super::*;
 
 /// The items of a body that is split into chunks of the given sizes, cyclically.
-fn split(form: Form, bytes_max: usize, body: &[u8], sizes: &[usize]) -> Vec<BodyItem> {
+fn split(form: Form, bytes_max: usize, body: &[u8], sizes: &[usize]) -> Vec<InputLine<Bytes>> {
     let mut splitter = Splitter::new(form, bytes_max);
     let mut items = Vec::new();
     let (mut rest, mut sizes) = (body, sizes.iter().cycle());
@@ -22,10 +22,10 @@ fn split(form: Form, bytes_max: usize, body: &[u8], sizes: &[usize]) -> Vec<Body
     items
 }
 
-fn texts(items: &[BodyItem]) -> Vec<(u64, String)> {
-    let text = |item: &BodyItem| match &item.content {
+fn texts(items: &[InputLine<Bytes>]) -> Vec<(u64, String)> {
+    let text = |item: &InputLine<Bytes>| match &item.content {
         Ok(bytes) => String::from_utf8_lossy(bytes).into_owned(),
-        Err(error) => format!("! {error}"),
+        Err(error) => format!("! {}", error.detail),
     };
     items.iter().map(|item| (item.number, text(item))).collect()
 }
@@ -105,8 +105,8 @@ fn json() -> impl Strategy<Value = Value> {
     })
 }
 
-fn read(items: &[BodyItem]) -> Option<Vec<Value>> {
-    let value = |item: &BodyItem| serde_json::from_slice(item.content.as_ref().ok()?).ok();
+fn read(items: &[InputLine<Bytes>]) -> Option<Vec<Value>> {
+    let value = |item: &InputLine<Bytes>| serde_json::from_slice(item.content.as_ref().ok()?).ok();
     items.iter().map(value).collect()
 }
 

@@ -9,17 +9,6 @@ use super::{Broken, ReplyWriter};
 use crate::budget::Reservation;
 use crate::http::problem::Problem;
 
-/// The fields of a value go on the object before it: a comma takes the place of the value's brace,
-/// if it has fields.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Joint {
-    None,
-    /// The next byte is the brace.
-    Brace,
-    /// The brace was left out.
-    Comma,
-}
-
 /// A list that is written element by element, in an object that goes on behind it.
 pub struct List<'a> {
     pub(super) writer: &'a mut ReplyWriter,
@@ -44,13 +33,16 @@ impl List<'_> {
         self.writer.send_if_full().await
     }
 
-    /// Ends the list, and the object with the fields of `rest`.
+    /// Ends the list, and the object with the fields of `rest`, another object.
     ///
     /// # Errors
     /// There is no memory for its text.
     pub fn end(self, rest: &impl Serialize) -> Result<(), Problem> {
         self.writer.text("]")?;
-        self.writer.joint = Joint::Brace;
-        self.writer.value(rest)
+        let rest = serde_json::to_string(rest).expect("replies are plain JSON");
+        if rest != "{}" {
+            self.writer.text(",")?;
+        }
+        self.writer.text(rest.strip_prefix('{').expect("it is an object"))
     }
 }
