@@ -16,69 +16,95 @@ use super::members::{Member, Value, members};
 /// # Errors
 /// The JSON is malformed, or not an object.
 pub fn members_with_text<'a>(json: &'a [u8], name: &str) -> Result<Vec<Member<'a>>, String> {
-    // Without an early end, the loop has vector instructions.
-    let has_control = json.iter().fold(0, |found, byte| found | u8::from(*byte < b' ')) != 0;
-    let usual = || usual_members(std::str::from_utf8(json).ok()?, name);
-    if has_control { None } else { usual() }.map_or_else(|| members(json), Ok)
+    usual_members(json, name).map_or_else(|| members(json), Ok)
 }
 
-/// The line has no control characters. `None` if another reader has to read the line.
-fn usual_members<'a>(json: &'a str, text_name: &str) -> Option<Vec<Member<'a>>> {
-    let mut members = Vec::new();
-    let mut rest = after(json, '{')?;
+/// `None` if another reader has to read the line.
+fn usual_members<'a>(json: &'a [u8], text_name: &str) -> Option<Vec<Member<'a>>> {
+    let (mut members, mut has_text) = (Vec::new(), false);
+    let mut rest = after(json, b'{')?;
     loop {
-        let (name, behind) = text(after(rest, '"')?)?;
-        let value = after(behind, ':')?;
-        let (value, behind) = match after(value, '"').filter(|_| name == text_name) {
+        let (name, behind) = text(after(rest, b'"')?, 0)?;
+        let value = after(behind, b':')?;
+        let (value, behind) = match after(value, b'"').filter(|_| name == text_name) {
             Some(begun) => {
-                let (text, behind) = text(begun)?;
+                // Most of a line is its text; a further text is rare.
+                let bytes = if has_text { 0 } else { begun.len() };
+                has_text = true;
+                let (text, behind) = text(begun, bytes)?;
                 (Value::Text(text), behind)
             }
             None => raw(value)?,
         };
         members.push((name, value));
-        match after(behind, ',') {
+        match after(behind, b',') {
             Some(next) => rest = next,
-            None => return without_blanks(after(behind, '}')?).is_empty().then_some(members),
+            None => return without_blanks(after(behind, b'}')?).is_empty().then_some(members),
         }
     }
 }
 
 /// The rest of the JSON after blanks and this character.
-fn after(json: &str, character: char) -> Option<&str> {
-    without_blanks(json).strip_prefix(character)
+fn after(json: &[u8], character: u8) -> Option<&[u8]> {
+    without_blanks(json).strip_prefix(&[character])
 }
 
-fn without_blanks(json: &str) -> &str {
-    json.trim_start_matches(' ')
+fn without_blanks(json: &[u8]) -> &[u8] {
+    let blanks = json.iter().take_while(|byte| **byte == b' ').count();
+    &json[blanks..]
 }
 
 /// Any value, and the JSON behind it.
-fn raw(json: &str) -> Option<(Value<'_>, &str)> {
-    let mut values = serde_json::Deserializer::from_str(json).into_iter::<&RawValue>();
+fn raw(json: &[u8]) -> Option<(Value<'_>, &[u8])> {
+    let mut values = serde_json::Deserializer::from_slice(json).into_iter::<&RawValue>();
     let value = values.next()?.ok()?;
     Some((Value::Json(Cow::Borrowed(value)), &json[values.byte_offset()..]))
 }
 
-/// A text that has begun, and the JSON behind it.
-fn text(json: &str) -> Option<(Cow<'_, str>, &str)> {
-    let bytes = json.as_bytes();
-    let (mut text, mut run) = (String::new(), 0);
+/// A text that has begun, and the JSON behind it. `bytes`: reserved for a text with escapes.
+fn text(json: &[u8], bytes: usize) -> Option<(Cow<'_, str>, &[u8])> {
+    let (mut text, mut rest) = (Vec::new(), json);
     loop {
-        let end = run + memchr::memchr2(b'"', b'\\', &bytes[run..])?;
-        if bytes[end] == b'"' {
-            let behind = &json[end + 1..];
-            if run == 0 {
-                return Some((Cow::Borrowed(&json[..end]), behind));
+        let (run, end) = rest.split_at(run_bytes(rest));
+        let (end, behind) = end.split_first()?;
+        match end {
+            b'"' if text.is_empty() => return Some((str::from_utf8(run).ok()?.into(), behind)),
+            b'"' => {
+                text.extend_from_slice(run);
+                return Some((String::from_utf8(text).ok()?.into(), behind));
             }
-            text.push_str(&json[run..end]);
-            return Some((Cow::Owned(text), behind));
+            b'\\' => {
+                if text.is_empty() {
+                    text.reserve(bytes);
+                }
+                text.extend_from_slice(run);
+                let (character, len) = escaped(behind)?;
+                text.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes());
+                rest = &behind[len..];
+            }
+            // A control character, of which only the other reader knows what is wrong.
+            _ => return None,
         }
-        text.push_str(&json[run..end]);
-        let (character, len) = escaped(&bytes[end + 1..])?;
-        text.push(character);
-        run = end + 1 + len;
     }
+}
+
+/// The bytes up to a quote, a backslash or a control character. Eight bytes are looked at together:
+/// of a word in which 1 is subtracted from each byte, the lowest byte that borrows was 0 before.
+fn run_bytes(json: &[u8]) -> usize {
+    const ONES: u64 = u64::from_le_bytes([1; 8]);
+    const HIGHEST: u64 = ONES << 7;
+    let below = |word: u64, bound: u64| word.wrapping_sub(ONES * bound) & !word;
+    let (words, rest) = json.as_chunks();
+    for (at, word) in words.iter().enumerate() {
+        let word = u64::from_le_bytes(*word);
+        let [quote, backslash] = [b'"', b'\\'].map(|byte| below(word ^ ONES * u64::from(byte), 1));
+        let ends = (quote | backslash | below(word, b' '.into())) & HIGHEST;
+        if ends != 0 {
+            return at * size_of::<u64>() + ends.trailing_zeros() as usize / 8;
+        }
+    }
+    let ends = |byte: &u8| matches!(byte, b'"' | b'\\' | ..b' ');
+    json.len() - rest.len() + rest.iter().position(ends).unwrap_or(rest.len())
 }
 
 /// The character of an escape, and the bytes of the escape after its backslash.

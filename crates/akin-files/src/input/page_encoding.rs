@@ -19,11 +19,14 @@ pub fn decode_page<'b>(bytes: &'b [u8], named: Option<&'static Encoding>) -> Cow
         let start = &bytes[..bytes.len().min(PRESCAN_BYTES)];
         prescan(start, false).or_else(|| prescan(bytes, true))
     };
-    let fallback = || match std::str::from_utf8(bytes) {
-        Ok(_) => UTF_8,
-        Err(_) => WINDOWS_1252,
-    };
-    named.or_else(declared).unwrap_or_else(fallback).decode(bytes).0
+    named.or_else(declared).unwrap_or_else(|| undeclared(bytes)).decode(bytes).0
+}
+
+/// The encoding of a text that declares none: UTF-8, of which the last character may be cut off, or
+/// else Windows-1252.
+pub fn undeclared(text: &[u8]) -> &'static Encoding {
+    let is_wrong = std::str::from_utf8(text).is_err_and(|error| error.error_len().is_some());
+    if is_wrong { WINDOWS_1252 } else { UTF_8 }
 }
 
 /// The encoding in a `Content-Type` header.

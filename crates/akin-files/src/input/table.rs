@@ -32,10 +32,14 @@ pub fn read_csv(input: OpenInput<'_>, sink: &mut Sink<'_, '_>) -> Result<(), Sto
 }
 
 pub fn read(reader: impl Read, separator: u8, sink: &mut Sink<'_, '_>) -> Result<(), Stop> {
-    let allowance = Rc::new(Cell::new(ITEM_BYTES_MAX));
-    let bounded = BoundedRows { inner: reader, allowance: Rc::clone(&allowance) };
+    let progress =
+        Rc::new(Progress { allowance: Cell::new(ITEM_BYTES_MAX), ..Progress::default() });
+    let bounded = BoundedRows { inner: reader, end: END, progress: Rc::clone(&progress) };
     let mut records = csv::ReaderBuilder::new().delimiter(separator).from_reader(bounded);
     let names = records.headers().map_err(|error| failed(&error, 1))?.clone();
+    if progress.is_in_quotes(records.position()) {
+        return Err(Stop::at(1, NOT_CLOSED));
+    }
     if let Some(name) = names.iter().find(|name| name.len() > NAME_BYTES_MAX) {
         let reason =
             format!("a column's name has {} bytes, more than {NAME_BYTES_MAX}", name.len());
@@ -46,10 +50,14 @@ pub fn read(reader: impl Read, separator: u8, sink: &mut Sink<'_, '_>) -> Result
     let wanted: Vec<_> = wanted.filter(|(_, name)| sink.columns.wants(name)).collect();
     let mut record = StringRecord::new();
     loop {
-        allowance.set(ITEM_BYTES_MAX);
+        progress.allowance.set(ITEM_BYTES_MAX);
         let line_before = records.position().line();
         match records.read_record(&mut record) {
             Ok(false) => return Ok(()),
+            Ok(true) | Err(_) if progress.is_in_quotes(records.position()) => {
+                let line = record.position().map_or(line_before, csv::Position::line);
+                return Err(Stop::at(line, NOT_CLOSED));
+            }
             Ok(true) => {
                 if record.get(0).is_some_and(|cell| cell.starts_with(MARK)) {
                     record = unmarked(&record);
@@ -107,18 +115,48 @@ fn reason(error: &csv::Error) -> String {
     }
 }
 
+/// Behind the last byte of a table: a record ends before the second of these line breaks, unless one
+/// of its quotes is not closed.
+const END: &[u8] = b"\n\n";
+const NOT_CLOSED: &str = "a quote is not closed: the rest of the file is one cell";
+
+/// What the reader of a table has read.
+#[derive(Default)]
+struct Progress {
+    /// Bytes that may be read before the next record.
+    allowance: Cell<usize>,
+    bytes: Cell<u64>,
+    /// `bytes` are those of the table and its end.
+    has_ended: Cell<bool>,
+}
+
+impl Progress {
+    /// Whether the record that ends here lacks a quote at its end.
+    fn is_in_quotes(&self, end: &csv::Position) -> bool {
+        self.has_ended.get() && end.byte() == self.bytes.get()
+    }
+}
+
 /// Fails once more than the allowance was read since it was last set: an unclosed quote must not
 /// read the whole file into memory.
 struct BoundedRows<R> {
     inner: R,
-    allowance: Rc<Cell<usize>>,
+    /// What follows the bytes of the inner reader.
+    end: &'static [u8],
+    progress: Rc<Progress>,
 }
 
 impl<R: Read> Read for BoundedRows<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let read = self.inner.read(buffer)?;
-        match self.allowance.get().checked_sub(read) {
-            Some(left) => self.allowance.set(left),
+        let Progress { allowance, bytes, has_ended } = &*self.progress;
+        let mut read = self.inner.read(buffer)?;
+        if read == 0 {
+            read = self.end.read(buffer)?;
+            has_ended.set(self.end.is_empty());
+        }
+        bytes.set(bytes.get() + read as u64);
+        match allowance.get().checked_sub(read) {
+            Some(left) => allowance.set(left),
             None => {
                 return Err(io::Error::other(format!(
                     "the record is longer than {ITEM_BYTES_MAX} bytes (is a quote not closed?)"

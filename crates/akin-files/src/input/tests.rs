@@ -1,5 +1,7 @@
 //! The findings of the readers in files of every format.
 
+mod cut;
+
 use std::fs;
 use std::sync::atomic::AtomicU64;
 

@@ -3,10 +3,7 @@
 //! A record is a line `WARC/1.0`, lines `name: value`, an empty line, a block of `Content-Length`
 //! bytes and two empty lines. Of a page that was fetched, the block is the answer of its server.
 
-use std::borrow::Cow;
 use std::io::{self, BufRead, Read};
-
-use encoding_rs::Encoding;
 
 use super::answer;
 use super::event::{ITEM_BYTES_MAX, Stop};
@@ -14,7 +11,7 @@ use super::formats::OpenInput;
 use super::members::text_value;
 use super::options::Reading;
 use super::page::page;
-use super::page_encoding::{charset_of, decode_page};
+use super::page_encoding::{charset_of, decode_page, undeclared};
 use super::sink::{Page, Sink};
 use super::warc_records::WarcRecords;
 
@@ -126,7 +123,8 @@ fn page_of(head: &WarcHead, block: &[u8], reading: &Reading) -> Option<Result<Pa
 fn of_body(head: &WarcHead, body: &[u8], reading: &Reading) -> Option<Result<Page, String>> {
     let named = reading.encoding.or_else(|| charset_of(head.get("content-type")?));
     if head.says("content-type", "text/plain") {
-        let text = decode_text(body, named).trim().to_owned();
+        let encoding = named.unwrap_or_else(|| undeclared(body));
+        let text = encoding.decode(body).0.trim().to_owned();
         return Some(Ok(Page { text, further: Vec::new(), has_article: true }));
     }
     let is_html = ["text/html", "application/xhtml"].iter().any(|t| head.says("content-type", t));
@@ -140,21 +138,15 @@ fn of_answer(mut block: &[u8], reading: &Reading) -> Option<Result<Page, String>
     if String::from_utf8_lossy(&status).split_whitespace().nth(1) != Some("200") {
         return None;
     }
-    let head = WarcHead::read(&mut block).ok()?;
+    let head = match WarcHead::read(&mut block) {
+        Ok(head) => head,
+        Err(error) => return Some(Err(error.to_string())),
+    };
     let codings = head.list("content-encoding").chain(head.list("transfer-encoding"));
     match answer::decoded(block, codings) {
         Ok(body) => of_body(&head, &body, reading),
         Err(reason) => Some(Err(reason)),
     }
-}
-
-/// Text declares no encoding of its own.
-fn decode_text<'b>(text: &'b [u8], named: Option<&'static Encoding>) -> Cow<'b, str> {
-    let fallback = || match std::str::from_utf8(text) {
-        Ok(_) => encoding_rs::UTF_8,
-        Err(_) => encoding_rs::WINDOWS_1252,
-    };
-    named.unwrap_or_else(fallback).decode(text).0
 }
 
 #[cfg(test)]

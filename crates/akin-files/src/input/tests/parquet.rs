@@ -68,6 +68,20 @@ fn write(path: &Path, columns: &[(&str, Cell)]) {
     writer.close().unwrap();
 }
 
+#[test]
+fn a_file_that_breaks_off_is_named() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("rows.parquet");
+    write(&path, &[text("words")]);
+    let whole = fs::read(&path).unwrap();
+    for cut in 1..whole.len() {
+        fs::write(&path, &whole[..cut]).unwrap();
+        let (documents, failures) =
+            read_with(&Selection { paths: vec![path.clone()], ..Selection::default() });
+        assert_eq!((documents.len(), failures.len()), (0, 1), "after {cut} bytes: {failures:?}");
+    }
+}
+
 fn text(text: &str) -> (&'static str, Cell) {
     ("REQUIRED BYTE_ARRAY text (STRING);", Cell::Bytes(text.as_bytes().to_vec()))
 }
@@ -267,5 +281,31 @@ fn a_packed_file_is_unpacked_where_the_selection_has_room() {
         assert_eq!(read_with(&selection).0.len(), documents);
     }
     selection.copy_pipes(dir.path()).unwrap();
+    assert_eq!(read_with(&selection).0.len(), 1);
+}
+
+#[test]
+fn packed_rows_are_unpacked_to_one_copy() {
+    let dir = tempfile::tempdir().unwrap();
+    let (path, packed) = (dir.path().join("rows.parquet"), dir.path().join("rows.parquet.zst"));
+    write(&path, &[text("one two")]);
+    let unpacked = fs::read(&path).unwrap();
+    fs::write(&packed, zstd::encode_all(&unpacked[..], 1).unwrap()).unwrap();
+    let mut selection = Selection { paths: vec![packed.clone()], ..Selection::default() };
+    selection.keep_copies(InputCopies::new(tempfile::tempfile().unwrap(), 1 << 20, true));
+    // A further copy could not be written.
+    selection.reading.directory = Some(dir.path().join("absent"));
+    for _ in 0..2 {
+        assert_eq!(read_with(&selection).0.len(), 1);
+    }
+    let pipe = dir.path().join("pipe");
+    rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, rustix::fs::Mode::RWXU).unwrap();
+    let mut selection = Selection { paths: vec![pipe.clone()], ..Selection::default() };
+    let written = fs::read(&packed).unwrap();
+    let writer = std::thread::spawn(move || fs::write(pipe, written));
+    selection.copy_pipes(dir.path()).unwrap();
+    writer.join().unwrap().unwrap();
+    assert_eq!(selection.bytes(|| true), Some(unpacked.len() as u64));
+    selection.reading.directory = Some(dir.path().join("absent"));
     assert_eq!(read_with(&selection).0.len(), 1);
 }
