@@ -147,6 +147,7 @@ mod tests {
             json!({"metadata": {"timestamp": 2}, "text": ""}),
             json!({"timestamp": 1.5, "text": ""}),
         );
+        before("text", json!({"text": "2"}), json!({"text": "1"}));
         before("score", json!({"score": -1}), json!({"score": -2.5}));
         before("score", json!({"score": "0.5"}), json!({"score": -0.5}));
         before("m.score", json!({"m": {"score": 2}}), json!({"m.score": 1}));

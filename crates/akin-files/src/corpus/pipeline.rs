@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc::{SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::thread;
 
 use super::keep::Keep;
@@ -111,15 +111,58 @@ pub fn work_in_order<T: Send, E>(
     let bytes_read = AtomicU64::new(0);
     let (full, chunks) = sync_channel(1);
     let reader = Reader { chunk: Vec::new(), bytes: 0, threads, full };
+    let work_on = |event: &Event| match event {
+        Event::Item(item) => Some(work(item)),
+        _ => None,
+    };
     thread::scope(|scope| {
         // Fails only if `chunks` is dropped because of an error.
         scope.spawn(|| reader.read_all(read, &bytes_read));
+        // Thread t of n works on the elements t, t + n, t + 2n, … of each chunk.
+        let start = |thread| {
+            let (give, chunks) = channel::<Arc<Vec<Event>>>();
+            let (take, shares) = channel();
+            scope.spawn(move || {
+                for chunk in chunks {
+                    let share = chunk.iter().skip(thread).step_by(threads).map(work_on);
+                    let share: Vec<Option<T>> = share.collect();
+                    drop(chunk);
+                    // The receiver is gone after an error.
+                    drop(take.send(share));
+                }
+            });
+            (give, shares)
+        };
+        let workers: Vec<_> = (0..threads).map(start).collect();
         for chunk in chunks {
             meter.set(bytes_read.load(Ordering::Relaxed));
-            let results = work_on_chunk(threads, &chunk, &work);
-            chunk.into_iter().zip(results).try_for_each(|(event, result)| visit(event, result))?;
+            let mut results = work_on_chunk(&workers, chunk);
+            results.try_for_each(|(event, result)| visit(event, result))?;
         }
         Ok(())
+    })
+}
+
+/// Gives a thread chunks, and takes the results of its share of each chunk.
+type Worker<T> = (Sender<Arc<Vec<Event>>>, Receiver<Vec<Option<T>>>);
+
+/// The events of a chunk in their order, each with its result.
+fn work_on_chunk<T>(
+    workers: &[Worker<T>],
+    chunk: Vec<Event>,
+) -> impl Iterator<Item = (Event, Option<T>)> {
+    const ENDS: &str = "a thread ends before its chunks only by a panic";
+    let chunk = Arc::new(chunk);
+    for (give, _) in workers {
+        give.send(Arc::clone(&chunk)).expect(ENDS);
+    }
+    let share = |(_, shares): &Worker<T>| shares.recv().expect(ENDS).into_iter();
+    let mut shares: Vec<_> = workers.iter().map(share).collect();
+    let chunk = Arc::into_inner(chunk).expect("each thread has dropped the chunk");
+    chunk.into_iter().enumerate().map(move |(at, event)| {
+        let thread = at % shares.len();
+        let share = &mut shares[thread];
+        (event, share.next().expect("each thread has a result for each of its events"))
     })
 }
 
@@ -154,32 +197,6 @@ impl Reader {
         self.bytes = 0;
         self.full.send(std::mem::take(&mut self.chunk)).map_err(|_| Cancelled)
     }
-}
-
-/// Thread t of n works on the elements t, t + n, t + 2n, ….
-fn work_on_chunk<T: Send>(
-    threads: usize,
-    chunk: &[Event],
-    work: &(impl Fn(&Item) -> T + Sync),
-) -> Vec<Option<T>> {
-    let work_on = |event: &Event| match event {
-        Event::Item(item) => Some(work(item)),
-        _ => None,
-    };
-    let every_nth = |thread| -> Vec<Option<T>> {
-        chunk.iter().skip(thread).step_by(threads).map(work_on).collect()
-    };
-    let mut shares: Vec<_> = thread::scope(|scope| {
-        let workers: Vec<_> =
-            (0..threads).map(|thread| scope.spawn(move || every_nth(thread))).collect();
-        let finish = |worker: thread::ScopedJoinHandle<'_, Vec<_>>| match worker.join() {
-            Ok(share) => share.into_iter(),
-            Err(panic) => std::panic::resume_unwind(panic),
-        };
-        workers.into_iter().map(finish).collect()
-    });
-    let in_order = (0..chunk.len()).map(|at| shares[at % threads].next());
-    in_order.map(|result| result.expect("each thread has a result for each event")).collect()
 }
 
 fn analyse_one(how: How<'_>, item: &Item) -> Analysed {

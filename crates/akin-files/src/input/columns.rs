@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::collections::HashSet;
+use std::mem::take;
 
 use jiff::Timestamp;
 use serde::ser::SerializeMap;
@@ -201,6 +202,16 @@ impl TextColumns {
             _ if self.id.is_none() => Ok(None),
             Some(_) => Err(format!("'{}' is null, but --id-column names it", self.id_name())),
             None => Err(missing(self.id_name(), "--id-column", members)),
+        }
+    }
+
+    /// Takes the text out of a record that has a text and no other content.
+    pub fn take_text(&self, members: &mut [Member<'_>]) -> Option<String> {
+        let own = |name: &&str| *name != self.id_name() && !has_other_content(members);
+        let name = self.text_name().filter(own)?;
+        match members.iter_mut().find(|(known, _)| known == name)? {
+            (_, Value::Text(text)) => Some(take(text).into_owned()),
+            _ => None,
         }
     }
 

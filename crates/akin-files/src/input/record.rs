@@ -35,7 +35,9 @@ pub enum Source {
 pub struct Record<'a> {
     pub id: DocumentId,
     pub content: Content,
-    pub members: Vec<Member<'a>>,
+    /// Without the text, if it is the whole content.
+    members: Vec<Member<'a>>,
+    text_name: Option<&'a str>,
 }
 
 /// The file and line of a document.
@@ -62,16 +64,21 @@ impl Item {
     /// # Errors
     /// The record is not a document: the reason.
     pub fn record(&self) -> Result<Record<'_>, String> {
-        let members = match &self.source {
+        let mut members = match &self.source {
             Source::Line(line) => members_with_text(line.as_bytes(), self.columns.first_text()),
             Source::Values(_) => self.members(),
         }?;
-        let content = self.columns.content(&members, self.is_json())?;
+        let text = self.columns.take_text(&mut members);
+        let text_name = self.columns.text_name().filter(|_| text.is_some());
+        let content = match text {
+            Some(text) => Content::Text(text),
+            None => self.columns.content(&members, self.is_json())?,
+        };
         let id = match self.columns.own_id(&members)? {
             Some(id) => id,
             None => DocumentId::new(self.origin.to_string()).map_err(|error| error.to_string())?,
         };
-        Ok(Record { id, content, members })
+        Ok(Record { id, content, members, text_name })
     }
 
     /// The document as the API takes it.
@@ -165,6 +172,9 @@ impl Item {
 impl Record<'_> {
     /// The value of a member, also within the metadata.
     pub fn value(&self, name: &str) -> Option<Value<'_>> {
+        if let (Content::Text(text), true) = (&self.content, self.text_name == Some(name)) {
+            return Some(Value::Text(text.into()));
+        }
         find(&self.members, name).or_else(|| find(&self.members, &format!("metadata.{name}")))
     }
 }
