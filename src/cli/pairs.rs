@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use clap::Args;
 
 use super::failure::Failure;
-use super::remote::{FromServer, damaged_as_failure};
+use super::remote::{FromServer, damage};
 use super::serve;
 use akin_files::pairs::{PairOptions, of_export, of_files};
 
@@ -33,6 +33,6 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     };
     of_export(options, settings, &server.inputs(), |gathering| {
         let report = [("on_damaged", Some("report".to_owned()))];
-        gathering.gather_export(exportable.export(&report)?, damaged_as_failure)
+        gathering.gather_export(exportable.export(&report)?, damage)
     })
 }

@@ -10,7 +10,7 @@ use crate::cli::client::{Client, Credentials, InCollection, ServerProblem, read_
 use crate::cli::failure::Failure;
 use crate::engine::{CollectionName, CollectionSettings};
 use akin_core::sketch::Method;
-use akin_files::input::Event;
+use akin_files::input::Item;
 use akin_files::output::Inputs;
 use akin_model::stats::CollectionReply;
 
@@ -107,13 +107,10 @@ struct Damaged {
     problem: ServerProblem,
 }
 
-/// Replaces the line of a damaged document by the failure that the line tells.
-pub fn damaged_as_failure(event: Event) -> Event {
-    let Event::Item(item) = &event else { return event };
+/// Why a document is damaged, if its line tells that in place of the document.
+pub fn damage(item: &Item) -> Option<String> {
     let line = item.line();
-    let damaged = memchr::memmem::find(&line, b"\"problem\"");
-    let damaged = damaged.and_then(|_| serde_json::from_slice(&line).ok());
-    let Some(Damaged { id, problem }) = damaged else { return event };
-    let (origin, reason) = (item.origin.clone(), format!("document '{id}': {problem}"));
-    Event::Failed { origin, reason, is_record: true }
+    memchr::memmem::find(&line, b"\"problem\"")?;
+    let Damaged { id, problem } = serde_json::from_slice(&line).ok()?;
+    Some(format!("document '{id}': {problem}"))
 }

@@ -78,8 +78,8 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
             memory_max_mib: *memory_max_mib,
             json: *json,
         };
-        options.refuse_keeping()?;
-        return search.run(options.selection(paths.clone())?);
+        options.read.refuse_keeping()?;
+        return search.run(options.read.selection(paths.clone())?);
     }
     let client = arguments.server.client()?;
     let answer = read_whole(client.get(&arguments.within.path("/stats"))?)?;

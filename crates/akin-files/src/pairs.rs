@@ -11,8 +11,8 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::corpus::{
-    self, Configured, CorpusOptions, GatheredCorpus, Gathering, Keep, PairListing, Score,
-    SourceOptions, UncomparedCounts, disk_failed, incomplete_line, recall_line, with_progress,
+    self, Configured, CorpusOptions, GatheredCorpus, Gathering, PairListing, Score, SourceOptions,
+    UncomparedCounts, disk_failed, incomplete_line, recall_line, with_progress,
 };
 use super::failure::Failure;
 use super::input;
@@ -56,9 +56,9 @@ pub struct PairOptions {
 /// The options or the settings are invalid, or a file cannot be read or written.
 pub fn of_files(options: PairOptions, configured: Configured) -> Result<ExitCode, Failure> {
     let analysis = &options.corpus.analysis;
-    analysis.refuse_keeping()?;
+    analysis.read.refuse_keeping()?;
     let settings = analysis.collection(configured, options.threshold)?;
-    let selection = analysis.selection(options.paths.clone())?;
+    let selection = analysis.read.selection(options.paths.clone())?;
     options.destination.check(&analysis.inputs([&selection]))?;
     write(options, &settings, |gathering| gathering.gather(None, &selection))
 }
@@ -89,17 +89,10 @@ fn write(
     let threshold = threshold.unwrap_or(settings.scheme.threshold);
     let are_records = settings.scheme.kind == Kind::Fields;
     let mode = mode.unwrap_or(if are_records { Mode::Verified } else { Mode::Exact });
+    let sources = SourceOptions::default();
     let gathering = Gathering {
-        settings,
-        options: &options,
-        keep: &Keep::LowestId,
-        output: destination.file(),
-        state: None,
-        sources: &SourceOptions::default(),
-        ignored: &[],
-        needs_words: false,
-        drops_sets: false,
         listing: Some(PairListing { mode, threshold }),
+        ..Gathering::new(settings, &options, &sources, destination.file())
     };
     let GatheredCorpus { mut corpus, uncompared, .. } = gather(&gathering)?;
     let ids = corpus.ids().map_err(|error| disk_failed(&error))?;
@@ -109,7 +102,7 @@ fn write(
     }
     let points_max = corpus.points_max();
     let mut written = Ok(());
-    let joined = with_progress(options.analysis.quiet, |progress| {
+    let joined = with_progress(options.analysis.read.quiet, |progress| {
         corpus.pairs(mode, threshold, progress, |documents, pair| {
             let [a, b] = [pair.a, pair.b].map(|set| match distinct {
                 true => &documents.of(set)[..1],

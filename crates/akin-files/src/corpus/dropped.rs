@@ -23,7 +23,7 @@ impl Gathering<'_> {
         selection: &Selection,
         (mode, threshold): (Mode, Threshold),
     ) -> Result<(), Failure> {
-        let quiet = self.options.analysis.quiet;
+        let quiet = self.options.analysis.read.quiet;
         let to_read =
             with_progress(quiet, |progress| corpus.documents_to_read(mode, threshold, progress))?;
         let Some(to_read) = to_read else { return Ok(()) };
@@ -52,7 +52,7 @@ impl Gathering<'_> {
                     _ => Ok(()),
                 })
             };
-            let threads = self.options.analysis.threads();
+            let threads = self.options.analysis.read.threads();
             work_in_order(read, threads, &meter, set_of, |_, set| {
                 let set = wanted.next().zip(set.flatten());
                 let added = set.map(|(number, set)| corpus.add_set(number, &set));

@@ -6,17 +6,19 @@ use std::sync::atomic::AtomicU64;
 
 use indicatif::{HumanBytes, HumanCount};
 
+use super::document::{GatheredDocument, NotCompared};
 use super::keep::{Keep, NO_RANK};
 use super::memory::{CorpusMemory, PairListing};
 use super::names::{CorpusFiles, DocumentNames, Repeated};
-use super::pipeline::{Analysed, How, analyse};
+use super::pipeline::work_in_order;
+use super::reading::read;
 use super::sources::{SourceColumn, SourceOptions};
 use super::uncompared::Uncompared;
 use super::{CorpusOptions, DuplicateIds};
 use crate::failure::Failure;
 use crate::input::{
-    Cancelled, Emit, Event, OnInvalid, Screening, Selection, WordCounter, read_documents,
-    read_inputs,
+    Cancelled, Emit, Event, Item, OnInvalid, Origin, Screening, Selection, WordCounter,
+    read_documents,
 };
 use crate::meter::{Meter, Quantity};
 use crate::offline::{OfflineCorpus, OfflineGathering, OfflineState, Rank, Room};
@@ -72,7 +74,29 @@ pub struct Gathering<'g> {
     pub drops_sets: bool,
 }
 
-impl Gathering<'_> {
+impl<'g> Gathering<'g> {
+    /// Of the documents of files, in which no document is special. `output`: the file of the output,
+    /// if there is one.
+    pub fn new(
+        settings: &'g CollectionSettings,
+        options: &'g CorpusOptions,
+        sources: &'g SourceOptions,
+        output: Option<&'g Path>,
+    ) -> Self {
+        Self {
+            settings,
+            options,
+            keep: &Keep::LowestId,
+            output,
+            state: None,
+            listing: None,
+            sources,
+            ignored: &[],
+            needs_words: false,
+            drops_sets: false,
+        }
+    }
+
     /// # Errors
     /// Two documents have the same id; or the temporary files cannot be written. Records that are
     /// not documents are reported and counted.
@@ -81,41 +105,37 @@ impl Gathering<'_> {
         old: Option<&Selection>,
         selection: &Selection,
     ) -> Result<GatheredCorpus, Failure> {
-        let sizes =
-            [old, Some(selection)].into_iter().flatten().map(|s| s.bytes(|| true).unwrap_or(0));
-        let total = sizes.sum();
-        let meter = Meter::new(self.options.analysis.quiet, "reading", Quantity::Bytes, total);
-        let screening = self.options.analysis.screening();
-        let mut gatherer = self.gatherer(&meter, screening, old.is_some(), total)?;
+        let reading = &self.options.analysis.read;
+        let total =
+            old.into_iter().chain([selection]).map(|it| it.bytes(|| true).unwrap_or(0)).sum();
+        let meter = Meter::new(reading.quiet, "reading", Quantity::Bytes, total);
+        let mut gatherer = self.gatherer(&meter, reading.screening(), old.is_some(), total)?;
         if let Some(old) = old {
-            self.analyse(read(old), &mut gatherer, Ok)?;
+            self.analyse(read(old), &mut gatherer, None)?;
             gatherer.end_old()?;
         }
-        self.analyse(read(selection), &mut gatherer, Ok)?;
+        self.analyse(read(selection), &mut gatherer, None)?;
         gatherer.finish()
     }
 
-    /// Gathers an export, in which damaged documents are reported and counted. `failed`: makes a
-    /// failure of the line of a damaged document.
+    /// Gathers an export, in which damaged documents are reported and counted. `damage`: why the
+    /// line of a damaged document is none.
     ///
     /// # Errors
     /// As [`Self::gather`]; and the export broke off.
     pub fn gather_export(
         &self,
         export: impl Read + Send,
-        failed: fn(Event) -> Event,
+        damage: fn(&Item) -> Option<String>,
     ) -> Result<GatheredCorpus, Failure> {
-        let meter = Meter::new(self.options.analysis.quiet, "reading", Quantity::Bytes, 0);
+        let meter = Meter::new(self.options.analysis.read.quiet, "reading", Quantity::Bytes, 0);
         let screening = Screening { on_invalid: OnInvalid::Skip, ..Screening::default() };
         let mut gatherer = self.gatherer(&meter, screening, false, 0)?;
         gatherer.may_be_empty = true;
         let read = |bytes_read: &AtomicU64, emit: &mut Emit<'_>| {
-            read_documents("the export", export, bytes_read, &mut |event| emit(failed(event)))
+            read_documents("the export", export, bytes_read, emit)
         };
-        self.analyse(read, &mut gatherer, |analysed| match analysed {
-            Analysed::Unread { reason, .. } => Err(broke_off(&reason)),
-            analysed => Ok(analysed),
-        })?;
+        self.analyse(read, &mut gatherer, Some(damage))?;
         gatherer.finish()
     }
 
@@ -155,42 +175,40 @@ impl Gathering<'_> {
             gathering.drop_many_sets();
         }
         Ok(Gatherer {
+            of: self,
             gathering,
             names,
             memory,
             meter,
-            duplicate_ids: self.options.duplicate_ids,
             outcomes: Vec::new(),
             uncompared: Uncompared::default(),
             screening,
-            keep: self.keep,
             is_ranked: false,
             may_be_empty: false,
             old_outcomes: Vec::new(),
-            source_options: self.sources,
             occurring: vec![false; self.sources.sources.len()],
             sources: self.sources.source_column.as_ref().map(|_| SourceColumn::after_state(saved)),
         })
     }
 
+    /// `damage`: of an export, which has to be whole.
     fn analyse(
         &self,
         read: impl FnOnce(&AtomicU64, &mut Emit<'_>) -> Result<(), Cancelled> + Send,
         gatherer: &mut Gatherer<'_>,
-        check: impl Fn(Analysed) -> Result<Analysed, Failure>,
+        damage: Option<fn(&Item) -> Option<String>>,
     ) -> Result<(), Failure> {
         let words = WordCounter::new(gatherer.screening.min_words);
         let analyser = self.analyser();
-        let threads = self.options.analysis.threads();
-        let how = How {
-            analyser: &analyser,
-            keep: self.keep,
-            words: &words,
-            source: self.sources.source_column.as_deref(),
-            needs_words: self.needs_words,
-            threads,
+        let work = |item: &Item| match damage.and_then(|damage| damage(item)) {
+            Some(damage) => Err(NotCompared::Invalid(damage)),
+            None => self.document(item, &analyser, &words),
         };
-        analyse(read, how, gatherer.meter, |analysed| gatherer.take(check(analysed)?))
+        let (threads, meter) = (self.options.analysis.read.threads(), gatherer.meter);
+        work_in_order(read, threads, meter, work, |event, document| match event {
+            Event::Failed { reason, .. } if damage.is_some() => Err(broke_off(&reason)),
+            event => gatherer.take(event, document),
+        })
     }
 }
 
@@ -216,13 +234,6 @@ fn broke_off(reason: &str) -> Failure {
     Failure::with_hint(format!("the export broke off: {reason}"), "the server's log may say why")
 }
 
-/// Reads every input of a selection.
-pub fn read(
-    selection: &Selection,
-) -> impl FnOnce(&AtomicU64, &mut Emit<'_>) -> Result<(), Cancelled> + Send {
-    |bytes_read, emit| read_inputs(selection, bytes_read, emit)
-}
-
 /// Sets take about as much as the texts that they are made of.
 ///
 /// # Errors
@@ -241,21 +252,19 @@ pub fn check_disk(room: &Room, input_bytes: u64) -> Result<(), Failure> {
 }
 
 struct Gatherer<'a> {
+    of: &'a Gathering<'a>,
     gathering: OfflineGathering,
     meter: &'a Meter,
     names: DocumentNames,
-    duplicate_ids: DuplicateIds,
     outcomes: Vec<RecordOutcome>,
     uncompared: Uncompared,
     screening: Screening,
-    keep: &'a Keep,
     /// A document has the member that `--keep` names.
     is_ranked: bool,
     memory: CorpusMemory,
     /// A corpus without documents is no mistake.
     may_be_empty: bool,
     old_outcomes: Vec<RecordOutcome>,
-    source_options: &'a SourceOptions,
     /// Whether each source of `--sources` occurs.
     occurring: Vec<bool>,
     sources: Option<SourceColumn>,
@@ -274,62 +283,67 @@ impl Gatherer<'_> {
         Ok(())
     }
 
-    fn take(&mut self, analysed: Analysed) -> Result<(), Failure> {
-        let copies = self.screening.on_invalid == OnInvalid::Keep;
-        match analysed {
-            Analysed::Invalid { .. } if copies => self.outcomes.push(RecordOutcome::Copied),
-            Analysed::Invalid { .. } | Analysed::Short => {
-                self.outcomes.push(RecordOutcome::LeftOut);
+    fn take(
+        &mut self,
+        event: Event,
+        document: Option<Result<GatheredDocument, NotCompared>>,
+    ) -> Result<(), Failure> {
+        let Screening { on_invalid, drop_empty, .. } = self.screening;
+        let why = match (&event, document) {
+            (Event::Item(item), Some(Ok(document)))
+                if document.analysis.is_some() || !drop_empty =>
+            {
+                return self.add(document, &item.origin);
             }
-            Analysed::Document { analysis: None, .. } if self.screening.drop_empty => {
-                self.outcomes.push(RecordOutcome::LeftOut);
-            }
-            Analysed::Document { id, origin, analysis, record, rank, source, text_words } => {
-                let shingles = analysis.as_ref().map_or(0, |analysis| analysis.set.count());
-                self.memory.take(&id, shingles)?;
-                self.is_ranked |= rank != NO_RANK;
-                let is_first = matches!(self.keep, Keep::First | Keep::None);
-                let value = if is_first { self.outcomes.len() as u64 } else { rank };
-                let source_rank =
-                    self.source_options.rank(source.as_deref().unwrap_or(&origin.file));
-                if let Some(occurs) = self.occurring.get_mut(usize::from(source_rank)) {
-                    *occurs = true;
-                }
-                let rank = Rank { source: source_rank, value };
-                if let (Some(sources), Some(source)) = (&mut self.sources, &source) {
-                    sources.push(source);
-                }
-                if let Some(words) = text_words {
-                    self.gathering.push_words(&words).map_err(|error| disk_failed(&error))?;
-                }
-                let is_empty = analysis.is_none();
-                let number = match analysis {
-                    Some(analysis) => self.gathering.push(&id, &analysis, record, rank),
-                    None => self.gathering.push_empty(&id),
-                };
-                let number = number.map_err(|error| disk_failed(&error))?;
-                let named = self.names.push(&id, number, &origin);
-                named.map_err(|error| disk_failed(&error))?;
-                self.outcomes.push(RecordOutcome::Numbered);
-                self.uncompared.counts.empty += u64::from(is_empty);
-                return Ok(());
-            }
-            Analysed::Unread { .. } | Analysed::Skipped { .. } | Analysed::WithoutArticle => {}
+            (_, Some(Ok(_))) => Some(NotCompared::Empty),
+            (_, document) => document.and_then(Result::err),
+        };
+        let is_copied =
+            on_invalid == OnInvalid::Keep && matches!(why, Some(NotCompared::Invalid(_)));
+        let outcome = if is_copied { RecordOutcome::Copied } else { RecordOutcome::LeftOut };
+        self.outcomes.extend(why.is_some().then_some(outcome));
+        self.uncompared.take(event, why, self.meter);
+        Ok(())
+    }
+
+    fn add(&mut self, document: GatheredDocument, origin: &Origin) -> Result<(), Failure> {
+        let GatheredDocument { id, analysis, record, rank, source, text_words } = document;
+        let shingles = analysis.as_ref().map_or(0, |analysis| analysis.set.count());
+        self.memory.take(&id, shingles)?;
+        self.is_ranked |= rank != NO_RANK;
+        let is_first = matches!(self.of.keep, Keep::First | Keep::None);
+        let value = if is_first { self.outcomes.len() as u64 } else { rank };
+        let source_rank = self.of.sources.rank(source.as_deref().unwrap_or(&origin.file));
+        if let Some(occurs) = self.occurring.get_mut(usize::from(source_rank)) {
+            *occurs = true;
         }
-        self.uncompared.take(analysed, self.meter);
+        let rank = Rank { source: source_rank, value };
+        if let (Some(sources), Some(source)) = (&mut self.sources, &source) {
+            sources.push(source);
+        }
+        if let Some(words) = text_words {
+            self.gathering.push_words(&words).map_err(|error| disk_failed(&error))?;
+        }
+        let number = match &analysis {
+            Some(analysis) => self.gathering.push(&id, analysis, record, rank),
+            None => self.gathering.push_empty(&id),
+        };
+        let number = number.map_err(|error| disk_failed(&error))?;
+        self.names.push(&id, number, origin).map_err(|error| disk_failed(&error))?;
+        self.outcomes.push(RecordOutcome::Numbered);
+        self.uncompared.counts.empty += u64::from(analysis.is_none());
         Ok(())
     }
 
     fn finish(self) -> Result<GatheredCorpus, Failure> {
-        let Self { mut gathering, meter, names, duplicate_ids, outcomes, uncompared, .. } = self;
-        let (keep, is_ranked) = (self.keep, self.is_ranked);
+        let Self { of, mut gathering, meter, names, outcomes, uncompared, is_ranked, .. } = self;
         if !self.may_be_empty && !outcomes.iter().any(|outcome| *outcome != RecordOutcome::LeftOut)
         {
             return Err(uncompared.nothing_else());
         }
         if !is_ranked
             && outcomes.contains(&RecordOutcome::Numbered)
-            && let Some(members) = keep.members()
+            && let Some(members) = of.keep.members()
         {
             return Err(Failure::with_hint(
                 format!("no document has a number or a date as its {members}"),
@@ -337,12 +351,12 @@ impl Gatherer<'_> {
             ));
         }
         let (repeated, files) = names.finish().map_err(|error| disk_failed(&error))?;
-        if let (Some(first), DuplicateIds::Refuse) = (repeated.first(), duplicate_ids) {
+        if let (Some(first), DuplicateIds::Refuse) = (repeated.first(), of.options.duplicate_ids) {
             let id = gathering.id(first.number).map_err(|error| disk_failed(&error))?;
             return Err(repeated_id(&id, first));
         }
         uncompared.check(self.screening, meter)?;
-        for (source, occurs) in self.source_options.sources.iter().zip(self.occurring) {
+        for (source, occurs) in of.sources.sources.iter().zip(self.occurring) {
             if !occurs {
                 meter.print(&format!("no document is of the source {source} of --sources"));
             }

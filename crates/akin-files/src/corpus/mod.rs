@@ -1,29 +1,32 @@
 //! A corpus in files, for the commands that work without a server.
 
+mod document;
 mod dropped;
 mod gather;
 mod keep;
 mod memory;
 mod names;
 mod pipeline;
+mod reading;
 mod sources;
 mod texts;
 mod uncompared;
 
+pub use document::{NotCompared, analysed, value_of};
 pub use gather::{
-    GatheredCorpus, Gathering, RecordOutcome, changed, check_disk, disk_failed, numbered, read,
+    GatheredCorpus, Gathering, RecordOutcome, changed, check_disk, disk_failed, numbered,
 };
 pub use keep::Keep;
 pub use memory::{PairListing, check_memory};
 pub use names::CorpusFiles;
-pub use pipeline::{Analysed, How, analyse, value_of, work_in_order};
+pub use pipeline::work_in_order;
+pub use reading::{ReadOptions, cores, each_text, read};
 pub use sources::{SourceOptions, Sources};
 use texts::FoldOptions;
-pub use texts::{NoText, TextCutter, TextOptions, WordedText, each_text, text_of};
+pub use texts::{TextCutter, TextOptions, WordedText, text_of};
 pub use uncompared::{Uncompared, UncomparedCounts};
 
 use std::io;
-use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread;
@@ -34,7 +37,7 @@ use indicatif::HumanCount;
 use serde::Serialize;
 
 use super::failure::Failure;
-use super::input::{self, InputOptions, Screening, Selection};
+use super::input::{self, Selection};
 use super::meter::{self, Meter};
 use super::output::Inputs;
 use crate::memory::available_memory;
@@ -70,13 +73,7 @@ pub struct AnalysisOptions {
     #[arg(long, value_name = "FILE", env = "AKIN_CONFIG")]
     config: Option<PathBuf>,
     #[command(flatten)]
-    input: InputOptions,
-    /// Threads that cut texts into shingles [default: one for each core]
-    #[arg(long, value_name = "N")]
-    threads: Option<NonZeroUsize>,
-    /// Show no progress
-    #[arg(long, short)]
-    pub quiet: bool,
+    pub read: ReadOptions,
 }
 
 /// Options of reading a corpus and comparing its documents with each other.
@@ -152,47 +149,10 @@ impl AnalysisOptions {
         Ok(settings)
     }
 
-    /// The documents of the files at these paths and of the files in `--files-from`.
-    ///
-    /// # Errors
-    /// A file does not exist, or the list of files cannot be read.
-    pub fn selection(&self, paths: Vec<PathBuf>) -> Result<Selection, Failure> {
-        self.only(self.input.files(paths)?)
-    }
-
-    /// The documents of the files at these paths.
-    ///
-    /// # Errors
-    /// One of the files does not exist.
-    pub fn only(&self, paths: Vec<PathBuf>) -> Result<Selection, Failure> {
-        self.input.texts_of(paths)
-    }
-
     /// The files that the command reads: the documents, and the configuration.
     pub fn inputs<'a>(&'a self, documents: impl IntoIterator<Item = &'a Selection>) -> Inputs {
-        let documents = documents.into_iter().flat_map(|selection| selection.paths.clone());
-        let further = [self.settings.as_deref(), self.config.as_deref(), self.input.list()];
-        documents.chain(further.into_iter().flatten().map(Path::to_owned)).collect()
-    }
-
-    /// The file of `--files-from`.
-    pub fn list(&self) -> Option<&Path> {
-        self.input.list()
-    }
-
-    /// The rules for records that are not documents, and for empty and short documents.
-    pub fn screening(&self) -> Screening {
-        self.input.screening()
-    }
-
-    /// # Errors
-    /// Invalid records are to be kept, where none are written.
-    pub fn refuse_keeping(&self) -> Result<(), Failure> {
-        self.input.refuse_keeping()
-    }
-
-    pub fn threads(&self) -> usize {
-        self.threads.map_or_else(cores, NonZeroUsize::get)
+        let further = [self.settings.as_deref(), self.config.as_deref()];
+        self.read.inputs(documents, further.into_iter().flatten())
     }
 }
 
@@ -251,11 +211,6 @@ pub fn recall_line(threshold: f64, recall: f64) -> String {
     format!(
         "a pair with a Jaccard similarity of {threshold} is found with a chance of {percent:.1} %"
     )
-}
-
-/// The number of threads that can run in parallel.
-pub fn cores() -> usize {
-    thread::available_parallelism().map_or(1, NonZeroUsize::get)
 }
 
 fn read_settings(path: &Path) -> Result<CollectionSettings, Failure> {

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use indicatif::HumanCount;
 use serde::Serialize;
 
-use super::pipeline::Analysed;
+use super::document::NotCompared;
 use crate::failure::Failure;
 use crate::failures::Failures;
-use crate::input::{OnInvalid, Origin, Screening};
+use crate::input::{Event, OnInvalid, Origin, Screening, Skip};
 use crate::meter::Meter;
 
 #[derive(Default)]
@@ -42,16 +42,24 @@ fn is_zero(count: &u64) -> bool {
 }
 
 impl Uncompared {
-    /// Counts a record or file that is not compared, and reports failures.
-    pub fn take(&mut self, analysed: Analysed, meter: &Meter) {
-        match analysed {
-            Analysed::Unread { origin, reason } => self.unread(&origin, &reason, meter),
-            Analysed::Invalid { origin, reason } => self.invalid(&origin, &reason, meter),
-            Analysed::Skipped { file, reason } => self.skip(file, reason),
-            Analysed::WithoutArticle => self.counts.without_article += 1,
-            Analysed::Short => self.counts.short += 1,
-            Analysed::Document { analysis: None, .. } => self.counts.empty += 1,
-            Analysed::Document { .. } => {}
+    /// Counts a record that is not compared, for this reason, or a file; and reports failures.
+    pub fn take(&mut self, event: Event, why: Option<NotCompared>, meter: &Meter) {
+        match (event, why) {
+            (Event::Item(item), Some(NotCompared::Invalid(reason))) => {
+                self.invalid(&item.origin, &reason, meter);
+            }
+            (Event::Item(_), Some(NotCompared::Empty)) => self.counts.empty += 1,
+            (Event::Item(_), Some(NotCompared::Short)) => self.counts.short += 1,
+            (Event::Failed { origin, reason }, _) => {
+                self.unread += 1;
+                self.invalid(&origin, &reason, meter);
+            }
+            (Event::Skipped { file, why: Skip::NotRead(reason) }, _) => {
+                self.counts.files_skipped += 1;
+                self.skipped.get_or_insert((file, reason));
+            }
+            (Event::WithoutArticle, _) => self.counts.without_article += 1,
+            (Event::Skipped { why: Skip::Empty, .. } | Event::FileRead | Event::Item(_), _) => {}
         }
     }
 
@@ -61,16 +69,6 @@ impl Uncompared {
         if self.failures.add(reason) {
             meter.print(&format!("failed: {origin}: {reason}"));
         }
-    }
-
-    fn unread(&mut self, origin: &Origin, reason: &str, meter: &Meter) {
-        self.unread += 1;
-        self.invalid(origin, reason, meter);
-    }
-
-    fn skip(&mut self, file: Arc<str>, reason: String) {
-        self.counts.files_skipped += 1;
-        self.skipped.get_or_insert((file, reason));
     }
 
     /// # Errors

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use indicatif::{HumanBytes, HumanCount};
 
 use super::options::DecontaminationPlan;
-use crate::corpus::{Uncompared, WordedText, each_text};
+use crate::corpus::WordedText;
 use crate::failure::Failure;
 use crate::input::Item;
 use crate::memory::available_memory;
@@ -38,8 +38,6 @@ impl Evaluation {
         let builder = EvaluationSetBuilder::new(plan.words);
         let mut builder = builder.map_err(|error| Failure::new(error.to_string()))?;
         let texts = &plan.options.texts;
-        let meter = texts.meter("reading the evaluation set", &plan.against);
-        let mut uncompared = Uncompared::default();
         let mut documents = Vec::new();
         let memory = available_memory() / 2;
         let mut bytes = 0;
@@ -62,8 +60,8 @@ impl Evaluation {
             documents.push(EvaluationDocument { id, file: item.origin.file });
             Ok(())
         };
-        each_text(&plan.against, texts.threads(), &meter, &mut uncompared, cut, add)?;
-        uncompared.check(texts.screening(), &meter)?;
+        let of = (&plan.against, texts.read.threads());
+        let uncompared = texts.read.each_text("reading the evaluation set", of, cut, add)?;
         if documents.is_empty() {
             return Err(uncompared.nothing_else());
         }

@@ -34,7 +34,7 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     let options = &plan.options;
     let evaluation = Evaluation::read(&plan)?;
     let (writer, report) = plan.outputs()?;
-    let screening = options.texts.screening();
+    let screening = options.texts.read.screening();
     let cutter = options.texts.cutter(screening.min_words);
     let ignored = options.ignore.as_deref().map(|path| IgnoredPhrases::read(path, &cutter));
     let ignored = ignored.transpose()?.unwrap_or_default();
@@ -55,11 +55,11 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
             cuts: options.action == ContaminationAction::Cut,
         },
     };
-    let meter = options.texts.meter("scanning", &plan.training);
+    let meter = options.texts.read.meter("scanning", [&plan.training]);
     let mut pass = Pass::new(&plan, &meter, writer, ContaminationReport::new(&evaluation, report));
     work_in_order(
         read(&plan.training),
-        options.texts.threads(),
+        options.texts.read.threads(),
         &meter,
         |item| scanner.scan(item),
         |event, scanned| pass.take(event, scanned),
@@ -92,7 +92,8 @@ impl FirstPass<'_> {
     fn frequent(&self, set: &EvaluationSet, max: u32) -> Result<FrequentGrams, Failure> {
         let Self { plan, cutter, ignored } = self;
         let texts = &plan.options.texts;
-        let (meter, counts) = (texts.meter("counting", &plan.training), DocumentCounts::new(set));
+        let meter = texts.read.meter("counting", [&plan.training]);
+        let counts = DocumentCounts::new(set);
         let count = |item: &Item| {
             // The second pass reports unreadable records.
             if let Ok(text) = cutter.cut(item) {
@@ -101,7 +102,7 @@ impl FirstPass<'_> {
             }
         };
         let read = read(&plan.training);
-        work_in_order(read, texts.threads(), &meter, count, |_, _| Ok::<(), Failure>(()))?;
+        work_in_order(read, texts.read.threads(), &meter, count, |_, _| Ok::<(), Failure>(()))?;
         Ok(counts.frequent(max))
     }
 }

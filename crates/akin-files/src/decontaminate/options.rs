@@ -127,7 +127,7 @@ impl DecontaminationPlan {
         let is_copied = options.output_dir.is_none() && options.destination.is_parquet();
         training.reading.columns_mut().prunes =
             is_copied || options.action == ContaminationAction::Report;
-        let inputs = options.texts.inputs([&training, &against], options.ignore.as_deref());
+        let inputs = options.texts.read.inputs([&training, &against], options.ignore.as_deref());
         let place = options.place(&training, &inputs)?;
         Ok(Self { training, against, words: options.words.into(), options, place })
     }

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::phrases::IgnoredPhrases;
-use crate::corpus::{NoText, TextCutter, WordedText};
+use crate::corpus::{NotCompared, TextCutter, WordedText};
 use crate::dedup::without;
 use crate::input::Item;
 use akin_core::passages::contamination::{
@@ -69,7 +69,7 @@ pub struct Contaminated {
 impl Scanner<'_> {
     /// # Errors
     /// The record has no text, or too short a text.
-    pub fn scan(&self, item: &Item) -> Result<ScannedDocument, NoText> {
+    pub fn scan(&self, item: &Item) -> Result<ScannedDocument, NotCompared> {
         let text = self.cutter.cut(item)?;
         let words = text.words.hashes();
         let parts = self.ignored.outside(words);

@@ -3,7 +3,7 @@
 use super::options::{ContaminationAction, DecontaminationPlan};
 use super::report::{ContaminationCounts, ContaminationReport};
 use super::training::ScannedDocument;
-use crate::corpus::{Analysed, NoText, Uncompared};
+use crate::corpus::{NotCompared, Uncompared};
 use crate::dedup::KeptWriter;
 use crate::failure::Failure;
 use crate::input::{Event, Item, OnInvalid};
@@ -38,50 +38,36 @@ impl<'p> Pass<'p> {
     pub fn take(
         &mut self,
         event: Event,
-        scanned: Option<Result<ScannedDocument, NoText>>,
+        scanned: Option<Result<ScannedDocument, NotCompared>>,
     ) -> Result<(), Failure> {
-        match (event, scanned) {
-            (Event::Item(item), Some(scanned)) => self.document(&item, scanned),
-            (event, _) => {
-                if let Some(analysed) = Analysed::without_document(event) {
-                    self.left_out(analysed);
-                }
-                Ok(())
-            }
-        }
-    }
-
-    fn document(
-        &mut self,
-        item: &Item,
-        scanned: Result<ScannedDocument, NoText>,
-    ) -> Result<(), Failure> {
-        if let Some(writer) = &mut self.writer {
+        if let (Event::Item(item), Some(writer)) = (&event, &mut self.writer) {
             // A shard is written even if none of its documents is.
             writer.begin(&item.origin.file)?;
         }
+        match (event, scanned) {
+            (Event::Item(item), Some(Ok(scanned))) => self.document(&item, scanned),
+            (event, scanned) => self.left_out(event, scanned.and_then(Result::err)),
+        }
+    }
+
+    fn document(&mut self, item: &Item, scanned: ScannedDocument) -> Result<(), Failure> {
         match scanned {
-            Err(NoText::Invalid(reason)) => self.invalid(item, reason),
-            Err(NoText::Short) => {
-                self.left_out(Analysed::Short);
-                Ok(())
-            }
-            Ok(ScannedDocument::Clean { words }) => {
+            ScannedDocument::Clean { words } => {
                 self.found.documents += 1;
                 self.found.words += words as u64;
                 self.uncompared.counts.empty += u64::from(words == 0);
-                if words == 0 && self.plan.options.texts.screening().drop_empty {
+                if words == 0 && self.plan.options.texts.read.screening().drop_empty {
                     return Ok(());
                 }
                 self.found.written += u64::from(self.writer.is_some());
                 let writer = self.writer.as_mut();
                 writer.map_or(Ok(()), |writer| writer.copy(item))
             }
-            Ok(ScannedDocument::Contaminated(contaminated)) => {
+            ScannedDocument::Contaminated(contaminated) => {
                 self.found.add(&contaminated.found);
                 self.report.training(&contaminated)?;
                 let is_left = contaminated.found.covered < contaminated.found.words;
-                let keeps = is_left || !self.plan.options.texts.screening().drop_empty;
+                let keeps = is_left || !self.plan.options.texts.read.screening().drop_empty;
                 if self.plan.options.action != ContaminationAction::Cut || !keeps {
                     return Ok(());
                 }
@@ -93,26 +79,27 @@ impl<'p> Pass<'p> {
         }
     }
 
-    fn invalid(&mut self, item: &Item, reason: String) -> Result<(), Failure> {
-        let copied = match (&mut self.writer, self.plan.options.texts.screening().on_invalid) {
-            (Some(writer), OnInvalid::Keep) => writer.copy(item),
+    /// Counts a record or file that is not scanned. Nothing more is written if that is a failure.
+    fn left_out(&mut self, event: Event, why: Option<NotCompared>) -> Result<(), Failure> {
+        let on_invalid = self.plan.options.texts.read.screening().on_invalid;
+        let copied = match (&event, &why, &mut self.writer) {
+            (Event::Item(item), Some(NotCompared::Invalid(_)), Some(writer))
+                if on_invalid == OnInvalid::Keep =>
+            {
+                writer.copy(item)
+            }
             _ => Ok(()),
         };
-        self.left_out(Analysed::Invalid { origin: item.origin.clone(), reason });
-        copied
-    }
-
-    /// Counts a record or file that is not scanned. Nothing more is written if that is a failure.
-    fn left_out(&mut self, analysed: Analysed) {
-        let fails = match (&analysed, self.plan.options.texts.screening().on_invalid) {
-            (Analysed::Invalid { .. }, OnInvalid::Fail) => true,
-            (Analysed::Unread { .. }, on_invalid) => on_invalid != OnInvalid::Skip,
+        let fails = match (&event, &why) {
+            (_, Some(NotCompared::Invalid(_))) => on_invalid == OnInvalid::Fail,
+            (Event::Failed { .. }, _) => on_invalid != OnInvalid::Skip,
             _ => false,
         };
-        self.uncompared.take(analysed, self.meter);
+        self.uncompared.take(event, why, self.meter);
         if fails {
             self.writer = None;
         }
+        copied
     }
 
     /// Finishes the outputs. `seen`: the share of each evaluation document in the training
@@ -124,7 +111,7 @@ impl<'p> Pass<'p> {
         mut self,
         seen: &[GramShare],
     ) -> Result<(ContaminationCounts, Uncompared), Failure> {
-        self.uncompared.check(self.plan.options.texts.screening(), self.meter)?;
+        self.uncompared.check(self.plan.options.texts.read.screening(), self.meter)?;
         if self.found.documents == 0 && self.uncompared.counts.failed == 0 {
             return Err(self.uncompared.nothing_else());
         }

@@ -24,6 +24,7 @@ pub use self::report::{ReportedDocument, ReportedSpan};
 pub use self::write::{KeptWriter, OutputPlace, refuse_mixing};
 
 use std::iter;
+use std::mem::take;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::atomic::AtomicU64;
@@ -41,7 +42,7 @@ use super::corpus::{
     Sources, changed, check_disk, disk_failed, numbered,
 };
 use super::failure::Failure;
-use super::input::{self, Cancelled, Event, Selection, read_inputs, refuse_stdin_twice};
+use super::input::{self, Cancelled, Event, Screening, Selection, read_inputs};
 use super::meter::{Meter, Quantity};
 use super::offline::STATE_FILES;
 use super::output::{Destination, Output, print_json};
@@ -133,7 +134,7 @@ pub struct Arguments {
 pub fn run(arguments: Arguments, configured: Configured) -> Result<ExitCode, Failure> {
     let spans = arguments.spans;
     let mut plan = DedupPlan::new(arguments, configured)?;
-    let room = plan.options.room(plan.place.path().as_deref());
+    let room = plan.options().room(plan.place.path().as_deref());
     // Old documents are read several times, too: for templates, for their sets, for their words.
     let mut selections: Vec<_> = plan.old.iter_mut().chain([&mut plan.selection]).collect();
     // To find spans, no sets go to the disk.
@@ -163,102 +164,83 @@ const DOCUMENTS: Quantity = Quantity::Things("documents");
 struct DedupPlan {
     selection: Selection,
     old: Option<Selection>,
-    state: Option<PathBuf>,
     place: OutputPlace,
-    report: Option<PathBuf>,
-    force: bool,
-    keep: Keep,
-    annotate: bool,
-    linkage: Linkage,
-    mode: Mode,
-    rule: RemovalRule,
-    sources: SourceOptions,
-    json: bool,
     settings: CollectionSettings,
-    options: CorpusOptions,
+    /// Without the paths.
+    arguments: Arguments,
 }
 
 impl DedupPlan {
     /// # Errors
     /// An input does not exist; an output is an input, exists, or would be written twice; the
     /// settings are invalid.
-    fn new(arguments: Arguments, configured: Configured) -> Result<Self, Failure> {
-        let Arguments { paths, destination, output_dir, report, json, keep, .. } = arguments;
-        let options = arguments.corpus;
-        let mut selection = options.analysis.selection(paths)?;
+    fn new(mut arguments: Arguments, configured: Configured) -> Result<Self, Failure> {
+        let (paths, against) = (take(&mut arguments.paths), take(&mut arguments.against));
+        let Arguments { destination, output_dir, sources, corpus: options, .. } = &arguments;
+        let read = &options.analysis.read;
+        let mut selection = read.selection(paths)?;
         // Rows are copied whole, so further columns need not be read; lines are made of the columns
         // read.
         let is_copied = output_dir.is_none() && destination.is_parquet();
-        let needs_members = keep.needs_members() || arguments.sources.source_column.is_some();
+        let needs_members = arguments.keep.needs_members() || sources.source_column.is_some();
         selection.reading.columns_mut().prunes = is_copied && !needs_members;
         if arguments.spans.is_some() {
             selection.reading.columns.refuse_cutting()?;
         }
-        let against = !arguments.against.is_empty();
-        let old = against.then(|| options.analysis.only(arguments.against)).transpose()?;
+        let old = (!against.is_empty()).then(|| read.only(against)).transpose()?;
         if let Some(old) = &old {
             let what = "stdin has either new documents, or old documents, or a list of files";
-            refuse_stdin_twice(&selection, old, options.analysis.list(), what)?;
+            read.refuse_stdin_twice([&selection, old], what)?;
         }
         let mut inputs = options.analysis.inputs(old.iter().chain([&selection]));
-        let force = destination.force;
-        let annotate = arguments.annotate;
         let settings = options.analysis.collection(configured, arguments.threshold)?;
         let chosen = [
             ("--threshold", arguments.threshold.is_some()),
             ("--linkage", arguments.linkage != Linkage::Representative),
             ("--mode", arguments.mode != Mode::Verified),
-            ("--ignore-templates", arguments.sources.ignore_templates.is_some()),
+            ("--ignore-templates", sources.ignore_templates.is_some()),
         ];
         refuse_rule(arguments.rule, &settings, &chosen)?;
         if let Some(state) = &arguments.state {
             let files = STATE_FILES.map(|name| state.join(name));
             inputs.protect(iter::once(state).chain(&files).map(PathBuf::as_path))?;
             inputs = inputs.with(state.clone());
-            refuse_for_state(&settings, arguments.linkage, &arguments.sources)?;
+            refuse_for_state(&settings, arguments.linkage, sources)?;
         }
-        let report_path = report.as_deref();
-        let place =
-            OutputPlace::new(destination, output_dir, report_path, json, &selection, &inputs)?;
-        place.check(&selection, annotate)?;
-        Ok(Self {
-            place,
-            settings,
-            state: arguments.state,
-            annotate,
-            linkage: arguments.linkage,
-            mode: arguments.mode,
-            rule: arguments.rule,
-            sources: arguments.sources,
-            selection,
-            old,
-            report,
-            force,
-            keep,
-            json,
-            options,
-        })
+        let (report, json) = (arguments.report.as_deref(), arguments.json);
+        let (destination, output_dir) = (destination.clone(), output_dir.clone());
+        let place = OutputPlace::new(destination, output_dir, report, json, &selection, &inputs)?;
+        place.check(&selection, arguments.annotate)?;
+        Ok(Self { selection, old, place, settings, arguments })
+    }
+
+    fn options(&self) -> &CorpusOptions {
+        &self.arguments.corpus
+    }
+
+    fn quiet(&self) -> bool {
+        self.options().analysis.read.quiet
+    }
+
+    fn screening(&self) -> Screening {
+        self.options().analysis.read.screening()
     }
 }
 
 fn leave_out_near_duplicates(plan: &DedupPlan) -> Result<ExitCode, Failure> {
-    let DedupPlan { selection, old, place, keep, settings, options, .. } = plan;
-    let mode = plan.mode;
-    let (threshold, quiet) = (settings.scheme.threshold, options.analysis.quiet);
+    let DedupPlan { selection, old, place, settings, arguments } = plan;
+    let Arguments { keep, mode, rule, sources: source_options, corpus: options, .. } = arguments;
+    let (mode, threshold) = (*mode, settings.scheme.threshold);
     let output = place.path();
     let mut state = plan.open_state()?;
     let ignored = plan.templates(selection)?;
     let gathering = Gathering {
-        settings,
-        options,
         keep,
-        output: output.as_deref(),
         state: state.as_ref(),
-        listing: None,
-        sources: &plan.sources,
         ignored: ignored.as_deref().unwrap_or_default(),
-        needs_words: plan.rule == RemovalRule::Contained,
+        needs_words: *rule == RemovalRule::Contained,
         drops_sets: plan.reads_few_sets(),
+        ..Gathering::new(settings, options, source_options, output.as_deref())
     };
     let mut gathered = gathering.gather(old.as_ref(), selection)?;
     if gathering.drops_sets {
@@ -275,17 +257,17 @@ fn leave_out_near_duplicates(plan: &DedupPlan) -> Result<ExitCode, Failure> {
     if *keep == Keep::None {
         clusters.drop_all();
     }
-    if plan.rule == RemovalRule::Contained {
+    if *rule == RemovalRule::Contained {
         clusters.hold_short();
     }
     let counts = SourceCounts::of(&mut clusters, &sources).map_err(|error| disk_failed(&error))?;
-    if let Some(refused) = refuse_removing(plan.sources.max_removed, &counts) {
+    if let Some(refused) = refuse_removing(source_options.max_removed, &counts) {
         return Ok(refused);
     }
     let places = ReportPlaces { files: &files, repeated: &repeated, state: state.as_ref() };
     let report = plan.report(&mut clusters, &places)?;
-    let meter = Meter::new(quiet, "writing", DOCUMENTS, outcomes.len() as u64);
-    let mut writer = KeptWriter::new(place.clone(), selection, plan.annotate)?;
+    let meter = Meter::new(plan.quiet(), "writing", DOCUMENTS, outcomes.len() as u64);
+    let mut writer = KeptWriter::new(place.clone(), selection, arguments.annotate)?;
     let outcomes = numbered(&outcomes, clusters.new_documents().start);
     rewrite(selection, outcomes, &mut clusters, &meter, &mut writer)?;
     drop(meter);
@@ -294,24 +276,24 @@ fn leave_out_near_duplicates(plan: &DedupPlan) -> Result<ExitCode, Failure> {
     writer.finish()?;
     report.map_or(Ok(()), Output::finish)?;
     let summary = clusters.summary(&counts);
-    let is_near = plan.rule == RemovalRule::Near;
+    let is_near = *rule == RemovalRule::Near;
     let recall = || corpus.expected_recall(mode, threshold);
     let summary = Summary {
         expected_recall: is_near.then(recall).filter(|_| corpus.points_max().is_none()),
         threshold: is_near.then_some(threshold.get()),
         shingles: plan.shingles(),
         shingles_ignored: ignored.map(|ignored| ignored.len()),
-        sources: plan.sources.are_reported().then_some(counts),
+        sources: source_options.are_reported().then_some(counts),
         uncompared: uncompared.counts,
         incomplete: corpus.incomplete(&left_out).map_err(|error| disk_failed(&error))?,
         batch,
         ..summary
     };
-    match plan.json {
+    match arguments.json {
         true => print_json(&summary)?,
         false => {
             summary.print();
-            let is_dropped = options.analysis.screening().drop_empty;
+            let is_dropped = plan.screening().drop_empty;
             uncompared.print(uncompared.counts, if is_dropped { "left out" } else { "kept" });
         }
     }
@@ -323,22 +305,23 @@ impl DedupPlan {
     /// all documents.
     fn reads_few_sets(&self) -> bool {
         // Records are compared by their fields, but their sets are read to count lost shingles.
-        let is_by_sketches = self.mode != Mode::Exact
+        let is_by_sketches = self.arguments.mode != Mode::Exact
             && !matches!(self.settings.scheme.kind, Kind::Prefix | Kind::Fields);
-        self.rule == RemovalRule::Near && is_by_sketches && self.state.is_none()
+        self.arguments.rule == RemovalRule::Near && is_by_sketches && self.arguments.state.is_none()
     }
 
     /// The shingles that are ignored because many documents of a source share them.
     fn templates(&self, selection: &Selection) -> Result<Option<Vec<u64>>, Failure> {
-        let Some(over) = self.sources.ignore_templates else { return Ok(None) };
-        let (settings, options) = (&self.settings, &self.options);
+        let sources = &self.arguments.sources;
+        let Some(over) = sources.ignore_templates else { return Ok(None) };
+        let (settings, options) = (&self.settings, self.options());
         if settings.scheme.kind == Kind::Fields {
             return Err(Failure::new("--ignore-templates is for texts, not for records"));
         }
         let templates = SourceTemplates {
-            options: &options.analysis,
+            options: &options.analysis.read,
             shingler: &Analyser::new(settings).shingler,
-            column: self.sources.source_column.as_deref(),
+            column: sources.source_column.as_deref(),
             over,
             memory: options.room(None).memory,
         };
@@ -359,10 +342,10 @@ impl DedupPlan {
         clusters: &mut Representatives<'_>,
         places: &ReportPlaces<'_>,
     ) -> Result<Option<Output>, Failure> {
-        let Some(path) = &self.report else { return Ok(None) };
-        let (quiet, total) = (self.options.analysis.quiet, clusters.new_documents().len());
-        let meter = Meter::new(quiet, "reporting", DOCUMENTS, total as u64);
-        let mut output = Output::create(path, self.force)?;
+        let Some(path) = &self.arguments.report else { return Ok(None) };
+        let total = clusters.new_documents().len() as u64;
+        let meter = Meter::new(self.quiet(), "reporting", DOCUMENTS, total);
+        let mut output = Output::create(path, self.arguments.destination.force)?;
         write_removed(&mut output, clusters, places, &meter)?;
         Ok(Some(output))
     }

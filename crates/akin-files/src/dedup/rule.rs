@@ -3,10 +3,10 @@
 use clap::ValueEnum;
 use serde::Serialize;
 
-use super::DedupPlan;
 use super::across::across;
 use super::contained::contained;
 use super::holders::Links;
+use super::{Arguments, DedupPlan};
 use crate::corpus::{GatheredCorpus, Sources, with_progress};
 use crate::failure::Failure;
 use akin_core::join::LeftOut;
@@ -38,20 +38,20 @@ impl DedupPlan {
         &self,
         GatheredCorpus { corpus, files, sources, .. }: &mut GatheredCorpus,
     ) -> Result<(ByRule, LeftOut), Failure> {
-        let judged = (self.mode, self.settings.scheme.threshold);
-        let quiet = self.options.analysis.quiet;
+        let Arguments { mode, rule, linkage, sources: options, .. } = &self.arguments;
+        let judged = (*mode, self.settings.scheme.threshold);
         let sources = Sources { column: sources.as_ref(), files };
-        if self.rule == RemovalRule::Contained {
-            let links = if self.sources.across { Links::Across(&sources) } else { Links::All };
+        if *rule == RemovalRule::Contained {
+            let links = if options.across { Links::Across(&sources) } else { Links::All };
             let of = contained(corpus, self.settings.shingles.size as usize, links)?;
             return Ok((ByRule::Documents(of), LeftOut::default()));
         }
-        if self.sources.across {
-            let (of, left_out) = across(corpus, judged, &sources, quiet)?;
+        if options.across {
+            let (of, left_out) = across(corpus, judged, &sources, self.quiet())?;
             return Ok((ByRule::Documents(of), left_out));
         }
-        let (of, left_out) = with_progress(quiet, |progress| {
-            corpus.clusters(judged.0, judged.1, self.linkage, progress)
+        let (of, left_out) = with_progress(self.quiet(), |progress| {
+            corpus.clusters(judged.0, judged.1, *linkage, progress)
         })?;
         Ok((ByRule::Sets(of), left_out))
     }

@@ -6,27 +6,28 @@ use std::process::ExitCode;
 use indicatif::{HumanBytes, HumanCount};
 use serde::Serialize;
 
-use super::DedupPlan;
 use super::cuts::without;
 use super::report::CutReport;
 use super::write::KeptWriter;
+use super::{Arguments, DedupPlan};
 use crate::corpus::{
-    NoText, TextCutter, Uncompared, UncomparedCounts, WordedText, changed, each_text, read,
+    NotCompared, TextCutter, Uncompared, UncomparedCounts, WordedText, changed, each_text, read,
     work_in_order,
 };
 use crate::failure::Failure;
 use crate::input::{Event, Item, OnInvalid};
-use crate::meter::{Meter, Quantity};
+use crate::meter::Meter;
 use crate::output::{Output, print_json};
 use akin_core::passages::repeats::{RepeatedGrams, Repeats};
+use akin_core::text::WordSequence;
 
 /// Cuts spans of at least `span_words` words.
 ///
 /// # Errors
 /// A file cannot be read or written, a record is invalid, or the memory does not suffice.
 pub fn run(plan: &DedupPlan, span_words: usize) -> Result<ExitCode, Failure> {
-    let room = plan.options.room(plan.place.path().as_deref());
-    let screening = plan.options.analysis.screening();
+    let room = plan.options().room(plan.place.path().as_deref());
+    let screening = plan.screening();
     let passes = SpanPasses {
         cutter: TextCutter::new(plan.settings.shingles.clone(), screening.min_words),
         memory_max: room.memory,
@@ -38,7 +39,7 @@ pub fn run(plan: &DedupPlan, span_words: usize) -> Result<ExitCode, Failure> {
     let (grams, size, mut uncompared) = passes.first(grams)?;
     let counts = passes.second(grams, size)?;
     uncompared.counts.short += counts.short;
-    match plan.json {
+    match plan.arguments.json {
         true => print_json(&SpansSummary { counts, span_words, uncompared: uncompared.counts })?,
         false => {
             counts.print(span_words);
@@ -64,33 +65,25 @@ impl SpanPasses<'_> {
         &self,
         mut grams: RepeatedGrams,
     ) -> Result<(RepeatedGrams, PassSize, Uncompared), Failure> {
-        let DedupPlan { selection, old, options, .. } = self.plan;
-        let (meter, screening) = (self.meter("reading"), options.analysis.screening());
+        let DedupPlan { selection, old, .. } = self.plan;
+        let (meter, screening) = (self.meter("reading"), self.plan.screening());
         let mut read = |selection, is_old: bool| {
             let cut = |item: &Item| {
                 let text = self.cutter.cut(item)?;
                 // A text of which nothing can be cut out is refused before anything is written.
                 Ok((text.words, !is_old && text.has_messages))
             };
-            let (mut size, mut empty, mut uncompared) =
-                (PassSize::default(), 0, Uncompared::default());
-            let threads = options.analysis.threads();
-            each_text(
-                selection,
-                threads,
-                &meter,
-                &mut uncompared,
-                cut,
-                |item, (words, is_uncut)| {
-                    if is_uncut {
-                        return Err(item.cannot_be_cut());
-                    }
-                    size.add(words.len());
-                    empty += u64::from(words.is_empty());
-                    grams.add(words.hashes());
-                    self.check_memory(grams.bytes())
-                },
-            )?;
+            let (mut size, mut empty) = (PassSize::default(), 0);
+            let take = |item: Item, (words, is_uncut): (WordSequence, bool)| {
+                if is_uncut {
+                    return Err(item.cannot_be_cut());
+                }
+                size.add(words.len());
+                empty += u64::from(words.is_empty());
+                grams.add(words.hashes());
+                self.check_memory(grams.bytes())
+            };
+            let mut uncompared = each_text(selection, self.threads(), &meter, cut, take)?;
             uncompared.counts.empty = empty;
             Ok::<_, Failure>((size, uncompared))
         };
@@ -111,9 +104,11 @@ impl SpanPasses<'_> {
 
     /// Reads every text again, and writes the rest of each text. `size`: of the first pass.
     fn second(&self, grams: RepeatedGrams, size: PassSize) -> Result<CutCounts, Failure> {
-        let DedupPlan { selection, old, place, report, options, force, .. } = self.plan;
-        let report = report.as_ref().map(|path| Output::create(path, *force)).transpose()?;
-        let (meter, threads) = (self.meter("writing"), options.analysis.threads());
+        let DedupPlan { selection, old, place, arguments, .. } = self.plan;
+        let Arguments { report, destination, .. } = arguments;
+        let report = report.as_ref().map(|path| Output::create(path, destination.force));
+        let report = report.transpose()?;
+        let (meter, threads) = (self.meter("writing"), self.threads());
         let cut = |item: &Item| self.cutter.cut(item);
         let mut writing = SpanWriting {
             passes: self,
@@ -140,8 +135,11 @@ impl SpanPasses<'_> {
 
     fn meter(&self, doing: &'static str) -> Meter {
         let selections = self.plan.old.iter().chain([&self.plan.selection]);
-        let total = selections.map(|it| it.bytes(|| true).unwrap_or(0)).sum();
-        Meter::new(self.plan.options.analysis.quiet, doing, Quantity::Bytes, total)
+        self.plan.options().analysis.read.meter(doing, selections)
+    }
+
+    fn threads(&self) -> usize {
+        self.plan.options().analysis.read.threads()
     }
 
     fn check_memory(&self, bytes: usize) -> Result<(), Failure> {
@@ -206,9 +204,9 @@ impl SpanWriting<'_> {
     fn take(
         &mut self,
         event: Event,
-        text: Option<Result<WordedText, NoText>>,
+        text: Option<Result<WordedText, NotCompared>>,
     ) -> Result<(), Failure> {
-        let screening = self.passes.plan.options.analysis.screening();
+        let screening = self.passes.plan.screening();
         let copies = screening.on_invalid == OnInvalid::Keep;
         match (event, text) {
             (Event::Item(item), Some(text)) => {
@@ -216,7 +214,7 @@ impl SpanWriting<'_> {
                 self.writer.begin(&item.origin.file)?;
                 match text {
                     Ok(text) => self.document(&item, &text),
-                    Err(NoText::Invalid(_)) if copies => self.writer.copy(&item),
+                    Err(NotCompared::Invalid(_)) if copies => self.writer.copy(&item),
                     Err(_) => Ok(()),
                 }
             }
@@ -237,7 +235,7 @@ impl SpanWriting<'_> {
 
     fn document(&mut self, item: &Item, text: &WordedText) -> Result<(), Failure> {
         let cuts = self.find(item, text, false)?;
-        let screening = self.passes.plan.options.analysis.screening();
+        let screening = self.passes.plan.screening();
         let words_cut: usize = cuts.iter().map(Range::len).sum();
         let words_left = text.words.len() - words_cut;
         let readers_left = || {

@@ -2,9 +2,9 @@
 
 use serde_json::json;
 
-use super::DedupPlan;
 use super::clusters::{BatchInState, Representatives};
 use super::rule::RemovalRule;
+use super::{Arguments, DedupPlan};
 use crate::corpus::SourceOptions;
 use crate::failure::Failure;
 use crate::offline::{OfflineState, StateError};
@@ -48,11 +48,12 @@ impl DedupPlan {
     /// # Errors
     /// The state is of other settings, in use, damaged, or cannot be read.
     pub fn open_state(&self) -> Result<Option<OfflineState>, Failure> {
-        let Some(path) = &self.state else { return Ok(None) };
-        let mut options = vec![("rule", json!(self.rule)), ("keep", json!(self.keep.name()))];
-        if self.rule == RemovalRule::Near {
+        let Arguments { state, rule, keep, mode, .. } = &self.arguments;
+        let Some(path) = state else { return Ok(None) };
+        let mut options = vec![("rule", json!(rule)), ("keep", json!(keep.name()))];
+        if *rule == RemovalRule::Near {
             let threshold = self.settings.scheme.threshold.get();
-            options.extend([("threshold", json!(threshold)), ("mode", json!(self.mode))]);
+            options.extend([("threshold", json!(threshold)), ("mode", json!(mode))]);
         }
         let options = options.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
         let state = OfflineState::open(path, &self.settings, options);

@@ -15,7 +15,7 @@ use self::gold::Gold;
 use self::score::{Row, Scores};
 use self::table::thresholds;
 use super::corpus::{
-    Configured, CorpusOptions, GatheredCorpus, Gathering, Keep, PairListing, SourceOptions,
+    Configured, CorpusOptions, GatheredCorpus, Gathering, PairListing, SourceOptions,
     UncomparedCounts, disk_failed, with_progress,
 };
 use super::failure::Failure;
@@ -81,26 +81,20 @@ struct EvaluatedPairs {
 pub fn run(arguments: Arguments, configured: Configured) -> Result<ExitCode, Failure> {
     let lowest = arguments.at.unwrap_or(arguments.from);
     let options = &arguments.corpus;
-    options.analysis.refuse_keeping()?;
+    options.analysis.read.refuse_keeping()?;
     let settings = options.analysis.collection(configured, None)?;
     // The only argument is the last, which is empty where the documents are in a list.
     let (documents, gold) = match arguments.second {
         Some(gold) => (vec![arguments.first], gold),
         None => (vec![], arguments.first),
     };
-    let selection = options.analysis.selection(documents)?;
+    let selection = options.analysis.read.selection(documents)?;
     arguments.destination.check(&options.analysis.inputs([&selection]).with(gold.clone()))?;
+    let (sources, listing) =
+        (SourceOptions::default(), PairListing { mode: Mode::Exact, threshold: lowest });
     let gathering = Gathering {
-        settings: &settings,
-        options,
-        keep: &Keep::LowestId,
-        output: arguments.destination.file(),
-        state: None,
-        sources: &SourceOptions::default(),
-        ignored: &[],
-        needs_words: false,
-        drops_sets: false,
-        listing: Some(PairListing { mode: Mode::Exact, threshold: lowest }),
+        listing: Some(listing),
+        ..Gathering::new(&settings, options, &sources, arguments.destination.file())
     };
     let GatheredCorpus { mut corpus, uncompared, .. } = gathering.gather(None, &selection)?;
     let ids = corpus.ids().map_err(|error| disk_failed(&error))?;
@@ -108,7 +102,7 @@ pub fn run(arguments: Arguments, configured: Configured) -> Result<ExitCode, Fai
     drop(ids);
     let mut scores = Scores::default();
     gold.count_equal(&corpus, &mut scores);
-    with_progress(options.analysis.quiet, |progress| {
+    with_progress(options.analysis.read.quiet, |progress| {
         corpus.pairs(Mode::Exact, lowest, progress, |_, pair| {
             gold.count(&pair, &mut scores);
             ControlFlow::Continue(())

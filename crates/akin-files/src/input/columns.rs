@@ -2,7 +2,6 @@
 
 use std::borrow::Cow;
 use std::collections::HashSet;
-use std::mem::take;
 
 use jiff::Timestamp;
 use serde::ser::SerializeMap;
@@ -205,16 +204,6 @@ impl TextColumns {
         }
     }
 
-    /// Takes the text out of a record that has a text and no other content.
-    pub fn take_text(&self, members: &mut [Member<'_>]) -> Option<String> {
-        let own = |name: &&str| *name != self.id_name() && !has_other_content(members);
-        let name = self.text_name().filter(own)?;
-        match members.iter_mut().find(|(known, _)| known == name)? {
-            (_, Value::Text(text)) => Some(take(text).into_owned()),
-            _ => None,
-        }
-    }
-
     /// The compared part of a record: its text; of JSON also its tokens or fields.
     ///
     /// # Errors
@@ -336,7 +325,7 @@ fn is_object(value: Value<'_>) -> bool {
 }
 
 /// Whether there is a content other than a text.
-fn has_other_content(members: &[Member<'_>]) -> bool {
+pub fn has_other_content(members: &[Member<'_>]) -> bool {
     members.iter().any(|(name, value)| API[2..5].contains(&&**name) && !value.is_null())
 }
 

@@ -15,8 +15,6 @@ pub enum Event {
     Failed {
         origin: Origin,
         reason: String,
-        /// Only this record cannot be read.
-        is_record: bool,
     },
     /// The next document is all of a page's text, as the page has no article (`--extract main`).
     WithoutArticle,

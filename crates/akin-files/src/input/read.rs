@@ -31,7 +31,7 @@ pub fn read_inputs(
             Ok(input) => read_input(&input, &selection.reading, bytes_read, emit)?,
             Err(unreadable) => {
                 let origin = Origin { file: unreadable.name.into(), line: None };
-                emit(Event::Failed { origin, reason: unreadable.reason, is_record: false })?;
+                emit(Event::Failed { origin, reason: unreadable.reason })?;
             }
         }
     }
@@ -84,7 +84,7 @@ fn read_input(
 fn stopped(stop: Stop, file: Arc<str>, emit: &mut Emit<'_>) -> Result<(), Cancelled> {
     let failed = |number, reason| {
         let origin = Origin { file: file.clone(), line: number };
-        Event::Failed { origin, reason, is_record: false }
+        Event::Failed { origin, reason }
     };
     match stop {
         Stop::Cancelled => Err(Cancelled),

@@ -1,9 +1,11 @@
 //! The text of a record: of a column, of several columns, or of a list of chat messages.
 
+use std::mem::take;
+
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::columns::TextColumns;
+use super::columns::{TextColumns, has_other_content};
 use super::members::{Member, Value, fault, find, find_exact, members};
 
 impl TextColumns {
@@ -25,6 +27,16 @@ impl TextColumns {
             );
         }
         Ok(Some(Value::Text(joined.into())))
+    }
+
+    /// Takes the text out of a record that has a text and no other content.
+    pub fn take_text(&self, members: &mut [Member<'_>]) -> Option<String> {
+        let own = |name: &&str| *name != self.id_name() && !has_other_content(members);
+        let name = self.text_name().filter(own)?;
+        match members.iter_mut().find(|(known, _)| known == name)? {
+            (_, Value::Text(text)) => Some(take(text).into_owned()),
+            _ => None,
+        }
     }
 
     /// The value if it is a text or null, or the text of a list of messages.

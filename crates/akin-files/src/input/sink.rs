@@ -68,7 +68,7 @@ impl Sink<'_, '_> {
     /// Reports a record that cannot be read. The records after it may be readable.
     pub fn failed(&mut self, number: Option<u64>, reason: String) -> Result<(), Cancelled> {
         let origin = self.origin(number);
-        (self.emit)(Event::Failed { origin, reason, is_record: false })
+        (self.emit)(Event::Failed { origin, reason })
     }
 
     fn origin(&self, line: Option<u64>) -> Origin {

@@ -7,7 +7,7 @@ use indicatif::{HumanBytes, HumanCount};
 use super::PassagesPlan;
 use super::found::{SearchedDocument, WantedPassages};
 use super::room::PassagesRoom;
-use crate::corpus::{NoText, TextCutter, Uncompared, each_text};
+use crate::corpus::{NotCompared, TextCutter};
 use crate::failure::Failure;
 use crate::input::{Item, Origin};
 use akin_core::passages::{PassageIndex, TextBlocks};
@@ -31,45 +31,30 @@ impl PassageCorpus {
     /// The documents cannot be read, or are too many for the memory.
     pub fn read(plan: &PassagesPlan) -> Result<Self, Failure> {
         let index = PassageIndex::new(plan.settings);
-        let screening = plan.texts.screening();
-        let cutter = plan.texts.cutter(screening.min_words);
-        let meter = plan.texts.meter("reading the corpus", &plan.corpus);
-        let (mut documents, mut uncompared, mut empty) = (Vec::new(), Uncompared::default(), 0);
-        let mut bytes = 0;
+        let cutter = plan.texts.cutter(plan.texts.read.screening().min_words);
+        let (mut documents, mut bytes) = (Vec::new(), 0);
         let cut = |item: &Item| {
             let text = cutter.cut(item)?;
             let blocks = TextBlocks::new(plan.settings, &text.text, &text.words);
-            Ok((text.id, text.text, blocks))
+            let has_words = blocks.words() > 0;
+            has_words.then_some((text.id, text.text, blocks)).ok_or(NotCompared::Empty)
         };
-        each_text(
-            &plan.corpus,
-            plan.texts.threads(),
-            &meter,
-            &mut uncompared,
-            cut,
-            |item, document| {
-                let (id, text, blocks) = document;
-                if blocks.words() == 0 {
-                    empty += 1;
-                    return Ok(());
-                }
-                let postings = blocks.words() / plan.settings.run_words() * 2 + 1;
-                bytes += text.len() + id.as_str().len() + DOCUMENT_BYTES + postings * POSTING_BYTES;
-                if bytes > plan.room.corpus_bytes {
-                    return Err(too_large(documents.len(), &plan.room));
-                }
-                let inserted = index.insert_blocks(documents.len() as u32, &text, &blocks);
-                inserted.expect("the text has a word");
-                documents.push((id, item.origin));
-                Ok(())
-            },
-        )?;
-        uncompared.counts.empty = empty;
-        uncompared.check(screening, &meter)?;
+        let add = |item: Item, (id, text, blocks): (DocumentId, String, TextBlocks)| {
+            let postings = blocks.words() / plan.settings.run_words() * 2 + 1;
+            bytes += text.len() + id.as_str().len() + DOCUMENT_BYTES + postings * POSTING_BYTES;
+            if bytes > plan.room.corpus_bytes {
+                return Err(too_large(documents.len(), &plan.room));
+            }
+            let inserted = index.insert_blocks(documents.len() as u32, &text, &blocks);
+            inserted.expect("the text has a word");
+            documents.push((id, item.origin));
+            Ok(())
+        };
+        let of = (&plan.corpus, plan.texts.read.threads());
+        let uncompared = plan.texts.read.each_text("reading the corpus", of, cut, add)?;
         if documents.is_empty() {
             return Err(uncompared.nothing_else());
         }
-        drop(meter);
         index.keep_words(plan.room.corpus_bytes - bytes);
         Ok(Self { cutter, index, documents })
     }
@@ -84,7 +69,11 @@ impl PassageCorpus {
     ///
     /// # Errors
     /// The record has no text, or too short a text.
-    pub fn search(&self, item: &Item, wanted: &WantedPassages) -> Result<SearchedDocument, NoText> {
+    pub fn search(
+        &self,
+        item: &Item,
+        wanted: &WantedPassages,
+    ) -> Result<SearchedDocument, NotCompared> {
         let text = self.cutter.cut(item)?;
         let is_wanted = |number: &u32, comparison: &_| {
             let is_itself = self.documents[*number as usize].1 == item.origin;
@@ -92,7 +81,7 @@ impl PassageCorpus {
         };
         let first = (wanted.count_max, wanted.shared_min(text.words.len()));
         let found = self.index.query_first(&text.text, wanted.limits, first, is_wanted);
-        let found = found.map_err(|error| NoText::Invalid(error.to_string()))?;
+        let found = found.map_err(|error| NotCompared::Invalid(error.to_string()))?;
         Ok(SearchedDocument::new(text, found, wanted))
     }
 }

@@ -14,7 +14,7 @@ use indicatif::HumanCount;
 use self::corpus::PassageCorpus;
 use self::found::{FoundLine, SearchedDocument, WantedPassages};
 use self::room::PassagesRoom;
-use super::corpus::{TextOptions, Uncompared, each_text, memory_max};
+use super::corpus::{TextOptions, memory_max};
 use super::failure::Failure;
 use super::input::{ColumnNames, Item, Selection};
 use super::output::{Destination, Output, write_json};
@@ -99,19 +99,14 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     let output = plan.destination.create()?;
     let mut listing =
         PassageListing { corpus: &corpus, plan: &plan, output, counts: PassageCounts::default() };
-    let mut uncompared = Uncompared::default();
-    let meter = plan.texts.meter("searching", &plan.probes);
     let search = |item: &Item| corpus.search(item, &plan.wanted);
-    let threads = plan.room.threads;
-    each_text(&plan.probes, threads, &meter, &mut uncompared, search, |item, searched| {
-        listing.take(&item, &searched)
-    })?;
+    let take = |item: Item, searched: SearchedDocument| listing.take(&item, &searched);
+    let of = (&plan.probes, plan.room.threads);
+    let mut uncompared = plan.texts.read.each_text("searching", of, search, take)?;
     uncompared.counts.empty = listing.counts.empty;
     if listing.counts.documents == listing.counts.empty && uncompared.counts.failed == 0 {
         return Err(uncompared.nothing_else());
     }
-    uncompared.check(plan.texts.screening(), &meter)?;
-    drop(meter);
     let counts = listing.finish()?;
     counts.print(&plan);
     uncompared.print(uncompared.counts, "left out");
@@ -135,16 +130,16 @@ impl PassagesPlan {
     /// An input does not exist, or would be read twice; the output is an input, or exists.
     fn new(arguments: Arguments) -> Result<Self, Failure> {
         let Arguments { texts, destination, json, .. } = arguments;
-        texts.refuse_keeping()?;
+        texts.read.refuse_keeping()?;
         let columns = (arguments.in_text_column.as_slice(), arguments.in_id_column);
         let what = "stdin has either documents, or the documents of the corpus, or a list of files";
         let [probes, corpus] =
             texts.selections(arguments.paths, arguments.corpus, columns, what)?;
-        destination.check(&texts.inputs([&probes, &corpus], None))?;
+        destination.check(&texts.read.inputs([&probes, &corpus], None))?;
         let settings = PassageSettings::new(arguments.words.into());
         let settings = settings.map_err(|error| Failure::new(error.to_string()))?;
         let words_min = arguments.words_min.map(NonZeroUsize::get);
-        let room = PassagesRoom::new(memory_max(arguments.memory_max_mib), texts.threads());
+        let room = PassagesRoom::new(memory_max(arguments.memory_max_mib), texts.read.threads());
         let wanted = WantedPassages {
             limits: PassageLimits { words_min, ..room.limits },
             containment_min: arguments.containment_min,

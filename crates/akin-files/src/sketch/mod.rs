@@ -10,10 +10,9 @@ use std::process::ExitCode;
 use clap::Args;
 
 pub use self::write::{SketchOptions, SketchSource, write};
-use super::corpus::{AnalysisOptions, Configured};
+use super::corpus::{AnalysisOptions, Configured, read};
 use super::failure::Failure;
 use super::feature::PARQUET;
-use super::input::read_inputs;
 use super::output::Destination;
 
 /// Write the sketches of files and their keys as Parquet, for a join by another engine; needs no
@@ -43,23 +42,18 @@ pub struct Arguments {
 pub fn run(arguments: Arguments, configured: Configured) -> Result<ExitCode, Failure> {
     let Arguments { paths, destination, sketches, json, analysis } = arguments;
     PARQUET.require()?;
-    analysis.refuse_keeping()?;
-    let selection = analysis.selection(paths)?;
+    analysis.read.refuse_keeping()?;
+    let selection = analysis.read.selection(paths)?;
     destination.check(&analysis.inputs([&selection]))?;
     destination.check_summary(json)?;
     let settings = analysis.collection(configured, sketches.threshold)?;
     let source = SketchSource {
         bytes: selection.bytes(|| true).unwrap_or(0),
-        threads: analysis.threads(),
-        quiet: analysis.quiet,
+        threads: analysis.read.threads(),
+        quiet: analysis.read.quiet,
         json,
         must_be_whole: false,
-        screening: analysis.screening(),
+        screening: analysis.read.screening(),
     };
-    write(
-        |bytes_read, emit| read_inputs(&selection, bytes_read, emit),
-        &source,
-        (&settings, &sketches),
-        &destination,
-    )
+    write(read(&selection), &source, (&settings, &sketches), &destination)
 }

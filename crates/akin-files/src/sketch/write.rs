@@ -9,9 +9,9 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::columns::{Layout, SketchesWriter};
-use crate::corpus::{Analysed, How, Keep, Uncompared, UncomparedCounts, analyse};
+use crate::corpus::{NotCompared, Uncompared, UncomparedCounts, analysed, work_in_order};
 use crate::failure::Failure;
-use crate::input::{self, Cancelled, Emit, Screening, WordCounter};
+use crate::input::{self, Cancelled, Emit, Event, Item, Screening, WordCounter};
 use crate::meter::{Meter, Quantity};
 use crate::output::{self, Destination};
 use akin_core::scheme::{ProbePlan, Threshold};
@@ -79,29 +79,28 @@ pub fn write(
     let mut documents = 0;
     let meter = Meter::new(source.quiet, "sketching", Quantity::Bytes, source.bytes);
     let words = WordCounter::new(source.screening.min_words);
-    let how = How {
-        analyser: &analyser,
-        keep: &Keep::LowestId,
-        words: &words,
-        source: None,
-        needs_words: false,
-        threads: source.threads,
-    };
     let mut uncompared = Uncompared::default();
-    analyse(read, how, &meter, |analysed| match analysed {
-        Analysed::Document { id, analysis: Some(analysis), .. } => {
-            documents += 1;
-            rows.push(&id, &analysis, analyser.band_keys(&analysis, &plan))
-        }
-        Analysed::Unread { origin, reason } | Analysed::Invalid { origin, reason }
-            if source.must_be_whole =>
-        {
-            let what = format!("{origin}: {reason}");
-            Err(Failure::with_hint(what, "the server's log may say why"))
-        }
-        failed => {
-            uncompared.take(failed, &meter);
-            Ok(())
+    let sketch = |item: &Item| {
+        let (record, analysis) = analysed(item, &analyser, &words)?;
+        Ok((record.id, analysis.ok_or(NotCompared::Empty)?))
+    };
+    work_in_order(read, source.threads, &meter, sketch, |event, sketched| {
+        match (event, sketched) {
+            (_, Some(Ok((id, analysis)))) => {
+                documents += 1;
+                rows.push(&id, &analysis, analyser.band_keys(&analysis, &plan))
+            }
+            (Event::Item(Item { origin, .. }), Some(Err(NotCompared::Invalid(reason))))
+            | (Event::Failed { origin, reason }, _)
+                if source.must_be_whole =>
+            {
+                let what = format!("{origin}: {reason}");
+                Err(Failure::with_hint(what, "the server's log may say why"))
+            }
+            (event, sketched) => {
+                uncompared.take(event, sketched.and_then(Result::err), &meter);
+                Ok(())
+            }
         }
     })?;
     uncompared.check(source.screening, &meter)?;

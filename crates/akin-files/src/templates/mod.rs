@@ -12,11 +12,10 @@ pub use self::of_sources::SourceTemplates;
 
 use self::frequent::{Bounds, FrequentShingles};
 use crate::corpus::{
-    AnalysisOptions, Configured, NoText, Uncompared, check_memory, each_text, memory_max, text_of,
+    AnalysisOptions, Configured, NotCompared, Uncompared, check_memory, memory_max, text_of,
 };
 use crate::failure::Failure;
 use crate::input::{Item, Selection};
-use crate::meter::{Meter, Quantity};
 use crate::output::write_json;
 use akin_core::scheme::Kind;
 use akin_core::text::{ShingleError, ShingleSet, Shingler};
@@ -74,28 +73,17 @@ impl TemplateSearch<'_> {
         shingler: &Shingler,
         mut visit: impl FnMut(&str, &ShingleSet) -> Result<(), Failure>,
     ) -> Result<Uncompared, Failure> {
-        let (options, mut uncompared) = (self.options, Uncompared::default());
-        let total = selection.bytes(|| true).unwrap_or(0);
-        let meter = Meter::new(options.quiet, doing, Quantity::Bytes, total);
         let cut = |item: &Item| {
-            let (_, text) = item.record().and_then(text_of).map_err(NoText::Invalid)?;
+            let (_, text) = item.record().and_then(text_of).map_err(NotCompared::Invalid)?;
             match shingler.text(&text) {
-                Ok(shingled) => Ok(Some((text, shingled.set))),
-                Err(ShingleError::Empty) => Ok(None),
-                Err(error) => Err(NoText::Invalid(error.to_string())),
+                Ok(shingled) => Ok((text, shingled.set)),
+                Err(ShingleError::Empty) => Err(NotCompared::Empty),
+                Err(error) => Err(NotCompared::Invalid(error.to_string())),
             }
         };
-        let mut empty = 0;
-        each_text(selection, options.threads(), &meter, &mut uncompared, cut, |_, cut| {
-            let Some((text, set)) = cut else {
-                empty += 1;
-                return Ok(());
-            };
-            visit(&text, &set)
-        })?;
-        uncompared.counts.empty = empty;
-        uncompared.check(options.screening(), &meter)?;
-        Ok(uncompared)
+        let visit = |_, (text, set): (String, ShingleSet)| visit(&text, &set);
+        let read = &self.options.read;
+        read.each_text(doing, (selection, read.threads()), cut, visit)
     }
 
     fn write(&self, documents: u64, frequent: FrequentShingles) -> Result<(), Failure> {

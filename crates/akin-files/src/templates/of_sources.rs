@@ -5,17 +5,16 @@ use std::collections::{HashMap, HashSet};
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::frequent::{Bounds, SHINGLE_BYTES};
-use crate::corpus::{AnalysisOptions, check_memory, read, value_of, work_in_order};
+use crate::corpus::{ReadOptions, check_memory, read, value_of, work_in_order};
 use crate::failure::Failure;
 use crate::input::{Item, Selection};
-use crate::meter::{Meter, Quantity};
 use akin_core::text::{ShingleSet, Shingler};
 use akin_model::document::Content;
 
 /// Finds the shingles that more than `over` documents of one source have. Documents of a source
 /// with equal sets count once: copies are no template.
 pub struct SourceTemplates<'t> {
-    pub options: &'t AnalysisOptions,
+    pub options: &'t ReadOptions,
     pub shingler: &'t Shingler,
     /// The column with the source of each document; by default the source is the file.
     pub column: Option<&'t str>,
@@ -62,9 +61,7 @@ impl SourceTemplates<'_> {
     ) -> Result<(), Failure> {
         let mut seen = HashSet::new();
         for selection in selections {
-            let total = selection.bytes(|| true).unwrap_or(0);
-            let quiet = self.options.quiet;
-            let meter = Meter::new(quiet, "counting shingles", Quantity::Bytes, total);
+            let meter = self.options.meter("counting shingles", [*selection]);
             let cut = |item: &Item| self.cut(item);
             work_in_order(read(selection), self.options.threads(), &meter, cut, |_, cut| {
                 let Some((source, set)) = cut.flatten() else { return Ok(()) };
