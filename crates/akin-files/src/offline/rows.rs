@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::Room;
 use super::documents::OfflineDocuments;
 use super::set_rows::{NOT_KEPT, SetRows};
-use super::sets::{ELEMENT_BYTES, SetReader, encode_elements};
+use super::sets::{ELEMENT_BYTES, SetReader, element_bytes};
 use super::words::push_words;
 use akin_core::text::ShingleSet;
 use akin_model::document::DocumentId;
@@ -237,8 +237,7 @@ impl RowWriter {
             elements.get_ref().set_len(0)?;
             return Ok(NOT_KEPT);
         }
-        encode_elements(set, &mut self.bytes);
-        elements.write_all(&self.bytes)?;
+        elements.write_all(&element_bytes(set.as_slice()))?;
         Ok(start)
     }
 

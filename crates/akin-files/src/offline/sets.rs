@@ -1,6 +1,8 @@
 //! Sets and sketches in temporary files.
 
+use std::borrow::Cow;
 use std::io;
+use std::iter::repeat_n;
 use std::sync::Arc;
 
 use super::rows::{ContinuedFile, not_what_was_written};
@@ -13,26 +15,30 @@ pub(super) const ELEMENT_BYTES: u64 = 8;
 /// Reads sets by number.
 pub(super) struct SetReader {
     rows: SetRows,
-    /// Each element as 8 bytes, little-endian.
+    /// As [`element_bytes`] has them.
     elements: ContinuedFile,
     /// The number of elements that were added.
     added: u64,
-    /// Reusable buffer for an encoded set.
-    bytes: Vec<u8>,
 }
 
-/// Puts the elements of a set in the place of the former bytes.
-pub(super) fn encode_elements(set: &ShingleSet, bytes: &mut Vec<u8>) {
-    bytes.resize(set.count() * ELEMENT_BYTES as usize, 0);
-    let (places, _) = bytes.as_chunks_mut();
-    for (place, element) in places.iter_mut().zip(set.as_slice()) {
-        *place = element.to_le_bytes();
+/// Elements as they are in files: 8 bytes each, little-endian.
+pub(super) fn element_bytes(elements: &[u64]) -> Cow<'_, [u8]> {
+    match cfg!(target_endian = "little") {
+        true => bytemuck::cast_slice(elements).into(),
+        false => elements.iter().flat_map(|element| element.to_le_bytes()).collect(),
     }
+}
+
+/// Reads elements. `at`: the number of elements before them in the file.
+pub(super) fn read_elements(file: &ContinuedFile, at: u64, elements: &mut [u64]) -> io::Result<()> {
+    file.read_exact_at(bytemuck::cast_slice_mut(elements), at * ELEMENT_BYTES)?;
+    elements.iter_mut().for_each(|element| *element = u64::from_le(*element));
+    Ok(())
 }
 
 impl SetReader {
     pub fn new(rows: SetRows, elements: ContinuedFile) -> Self {
-        Self { rows, elements, added: 0, bytes: Vec::new() }
+        Self { rows, elements, added: 0 }
     }
 
     pub fn are_kept(&self) -> bool {
@@ -41,8 +47,8 @@ impl SetReader {
 
     /// Keeps a set, of a corpus of which no set was kept.
     pub fn add(&mut self, number: u32, set: &ShingleSet) -> io::Result<()> {
-        encode_elements(set, &mut self.bytes);
-        self.elements.write_all_at(&self.bytes, self.added * ELEMENT_BYTES)?;
+        let bytes = element_bytes(set.as_slice());
+        self.elements.write_all_at(&bytes, self.added * ELEMENT_BYTES)?;
         self.rows.set_start(number, self.added)?;
         self.added += set.count() as u64;
         Ok(())
@@ -69,11 +75,8 @@ impl Sets for SetReader {
         if start == NOT_KEPT {
             return Err(io::Error::other("a set that is needed was not kept"));
         }
-        self.bytes.resize(self.shingles(number) * ELEMENT_BYTES as usize, 0);
-        self.elements.read_exact_at(&mut self.bytes, start * ELEMENT_BYTES)?;
-        let (elements, _) = self.bytes.as_chunks();
-        let elements = elements.iter().map(|bytes| u64::from_le_bytes(*bytes));
-        let elements: Arc<[u64]> = elements.collect();
+        let mut elements: Arc<[u64]> = repeat_n(0, self.shingles(number)).collect();
+        read_elements(&self.elements, start, Arc::make_mut(&mut elements))?;
         ShingleSet::from_ascending(elements).ok_or_else(not_what_was_written)
     }
 }

@@ -4,12 +4,12 @@ use std::io::{self, Read};
 use std::ops::Range;
 
 use super::rows::ContinuedFile;
-use super::sets::ELEMENT_BYTES;
+use super::sets::{ELEMENT_BYTES, element_bytes, read_elements};
 
 /// Encodes the words of a text.
 pub(super) fn push_words(words: &[u64], bytes: &mut Vec<u8>) {
     bytes.extend_from_slice(&(words.len() as u64).to_le_bytes());
-    bytes.extend(words.iter().flat_map(|word| word.to_le_bytes()));
+    bytes.extend_from_slice(&element_bytes(words));
 }
 
 /// Reads the words of one text after another.
@@ -53,9 +53,6 @@ pub(super) fn read_words(
 ) -> io::Result<()> {
     // Each text before has its number of words, and so has this text.
     let begin = range.start + u64::from(number) + 1;
-    let mut bytes = vec![0; ((range.end - range.start) * ELEMENT_BYTES) as usize];
-    file.read_exact_at(&mut bytes, begin * ELEMENT_BYTES)?;
-    words.clear();
-    words.extend(bytes.as_chunks().0.iter().map(|word| u64::from_le_bytes(*word)));
-    Ok(())
+    words.resize((range.end - range.start) as usize, 0);
+    read_elements(file, begin, words)
 }
