@@ -336,7 +336,7 @@ impl Gatherer<'_> {
     }
 
     fn finish(self) -> Result<GatheredCorpus, Failure> {
-        let Self { of, mut gathering, meter, names, outcomes, uncompared, is_ranked, .. } = self;
+        let Self { of, gathering, meter, names, outcomes, uncompared, is_ranked, .. } = self;
         if !self.may_be_empty && !outcomes.iter().any(|outcome| *outcome != RecordOutcome::LeftOut)
         {
             return Err(uncompared.nothing_else());
@@ -352,7 +352,8 @@ impl Gatherer<'_> {
         }
         let (repeated, files) = names.finish().map_err(|error| disk_failed(&error))?;
         if let (Some(first), DuplicateIds::Refuse) = (repeated.first(), of.options.duplicate_ids) {
-            let id = gathering.id(first.number).map_err(|error| disk_failed(&error))?;
+            let corpus = gathering.finish(&[]).map_err(|error| disk_failed(&error))?;
+            let id = corpus.id(first.number).map_err(|error| disk_failed(&error))?;
             return Err(repeated_id(&id, first));
         }
         uncompared.check(self.screening, meter)?;

@@ -23,6 +23,7 @@ use super::failure::Failure;
 use super::input::Item;
 use super::output::print_json;
 use akin_core::passages::contamination::{DocumentCounts, EvaluationSet, FrequentGrams};
+use akin_core::scheme::Threshold;
 
 /// # Errors
 /// An option is invalid, or a file cannot be read or written.
@@ -38,9 +39,8 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     let cutter = options.texts.cutter(screening.min_words);
     let ignored = options.ignore.as_deref().map(|path| IgnoredPhrases::read(path, &cutter));
     let ignored = ignored.transpose()?.unwrap_or_default();
-    let first = || FirstPass { plan: &plan, cutter: &cutter, ignored: &ignored };
-    let frequent =
-        options.frequent.map(|max| first().frequent(&evaluation.set, max)).transpose()?;
+    let frequent = |max| frequent(&plan, (&cutter, &ignored), &evaluation.set, max);
+    let frequent = options.frequent.map(frequent).transpose()?;
     let counts = DocumentCounts::new(&evaluation.set);
     let scanner = Scanner {
         cutter: &cutter,
@@ -50,7 +50,7 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
         frequent: frequent.as_ref(),
         ignored: &ignored,
         rule: Rule {
-            share: options.threshold,
+            share: options.threshold.map(Threshold::get),
             longest: options.longest.map(NonZeroUsize::get),
             cuts: options.action == ContaminationAction::Cut,
         },
@@ -80,29 +80,24 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The first of two passes over the training texts.
-struct FirstPass<'p> {
-    plan: &'p DecontaminationPlan,
-    cutter: &'p TextCutter,
-    ignored: &'p IgnoredPhrases,
-}
-
-impl FirstPass<'_> {
-    /// The grams that more than `max` of the texts have outside of ignored phrases.
-    fn frequent(&self, set: &EvaluationSet, max: u32) -> Result<FrequentGrams, Failure> {
-        let Self { plan, cutter, ignored } = self;
-        let texts = &plan.options.texts;
-        let meter = texts.read.meter("counting", [&plan.training]);
-        let counts = DocumentCounts::new(set);
-        let count = |item: &Item| {
-            // The second pass reports unreadable records.
-            if let Ok(text) = cutter.cut(item) {
-                let words = text.words.hashes();
-                counts.add(words, &ignored.outside(words));
-            }
-        };
-        let read = read(&plan.training);
-        work_in_order(read, texts.read.threads(), &meter, count, |_, _| Ok::<(), Failure>(()))?;
-        Ok(counts.frequent(max))
-    }
+/// The grams that more than `max` of the training texts have outside of ignored phrases.
+fn frequent(
+    plan: &DecontaminationPlan,
+    (cutter, ignored): (&TextCutter, &IgnoredPhrases),
+    set: &EvaluationSet,
+    max: u32,
+) -> Result<FrequentGrams, Failure> {
+    let reading = &plan.options.texts.read;
+    let meter = reading.meter("counting", [&plan.training]);
+    let counts = DocumentCounts::new(set);
+    let count = |item: &Item| {
+        // The second pass reports unreadable records.
+        if let Ok(text) = cutter.cut(item) {
+            let words = text.words.hashes();
+            counts.add(words, &ignored.outside(words));
+        }
+    };
+    let (read, threads) = (read(&plan.training), reading.threads());
+    work_in_order(read, threads, &meter, count, |_, _| Ok::<(), Failure>(()))?;
+    Ok(counts.frequent(max))
 }

@@ -9,8 +9,9 @@ use serde::Serialize;
 use crate::corpus::TextOptions;
 use crate::dedup::{KeptWriter, OutputPlace, refuse_mixing};
 use crate::failure::Failure;
-use crate::input::{ColumnNames, Selection};
+use crate::input::{self, ColumnNames, Selection};
 use crate::output::{Destination, Inputs, Output};
+use akin_core::scheme::Threshold;
 
 /// Remove an evaluation set from training texts (decontamination); needs no server
 ///
@@ -52,8 +53,8 @@ pub struct Arguments {
     pub action: ContaminationAction,
     /// A document is contaminated if at least this share of its words is in the evaluation set
     /// [default: any]
-    #[arg(long, value_name = "0..1", value_parser = share)]
-    pub threshold: Option<f64>,
+    #[arg(long, value_name = "0..1", value_parser = input::threshold)]
+    pub threshold: Option<Threshold>,
     /// A document is contaminated if at least this many of its words in a row are in the evaluation
     /// set [default: any]; with --threshold either suffices
     #[arg(long, value_name = "N")]
@@ -91,12 +92,6 @@ pub enum ContaminationAction {
     Cut,
     /// Report them, and write no documents
     Report,
-}
-
-fn share(text: &str) -> Result<f64, String> {
-    let value: f64 = text.parse().map_err(|_| format!("'{text}' is not a number"))?;
-    let is_share = value > 0.0 && value <= 1.0;
-    is_share.then_some(value).ok_or_else(|| format!("{text} is not above 0 and at most 1"))
 }
 
 /// The checked options.

@@ -27,18 +27,6 @@ pub struct Representatives<'c> {
 }
 
 impl<'c> Representatives<'c> {
-    /// `of_sets`: for each set, the number of its representative.
-    pub fn of_sets(corpus: &'c mut OfflineCorpus, of_sets: &[u32]) -> Self {
-        let documents = corpus.documents();
-        let of = |number: u32| match documents.set_of(number) {
-            Some(set) => documents.of(of_sets[set as usize])[0],
-            None if corpus.is_empty(number) => number,
-            None => LEFT_OUT,
-        };
-        let of = (0..documents.numbers()).map(of).collect();
-        Self::new(corpus, of)
-    }
-
     /// `of`: by the number of a document, its representative or [`LEFT_OUT`].
     pub fn new(corpus: &'c mut OfflineCorpus, of: Vec<u32>) -> Self {
         let mut sizes = vec![0; of.len()];

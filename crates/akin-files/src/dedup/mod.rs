@@ -35,7 +35,7 @@ use self::alarm::{SourceCounts, refuse_removing};
 use self::clusters::{Representatives, Summary};
 use self::copies::keep_copies;
 use self::removed::{ReportPlaces, write_removed};
-use self::rule::{ByRule, RemovalRule, refuse_rule};
+use self::rule::{RemovalRule, refuse_rule};
 use self::state::{add_to_state, refuse_for_state};
 use super::corpus::{
     Configured, CorpusOptions, GatheredCorpus, Gathering, Keep, RecordOutcome, SourceOptions,
@@ -250,10 +250,7 @@ fn leave_out_near_duplicates(plan: &DedupPlan) -> Result<ExitCode, Failure> {
     let GatheredCorpus { mut corpus, outcomes, files, repeated, uncompared, sources, .. } =
         gathered;
     let sources = Sources { column: sources.as_ref(), files: &files };
-    let mut clusters = match of {
-        ByRule::Sets(of) => Representatives::of_sets(&mut corpus, &of),
-        ByRule::Documents(of) => Representatives::new(&mut corpus, of),
-    };
+    let mut clusters = Representatives::new(&mut corpus, of);
     if *keep == Keep::None {
         clusters.drop_all();
     }

@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use super::across::across;
 use super::contained::contained;
-use super::holders::Links;
+use super::holders::{Links, undecided};
 use super::{Arguments, DedupPlan};
 use crate::corpus::{GatheredCorpus, Sources, with_progress};
 use crate::failure::Failure;
@@ -25,35 +25,36 @@ pub enum RemovalRule {
     Contained,
 }
 
-/// The representatives, by sets or by documents.
-pub enum ByRule {
-    Sets(Vec<u32>),
-    Documents(Vec<u32>),
-}
-
 impl DedupPlan {
+    /// The representative of each document by its number, or [`LEFT_OUT`](super::holders::LEFT_OUT);
+    /// and which sets were not compared with all their candidates.
+    ///
     /// # Errors
     /// A temporary file cannot be read.
     pub fn representatives(
         &self,
         GatheredCorpus { corpus, files, sources, .. }: &mut GatheredCorpus,
-    ) -> Result<(ByRule, LeftOut), Failure> {
+    ) -> Result<(Vec<u32>, LeftOut), Failure> {
         let Arguments { mode, rule, linkage, sources: options, .. } = &self.arguments;
         let judged = (*mode, self.settings.scheme.threshold);
         let sources = Sources { column: sources.as_ref(), files };
         if *rule == RemovalRule::Contained {
             let links = if options.across { Links::Across(&sources) } else { Links::All };
             let of = contained(corpus, self.settings.shingles.size as usize, links)?;
-            return Ok((ByRule::Documents(of), LeftOut::default()));
+            return Ok((of, LeftOut::default()));
         }
         if options.across {
-            let (of, left_out) = across(corpus, judged, &sources, self.quiet())?;
-            return Ok((ByRule::Documents(of), left_out));
+            return across(corpus, judged, &sources, self.quiet());
         }
-        let (of, left_out) = with_progress(self.quiet(), |progress| {
+        let (of_sets, left_out) = with_progress(self.quiet(), |progress| {
             corpus.clusters(judged.0, judged.1, *linkage, progress)
         })?;
-        Ok((ByRule::Sets(of), left_out))
+        let (documents, mut of) = (corpus.documents(), undecided(corpus));
+        for set in 0..documents.sets() {
+            let representative = documents.of(of_sets[set as usize])[0];
+            documents.of(set).iter().for_each(|number| of[*number as usize] = representative);
+        }
+        Ok((of, left_out))
     }
 }
 

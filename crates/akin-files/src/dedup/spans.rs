@@ -112,7 +112,8 @@ impl SpanPasses<'_> {
         let cut = |item: &Item| self.cutter.cut(item);
         let mut writing = SpanWriting {
             passes: self,
-            finder: Finder { repeats: grams.into_repeats(), report: report.map(CutReport::new) },
+            repeats: grams.into_repeats(),
+            report: report.map(CutReport::new),
             writer: KeptWriter::new(place.clone(), selection, false)?,
             counts: CutCounts::default(),
         };
@@ -128,7 +129,7 @@ impl SpanPasses<'_> {
         if writing.counts.size != size {
             return Err(changed());
         }
-        writing.finder.report.map_or(Ok(()), CutReport::finish)?;
+        writing.report.map_or(Ok(()), CutReport::finish)?;
         writing.writer.finish()?;
         Ok(writing.counts)
     }
@@ -154,48 +155,11 @@ impl SpanPasses<'_> {
     }
 }
 
-/// Finds the spans that occur earlier, and reports them if there is a report.
-struct Finder {
-    repeats: Repeats,
-    report: Option<CutReport>,
-}
-
-impl Finder {
-    /// The ranges of words to cut out of the next text. Cuts of old documents are not reported.
-    fn find(
-        &mut self,
-        item: &Item,
-        text: &WordedText,
-        is_old: bool,
-        span_words: usize,
-    ) -> Result<Vec<Range<usize>>, Failure> {
-        let Self { repeats, report } = self;
-        let kept_before = repeats.kept();
-        let number = report.as_ref().map_or(0, CutReport::next);
-        let mut found = repeats.find(number, text.words.hashes());
-        found.retain(|repeat| {
-            text.words.readers_words(&text.text, repeat.words.clone()) >= span_words
-        });
-        if let Some(report) = report {
-            if repeats.kept() > kept_before {
-                report.add(&text.id, &item.origin);
-            }
-            if !found.is_empty() && !is_old {
-                report.write(text, &found)?;
-            }
-        }
-        Ok(found.into_iter().map(|repeat| repeat.words).collect())
-    }
-
-    fn bytes(&self) -> usize {
-        self.repeats.bytes() + self.report.as_ref().map_or(0, |report| report.bytes)
-    }
-}
-
 /// Writes documents while the input is read for the second time.
 struct SpanWriting<'w> {
     passes: &'w SpanPasses<'w>,
-    finder: Finder,
+    repeats: Repeats,
+    report: Option<CutReport>,
     writer: KeptWriter,
     counts: CutCounts,
 }
@@ -222,15 +186,31 @@ impl SpanWriting<'_> {
         }
     }
 
+    /// The ranges of words to cut out of the next text. Cuts of old documents are not reported.
     fn find(
         &mut self,
         item: &Item,
         text: &WordedText,
         is_old: bool,
     ) -> Result<Vec<Range<usize>>, Failure> {
-        let found = self.finder.find(item, text, is_old, self.passes.span_words)?;
-        self.passes.check_memory(self.finder.bytes())?;
-        Ok(found)
+        let Self { repeats, report, .. } = self;
+        let kept_before = repeats.kept();
+        let number = report.as_ref().map_or(0, CutReport::next);
+        let mut found = repeats.find(number, text.words.hashes());
+        let readers_words =
+            |words: &Range<usize>| text.words.readers_words(&text.text, words.clone());
+        found.retain(|repeat| readers_words(&repeat.words) >= self.passes.span_words);
+        if let Some(report) = report {
+            if repeats.kept() > kept_before {
+                report.add(&text.id, &item.origin);
+            }
+            if !found.is_empty() && !is_old {
+                report.write(text, &found)?;
+            }
+        }
+        let report_bytes = report.as_ref().map_or(0, |report| report.bytes);
+        self.passes.check_memory(repeats.bytes() + report_bytes)?;
+        Ok(found.into_iter().map(|repeat| repeat.words).collect())
     }
 
     fn document(&mut self, item: &Item, text: &WordedText) -> Result<(), Failure> {

@@ -28,7 +28,7 @@ pub struct Format {
     pub magic: Option<&'static [u8]>,
     /// What is copied of a file with these first bytes if it is read again: the findings in its
     /// pages, which take longer to find than to read; or, of a compressed file, its bytes.
-    pub copied: fn(start: &[u8]) -> Option<CopyOf>,
+    pub copied: fn(start: &[u8]) -> CopyOf,
     pub read: fn(OpenInput<'_>, &mut Sink<'_, '_>) -> Result<(), Stop>,
 }
 
@@ -59,7 +59,7 @@ pub static TEXT: Format = Format {
     documents: "The whole file is one document",
     extensions: &["txt", "text", "md", "rst"],
     magic: None,
-    copied: |_| Some(CopyOf::Unpacked),
+    copied: |_| CopyOf::Unpacked,
     read: text::read,
 };
 
@@ -68,7 +68,7 @@ pub static JSONL: Format = Format {
     documents: "A document on each line",
     extensions: &["jsonl", "ndjson"],
     magic: None,
-    copied: |_| Some(CopyOf::Unpacked),
+    copied: |_| CopyOf::Unpacked,
     read: |input, sink| lines::read(input.decoded(), sink),
 };
 
@@ -77,7 +77,7 @@ pub static JSON: Format = Format {
     documents: "An array of documents, or a sequence of documents",
     extensions: &["json"],
     magic: None,
-    copied: |_| Some(CopyOf::Unpacked),
+    copied: |_| CopyOf::Unpacked,
     read: |input, sink| {
         let records = input.reading.records.as_deref();
         values::read(input.decoded(), records, sink)
@@ -89,7 +89,7 @@ pub static CSV: Format = Format {
     documents: "A document in each record, with the names of the columns in the first record",
     extensions: &["csv"],
     magic: None,
-    copied: |_| Some(CopyOf::Unpacked),
+    copied: |_| CopyOf::Unpacked,
     read: table::read_csv,
 };
 
@@ -98,7 +98,7 @@ pub static HTML: Format = Format {
     documents: "The text of a page",
     extensions: &["html", "htm", "xhtml"],
     magic: None,
-    copied: |_| Some(CopyOf::Pages),
+    copied: |_| CopyOf::Pages,
     read: html::read,
 };
 
@@ -113,7 +113,7 @@ pub static FORMATS: [&Format; 8] = [
         documents: "As CSV, separated by tabs",
         extensions: &["tsv", "tab"],
         magic: None,
-        copied: |_| Some(CopyOf::Unpacked),
+        copied: |_| CopyOf::Unpacked,
         read: |input, sink| table::read(input.decoded(), b'\t', sink),
     },
     &HTML,
@@ -123,8 +123,8 @@ pub static FORMATS: [&Format; 8] = [
         extensions: &["warc", "wet"],
         magic: Some(b"WARC/"),
         copied: |start| match warc::begins_with_texts(start) {
-            true => Some(CopyOf::Unpacked),
-            false => Some(CopyOf::Pages),
+            true => CopyOf::Unpacked,
+            false => CopyOf::Pages,
         },
         read: warc::read,
     },
@@ -133,7 +133,7 @@ pub static FORMATS: [&Format; 8] = [
         documents: "A document in each row",
         extensions: &["parquet"],
         magic: Some(PARQUET_MAGIC),
-        copied: |_| Some(CopyOf::Unpacked),
+        copied: |_| CopyOf::Unpacked,
         read: parquet::read,
     },
 ];

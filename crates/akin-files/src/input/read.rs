@@ -122,11 +122,12 @@ fn read_file(
         (None, None) => detect(&start, &input.name, &reading.columns, reading.encoding)?,
     };
     let begin = |of| copies.map(|copies| copies.begin(of, path, (bytes_read, read_before)));
-    let copied = (format.copied)(&start);
-    let pages = copied.filter(|of| *of == CopyOf::Pages).and_then(begin);
     let keeps_unpacked = is_packed && copies.is_some_and(|copies| copies.keeps_unpacked);
-    let copy = copied.filter(|of| *of == CopyOf::Unpacked && keeps_unpacked).and_then(begin);
-    let content = match copy {
+    let (pages, unpacked) = match (format.copied)(&start) {
+        CopyOf::Pages => (begin(CopyOf::Pages), None),
+        CopyOf::Unpacked => (None, keeps_unpacked.then(|| begin(CopyOf::Unpacked)).flatten()),
+    };
+    let content = match unpacked {
         Some(copy) => Box::new(BufReader::with_capacity(BUFFER_BYTES, Copied::new(content, copy))),
         None => content,
     };

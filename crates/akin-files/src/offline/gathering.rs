@@ -1,13 +1,12 @@
 //! Collects the documents of a corpus.
 
-use std::fs::File;
 use std::io;
 
 use xxhash_rust::xxh3::Xxh3Default;
 
 use super::documents::{Rank, SetNumbering, SortKey};
 use super::records::OfflineRecords;
-use super::rows::{RowFiles, RowWriter, all_files, row_files};
+use super::rows::{RowWriter, row_files};
 use super::state::{OfflineState, Saved};
 use super::{OfflineCorpus, Room};
 use akin_core::scheme::Kind;
@@ -170,14 +169,6 @@ impl OfflineGathering {
         let set = analysis.map(|it| (it.sketch.as_bytes(), &it.set, it.fingerprint));
         self.rows.push(id, set)?;
         Ok(number)
-    }
-
-    /// # Errors
-    /// The id could not be written or read back.
-    pub fn id(&mut self, number: u32) -> io::Result<DocumentId> {
-        let cloned = |files: &RowFiles<File>| all_files(files.each_ref().map(File::try_clone));
-        let files = self.saved.files.as_ref().map(cloned);
-        self.rows.reader((self.saved.ends, files.transpose()?))?.id(number)
     }
 
     /// `left_out`: ascending numbers of documents that do not count.

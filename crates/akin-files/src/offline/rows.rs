@@ -41,7 +41,7 @@ pub(super) fn row_files<F, E>(file: impl FnMut(&str) -> Result<F, E>) -> Result<
 
 /// # Errors
 /// The first error of a file.
-pub(super) fn all_files<F, E>(
+fn all_files<F, E>(
     [sketches, rows, ids, elements, words]: RowFiles<Result<F, E>>,
 ) -> Result<RowFiles<F>, E> {
     Ok([sketches?, rows?, ids?, elements?, words?])
@@ -262,14 +262,6 @@ impl RowWriter {
         let ids = IdReader { rows, ids };
         let rows = SetRows::of(documents, (&sketches, &ids.rows), are_kept, sketch_bytes, room)?;
         Ok((SetReader::new(rows, elements), ids, words))
-    }
-
-    /// Reads ids of the rows so far.
-    pub fn reader(&mut self, saved: (Ends, Option<RowFiles<File>>)) -> io::Result<IdReader> {
-        self.files.iter_mut().try_for_each(Write::flush)?;
-        let files = all_files(self.files.each_ref().map(|file| file.get_ref().try_clone()))?;
-        let [_, rows, ids, ..] = continued(files, saved, self.sketch_bytes);
-        Ok(IdReader { rows, ids })
     }
 }
 

@@ -319,23 +319,14 @@ fn checksum(file: &mut File, bytes: u64) -> io::Result<u64> {
     }
 }
 
-fn read_small(directory: &Path, name: &str, bytes_max: u64) -> io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    open_own(directory, name, File::options().read(true))?
-        .take(bytes_max + 1)
-        .read_to_end(&mut bytes)?;
-    match bytes.len() as u64 > bytes_max {
-        true => Err(io::Error::other(format!("it has more than {bytes_max} bytes"))),
-        false => Ok(bytes),
-    }
-}
-
 impl Description {
     /// `new`: the description of a state without batches, which has the settings of this run.
     fn read(directory: &Path, new: Self) -> Result<Self, StateError> {
         let path = &directory.join(DESCRIPTION);
         let damaged = |reason: String| StateError::Damaged { path: path.to_owned(), reason };
-        let bytes = read_small(directory, DESCRIPTION, DESCRIPTION_BYTES_MAX)
+        let mut bytes = Vec::new();
+        open_own(directory, DESCRIPTION, File::options().read(true))
+            .and_then(|file| file.take(DESCRIPTION_BYTES_MAX).read_to_end(&mut bytes))
             .map_err(|source| StateError::Io { path: path.to_owned(), source })?;
         let read: Self =
             serde_json::from_slice(&bytes).map_err(|error| damaged(error.to_string()))?;
