@@ -132,7 +132,7 @@ async fn show(arguments: Arguments, settings: Settings) -> Result<ExitCode, Fail
     let meter = Arc::new(Meter::new(arguments.quiet, "importing", Quantity::Bytes, 0));
     let import = tokio::task::spawn_blocking({
         let selection = arguments.input.selection(arguments.paths.clone());
-        let min_words = arguments.input.screening().min_words;
+        let min_words = arguments.input.screening.min_words;
         let url = serving.url.clone();
         let meter = Arc::clone(&meter);
         move || find_pairs(&selection, min_words, &url, &meter)

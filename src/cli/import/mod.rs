@@ -96,7 +96,7 @@ pub fn run(mut arguments: Arguments) -> Result<ExitCode, Failure> {
         client: &client,
         path: &path,
         selection: &selection,
-        min_words: arguments.input.screening().min_words,
+        min_words: arguments.input.screening.min_words,
         jobs: arguments.jobs.get(),
         patience: Duration::from_secs(arguments.patience),
         meter: &meter,
@@ -117,7 +117,7 @@ pub fn run(mut arguments: Arguments) -> Result<ExitCode, Failure> {
         write(&report, arguments.json)?;
     }
     ended?;
-    let on_invalid = arguments.input.screening().on_invalid;
+    let on_invalid = arguments.input.screening.on_invalid;
     Ok(ExitCode::from(u8::from(report.is_failure(on_invalid))))
 }
 

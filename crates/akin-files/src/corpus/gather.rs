@@ -109,7 +109,7 @@ impl<'g> Gathering<'g> {
         let total =
             old.into_iter().chain([selection]).map(|it| it.bytes(|| true).unwrap_or(0)).sum();
         let meter = Meter::new(reading.quiet, "reading", Quantity::Bytes, total);
-        let mut gatherer = self.gatherer(&meter, reading.screening(), old.is_some(), total)?;
+        let mut gatherer = self.gatherer(&meter, reading.input.screening, old.is_some(), total)?;
         if let Some(old) = old {
             self.analyse(read(old), &mut gatherer, None)?;
             gatherer.end_old()?;

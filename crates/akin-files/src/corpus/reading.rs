@@ -12,8 +12,7 @@ use super::pipeline::work_in_order;
 use super::uncompared::Uncompared;
 use crate::failure::Failure;
 use crate::input::{
-    Cancelled, Emit, Event, InputOptions, Item, Screening, Selection, read_inputs,
-    refuse_stdin_twice,
+    Cancelled, Emit, Event, InputOptions, Item, Selection, read_inputs, refuse_stdin_twice,
 };
 use crate::meter::{Meter, Quantity};
 use crate::output::Inputs;
@@ -22,7 +21,7 @@ use crate::output::Inputs;
 #[derive(Args)]
 pub struct ReadOptions {
     #[command(flatten)]
-    input: InputOptions,
+    pub input: InputOptions,
     /// Threads that cut texts [default: one for each core]
     #[arg(long, value_name = "N")]
     threads: Option<NonZeroUsize>,
@@ -56,25 +55,15 @@ impl ReadOptions {
         further: impl IntoIterator<Item = &'a Path>,
     ) -> Inputs {
         let paths = selections.into_iter().flat_map(|selection| selection.paths.clone());
-        let further = self.input.list().into_iter().chain(further).map(Path::to_owned);
+        let further =
+            self.input.files_from.as_deref().into_iter().chain(further).map(Path::to_owned);
         paths.chain(further).collect()
     }
 
     /// # Errors
     /// Both selections read stdin, or one and the list of files: `what` says so.
     pub fn refuse_stdin_twice(&self, of: [&Selection; 2], what: &str) -> Result<(), Failure> {
-        refuse_stdin_twice(of[0], of[1], self.input.list(), what)
-    }
-
-    /// The rules for records that are not documents, and for empty and short documents.
-    pub fn screening(&self) -> Screening {
-        self.input.screening()
-    }
-
-    /// # Errors
-    /// Invalid records are to be kept, where none are written.
-    pub fn refuse_keeping(&self) -> Result<(), Failure> {
-        self.input.refuse_keeping()
+        refuse_stdin_twice(of[0], of[1], self.input.files_from.as_deref(), what)
     }
 
     pub fn threads(&self) -> usize {
@@ -104,7 +93,7 @@ impl ReadOptions {
     ) -> Result<Uncompared, Failure> {
         let meter = self.meter(doing, [selection]);
         let uncompared = each_text(selection, threads, &meter, work, visit)?;
-        uncompared.check(self.screening(), &meter)?;
+        uncompared.check(self.input.screening, &meter)?;
         Ok(uncompared)
     }
 }

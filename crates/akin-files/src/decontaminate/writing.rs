@@ -56,7 +56,7 @@ impl<'p> Pass<'p> {
                 self.found.documents += 1;
                 self.found.words += words as u64;
                 self.uncompared.counts.empty += u64::from(words == 0);
-                if words == 0 && self.plan.options.texts.read.screening().drop_empty {
+                if words == 0 && self.plan.options.texts.read.input.screening.drop_empty {
                     return Ok(());
                 }
                 self.found.written += u64::from(self.writer.is_some());
@@ -67,7 +67,7 @@ impl<'p> Pass<'p> {
                 self.found.add(&contaminated.found);
                 self.report.training(&contaminated)?;
                 let is_left = contaminated.found.covered < contaminated.found.words;
-                let keeps = is_left || !self.plan.options.texts.read.screening().drop_empty;
+                let keeps = is_left || !self.plan.options.texts.read.input.screening.drop_empty;
                 if self.plan.options.action != ContaminationAction::Cut || !keeps {
                     return Ok(());
                 }
@@ -81,7 +81,7 @@ impl<'p> Pass<'p> {
 
     /// Counts a record or file that is not scanned. Nothing more is written if that is a failure.
     fn left_out(&mut self, event: Event, why: Option<NotCompared>) -> Result<(), Failure> {
-        let on_invalid = self.plan.options.texts.read.screening().on_invalid;
+        let on_invalid = self.plan.options.texts.read.input.screening.on_invalid;
         let copied = match (&event, &why, &mut self.writer) {
             (Event::Item(item), Some(NotCompared::Invalid(_)), Some(writer))
                 if on_invalid == OnInvalid::Keep =>
@@ -111,7 +111,7 @@ impl<'p> Pass<'p> {
         mut self,
         seen: &[GramShare],
     ) -> Result<(ContaminationCounts, Uncompared), Failure> {
-        self.uncompared.check(self.plan.options.texts.read.screening(), self.meter)?;
+        self.uncompared.check(self.plan.options.texts.read.input.screening, self.meter)?;
         if self.found.documents == 0 && self.uncompared.counts.failed == 0 {
             return Err(self.uncompared.nothing_else());
         }

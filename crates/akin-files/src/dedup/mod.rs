@@ -223,7 +223,7 @@ impl DedupPlan {
     }
 
     fn screening(&self) -> Screening {
-        self.options().analysis.read.screening()
+        self.options().analysis.read.input.screening
     }
 }
 

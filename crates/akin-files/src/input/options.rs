@@ -30,7 +30,7 @@ use akin_model::content::Extract;
 pub struct InputOptions {
     /// Also read the files that this file lists, a path on each line; - is stdin
     #[arg(long, value_name = "FILE")]
-    files_from: Option<PathBuf>,
+    pub files_from: Option<PathBuf>,
     /// The names in --files-from end with NUL, as `find -print0` writes them
     #[arg(long, short = '0', requires = "files_from")]
     null: bool,
@@ -61,7 +61,7 @@ pub struct InputOptions {
     #[arg(long, value_name = "NAME")]
     records: Option<String>,
     #[command(flatten)]
-    screening: Screening,
+    pub screening: Screening,
     /// Read only the files with this extension in directories; may be given several times
     #[arg(long, value_name = "EXTENSION")]
     include: Vec<String>,
@@ -160,11 +160,6 @@ impl InputOptions {
         Ok(paths)
     }
 
-    /// The rules for records that are not documents, and for empty and short documents.
-    pub fn screening(&self) -> Screening {
-        self.screening
-    }
-
     /// # Errors
     /// `--on-invalid keep`, which only dedup and decontaminate support.
     pub fn refuse_keeping(&self) -> Result<(), Failure> {
@@ -175,11 +170,6 @@ impl InputOptions {
             "--on-invalid keep is only for dedup and decontaminate, which copy records",
             "skip leaves out invalid records, and fail stops at them",
         ))
-    }
-
-    /// The file of `--files-from`.
-    pub fn list(&self) -> Option<&Path> {
-        self.files_from.as_deref()
     }
 
     /// The selection of these files, of which only texts and ids are read.
