@@ -66,8 +66,8 @@ impl Gathering<'_> {
     }
 }
 
-/// The document of a record, and the analysis of its content; `None` if it has nothing to make a set
-/// of.
+/// The document of a record, and the analysis of its content; `None` if it has nothing to make a
+/// set of.
 ///
 /// # Errors
 /// The record is not a document, or a document with few words.

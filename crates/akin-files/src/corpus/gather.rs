@@ -75,8 +75,8 @@ pub struct Gathering<'g> {
 }
 
 impl<'g> Gathering<'g> {
-    /// Of the documents of files, in which no document is special. `output`: the file of the output,
-    /// if there is one.
+    /// Of the documents of files, in which no document is special. `output`: the file of the
+    /// output, if there is one.
     pub fn new(
         settings: &'g CollectionSettings,
         options: &'g CorpusOptions,

@@ -26,8 +26,9 @@ pub enum RemovalRule {
 }
 
 impl DedupPlan {
-    /// The representative of each document by its number, or [`LEFT_OUT`](super::holders::LEFT_OUT);
-    /// and which sets were not compared with all their candidates.
+    /// The representative of each document by its number, or
+    /// [`LEFT_OUT`](super::holders::LEFT_OUT); and which sets were not compared with all their
+    /// candidates.
     ///
     /// # Errors
     /// A temporary file cannot be read.

@@ -1,8 +1,8 @@
 //! The members of a line of JSON, with its text unescaped already.
 //!
 //! Most of a line is its text. serde_json would read it twice, to find its end and to unescape it.
-//! Here the text is read once, and copied eight bytes at a time. A line with anything unusual is left
-//! to [`members`], which alone says what is malformed.
+//! Here the text is read once, and copied eight bytes at a time. A line with anything unusual is
+//! left to [`members`], which alone says what is malformed.
 
 use std::borrow::Cow;
 

@@ -101,9 +101,9 @@ impl Reading {
         }
     }
 
-    /// The unpacked bytes of an input, to be read at any position: those that are kept of the input,
-    /// the file at the path, the copy of a pipe, or an unnamed copy, which is gone after this
-    /// reading. `unpacked`: the first reading of them keeps them, if there is room.
+    /// The unpacked bytes of an input, to be read at any position: those that are kept of the
+    /// input, the file at the path, the copy of a pipe, or an unnamed copy, which is gone after
+    /// this reading. `unpacked`: the first reading of them keeps them, if there is room.
     ///
     /// # Errors
     /// The input cannot be read, or the disk is full.

@@ -139,7 +139,8 @@ impl Selection {
     }
 }
 
-/// The bytes of a pipe as they are copied: packed Parquet is unpacked, as it is read at any position.
+/// The bytes of a pipe as they are copied: packed Parquet is unpacked, as it is read at any
+/// position.
 fn seekable(pipe: Box<dyn Read>) -> io::Result<Box<dyn Read>> {
     let (start, pipe) = peeked(Box::new(BufReader::new(pipe)), BUFFER_BYTES)?;
     let mut magic = [0; PARQUET_MAGIC.len()];

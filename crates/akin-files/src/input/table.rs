@@ -115,8 +115,8 @@ fn reason(error: &csv::Error) -> String {
     }
 }
 
-/// Behind the last byte of a table: a record ends before the second of these line breaks, unless one
-/// of its quotes is not closed.
+/// Behind the last byte of a table: a record ends before the second of these line breaks, unless
+/// one of its quotes is not closed.
 const END: &[u8] = b"\n\n";
 const NOT_CLOSED: &str = "a quote is not closed: the rest of the file is one cell";
 
