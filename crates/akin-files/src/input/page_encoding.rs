@@ -22,11 +22,14 @@ pub fn decode_page<'b>(bytes: &'b [u8], named: Option<&'static Encoding>) -> Cow
     named.or_else(declared).unwrap_or_else(|| undeclared(bytes)).decode(bytes).0
 }
 
-/// The encoding of a text that declares none: UTF-8, of which the last character may be cut off, or
-/// else Windows-1252.
+/// The encoding of a text that declares none: UTF-8, or else Windows-1252. After other characters
+/// beyond ASCII, the last character may be cut off.
 pub fn undeclared(text: &[u8]) -> &'static Encoding {
-    let is_wrong = std::str::from_utf8(text).is_err_and(|error| error.error_len().is_some());
-    if is_wrong { WINDOWS_1252 } else { UTF_8 }
+    match std::str::from_utf8(text) {
+        Err(error) if error.error_len().is_some() => WINDOWS_1252,
+        Err(error) if text[..error.valid_up_to()].is_ascii() => WINDOWS_1252,
+        _ => UTF_8,
+    }
 }
 
 /// The encoding in a `Content-Type` header.
