@@ -195,12 +195,6 @@ impl Index {
         found.into_iter().find(|entry| self.sets.read_same(*entry, fingerprint, |_| ()).is_some())
     }
 
-    /// The sketch of the set with this fingerprint.
-    #[must_use]
-    pub fn sketch_of(&self, fingerprint: u64) -> Option<Sketch> {
-        self.size_and_sketch_of(fingerprint).map(|(_, sketch)| sketch)
-    }
-
     /// The number of shingles and the sketch of the set with this fingerprint.
     #[must_use]
     pub fn size_and_sketch_of(&self, fingerprint: u64) -> Option<(u32, Sketch)> {

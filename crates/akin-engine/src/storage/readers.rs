@@ -15,7 +15,6 @@ use super::details;
 use super::record;
 use super::row::{ALL_COLUMNS, by_ordinals};
 use super::sets::{SetRow, Visited, visit_sets};
-use super::store::Files;
 use super::{StorageError, StorageSettings, Store, StoreView, schema};
 use crate::document::Ordinal;
 use crate::stored::{Detail, DocumentDetails, Order, Record};
@@ -239,10 +238,19 @@ impl Store {
     }
 
     /// # Errors
-    /// [`StorageError::Database`], [`StorageError::Io`], [`StorageError::Corrupt`].
+    /// [`StorageError::Io`].
     pub async fn sizes(&self) -> Result<StoreSizes, StorageError> {
         let files = self.files.clone();
-        self.readers.read(move |connection| sizes(connection, &files)).await
+        blocking(move || {
+            let bytes = |path: &Path| {
+                path.metadata().map(|file| file.len()).map_err(StorageError::io(path))
+            };
+            Ok(StoreSizes {
+                database_bytes: bytes(&files.database)?,
+                wal_bytes: bytes(&files.wal)?,
+            })
+        })
+        .await
     }
 }
 
@@ -290,7 +298,6 @@ impl Pool {
 /// The size of a store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StoreSizes {
-    pub documents: u64,
     pub database_bytes: u64,
     /// The write-ahead log.
     pub wal_bytes: u64,
@@ -303,16 +310,6 @@ fn records(
     shingler: &Shingler,
 ) -> Result<Vec<Option<Record>>, StorageError> {
     by_ordinals(connection, ALL_COLUMNS, ordinals, |row| record::decode(row, detail, shingler))
-}
-
-fn sizes(connection: &Connection, files: &Files) -> Result<StoreSizes, StorageError> {
-    let bytes =
-        |path: &Path| path.metadata().map(|file| file.len()).map_err(StorageError::io(path));
-    Ok(StoreSizes {
-        documents: Counters::read(connection)?.documents,
-        database_bytes: bytes(&files.database)?,
-        wal_bytes: bytes(&files.wal)?,
-    })
 }
 
 /// The parameters of an export.

@@ -33,14 +33,6 @@ impl Store {
         self.readers.read_here(Counters::read).map(|counters| counters.documents)
     }
 
-    /// The sequence of the last operation ever logged, even if trimmed; 0 before the first.
-    ///
-    /// # Errors
-    /// [`StorageError::Corrupt`], [`StorageError::Database`].
-    pub fn last_sequence(&self) -> Result<u64, StorageError> {
-        self.readers.read_here(Counters::read).map(|counters| counters.last_sequence)
-    }
-
     /// The operations after a snapshot that was taken at the sequence `after`.
     ///
     /// # Errors

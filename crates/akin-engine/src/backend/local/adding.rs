@@ -224,8 +224,8 @@ impl Local {
             writes.push(Write::Put { record: record.with_ordinal(ordinal), replaces });
             let Addition { document: prepared, text, .. } = arrived.addition;
             let expires_at_ms = stamp.times.expires_at_ms;
-            let document = DurableDocument { ordinal, prepared, expires_at_ms };
-            durable.push((document, replaces.map(|_| removal)));
+            let replaced = replaces.map(|_| removal);
+            durable.push(DurableDocument { ordinal, prepared, expires_at_ms, replaced });
             arrivals.push((arrived.arrival, text));
         }
         // Kept here as well, so that the committing thread does not have to free them.

@@ -20,6 +20,8 @@ pub(super) struct DurableDocument {
     pub ordinal: Ordinal,
     pub prepared: Arc<PreparedDocument>,
     pub expires_at_ms: Option<i64>,
+    /// Of the stored document that it replaces, if there is one.
+    pub replaced: Option<RemovalData>,
 }
 
 /// The data with which the indexes remove a document: nothing if they do not need it.
@@ -53,7 +55,7 @@ impl MemoryState {
     }
 
     /// Applies a durable document, in place of the stored document with its id, which leaves.
-    pub fn put(&self, durable: &DurableDocument, removal: &RemovalData) {
+    fn replace(&self, durable: &DurableDocument, removal: &RemovalData) {
         let id = &durable.prepared.document.id;
         let replaced = self.catalog.ordinal(id);
         let Some((old, fingerprint)) =
@@ -80,22 +82,21 @@ impl MemoryState {
         }
     }
 
-    /// Applies durable documents with unlike ids, each with the replaced document, if there is one.
-    pub fn put_all(&self, durable: &[(DurableDocument, Option<RemovalData>)]) {
-        let new = durable.iter().filter(|(_, removal)| removal.is_none());
-        let new: Vec<&DurableDocument> = new.map(|(document, _)| document).collect();
+    /// Applies durable documents with unlike ids.
+    pub fn put_all(&self, durable: &[DurableDocument]) {
+        let new: Vec<_> = durable.iter().filter(|document| document.replaced.is_none()).collect();
         if !new.is_empty() {
             self.put_new(&new);
         }
-        for (document, removal) in durable {
-            if let Some(removal) = removal {
-                self.put(document, removal);
+        for document in durable {
+            if let Some(removal) = &document.replaced {
+                self.replace(document, removal);
             }
         }
     }
 
     /// Applies durable documents with new ids.
-    pub fn put_new(&self, durable: &[&DurableDocument]) {
+    fn put_new(&self, durable: &[&DurableDocument]) {
         // The catalog comes first, so that every ordinal found in the index has an id.
         for document in durable {
             self.keep_set(document);
@@ -158,7 +159,7 @@ impl MemoryState {
         if let Some(passages) = &self.passages {
             passages.remove(ordinal, removal.blocks.as_ref());
         }
-        let Some(sketch) = self.index.sketch_of(fingerprint) else { return };
+        let Some((_, sketch)) = self.index.size_and_sketch_of(fingerprint) else { return };
         let keys: Vec<_> = self.scheme.all_keys(sketch.as_bytes()).collect();
         self.index.remove(ordinal, fingerprint, &keys, removal.set.as_ref());
     }
@@ -236,6 +237,7 @@ mod tests {
             ordinal: Ordinal::from(ordinal),
             prepared: Arc::clone(prepared),
             expires_at_ms: None,
+            replaced: Some(RemovalData::default()),
         }
     }
 
@@ -258,13 +260,13 @@ mod tests {
                 ..SearchLimits::NONE
             },
         };
-        memory.put(&durable(0, &versions[0]), &RemovalData::default());
+        memory.put_all(&[durable(0, &versions[0])]);
         let stop = AtomicBool::new(false);
         thread::scope(|scope| {
             scope.spawn(|| {
                 let versions = versions.iter().cycle().zip(1..);
                 for (version, ordinal) in versions.take_while(|_| !stop.load(Ordering::Relaxed)) {
-                    memory.put(&durable(ordinal, version), &RemovalData::default());
+                    memory.put_all(&[durable(ordinal, version)]);
                 }
             });
             let lost =

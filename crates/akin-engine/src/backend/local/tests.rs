@@ -119,7 +119,7 @@ async fn a_snapshot_of_other_sketches_is_not_read() {
         Ok::<_, StorageError>((identity.clone(), shingler))
     });
     let store = store.unwrap();
-    let (sequence, next_ordinal) = (store.last_sequence().unwrap(), store.next_ordinal().unwrap());
+    let (sequence, next_ordinal) = (store.applied_sequence(), store.next_ordinal().unwrap());
     let header =
         SnapshotHeader { identity, sequence, next_ordinal, sketch_bytes: 2, created_at_ms: 0 };
     let mut writer = store.snapshots().begin(&header).unwrap();

@@ -123,7 +123,7 @@ async fn one_bad_write_takes_its_group_with_it() {
         assert!(matches!(outcome, Err(StorageError::Poisoned { .. })), "{outcome:?}");
     }
     drop(store);
-    assert_eq!(home.open().sizes().await.unwrap().documents, 1);
+    assert_eq!(home.open().documents().unwrap(), 1);
 }
 
 #[tokio::test]

@@ -1,10 +1,10 @@
 //! Streaming a backup of running collections.
 
 use std::fs::File;
-use std::io::{self, Read, Write};
+use std::io::{self, BufWriter, Read, Write};
 use std::sync::Arc;
 
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use futures_util::{Stream, StreamExt, stream};
 use jiff::Timestamp;
 use tar::{Builder, Header};
@@ -85,13 +85,13 @@ async fn off_runtime<T: Send + 'static>(
 }
 
 struct Archive {
-    tar: Builder<PieceWriter>,
+    tar: Builder<BufWriter<PieceWriter>>,
     manifest: Manifest,
 }
 
 impl Archive {
     fn new(pieces: Pieces) -> Self {
-        let writer = PieceWriter { piece: BytesMut::with_capacity(PIECE_BYTES), pieces };
+        let writer = BufWriter::with_capacity(PIECE_BYTES, PieceWriter(pieces));
         let manifest = Manifest {
             format: FORMAT,
             created_at: format!("{:.3}", Timestamp::now()),
@@ -146,26 +146,17 @@ impl Read for HashingReader {
     }
 }
 
-/// Sends the bytes written to it in pieces. Blocks while the channel is full, and fails once the
-/// receiver is dropped.
-struct PieceWriter {
-    piece: BytesMut,
-    pieces: Pieces,
-}
+/// Sends what is written to it. Blocks while the channel is full, and fails once the receiver is
+/// dropped.
+struct PieceWriter(Pieces);
 
 impl Write for PieceWriter {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let taken = bytes.len().min(PIECE_BYTES - self.piece.len());
-        self.piece.extend_from_slice(&bytes[..taken]);
-        if self.piece.len() == PIECE_BYTES {
-            self.flush()?;
-        }
-        Ok(taken)
+        let sent = self.0.blocking_send(Ok(Bytes::copy_from_slice(bytes)));
+        sent.map(|()| bytes.len()).map_err(|_| io::ErrorKind::BrokenPipe.into())
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        let piece = self.piece.split().freeze();
-        self.piece.reserve(PIECE_BYTES);
-        self.pieces.blocking_send(Ok(piece)).map_err(|_| io::ErrorKind::BrokenPipe.into())
+        Ok(())
     }
 }
