@@ -173,7 +173,7 @@ impl Local {
         let stamp = Stamp { content_hash: content_hash(document), times };
         if let Some(old) = expires_as_before
             && arrived.addition.times.is_none()
-            && self.is_equal(old.ordinal, stamp.content_hash).await?
+            && Box::pin(self.is_equal(old.ordinal, stamp.content_hash)).await?
         {
             arrived.arrival.stored();
             return Ok(Err(Some(Stored::Unchanged)));
@@ -184,7 +184,7 @@ impl Local {
         let stored = match old {
             None => Stored::Created,
             Some(_) if arrived.addition.times.is_some() => Stored::Replaced(None),
-            Some(old) => Stored::Replaced(self.replaced(old.ordinal).await),
+            Some(old) => Stored::Replaced(Box::pin(self.replaced(old.ordinal)).await),
         };
         let removal = self.removal_data(replaces).await;
         Ok(Ok(Planned { number, arrived, stamp, replaces, removal, stored }))
@@ -283,7 +283,8 @@ impl Local {
         if !is_long {
             return Ok(documents.iter().map(encode).collect());
         }
-        Ok(super::blocking(move || Ok(documents.iter().map(encode).collect())).await?)
+        let encode = super::blocking(move || Ok(documents.iter().map(encode).collect()));
+        Ok(Box::pin(encode).await?)
     }
 
     /// Whether the content and the metadata of a stored document have this hash.

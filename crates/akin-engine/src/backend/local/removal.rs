@@ -70,8 +70,8 @@ impl Local {
     /// What the indexes need of a document that is removed or replaced.
     pub(super) async fn removal_data(&self, ordinal: Option<Ordinal>) -> RemovalData {
         let Some(ordinal) = ordinal else { return RemovalData::default() };
-        let set = self.set_to_remove(ordinal).await;
-        RemovalData { set, blocks: self.blocks_to_remove(ordinal).await }
+        let set = Box::pin(self.set_to_remove(ordinal)).await;
+        RemovalData { set, blocks: Box::pin(self.blocks_to_remove(ordinal)).await }
     }
 
     /// The set of a document to be removed, if the index needs it. An unreadable set does not

@@ -100,7 +100,7 @@ impl Engine {
                 Err(documents) => {
                     let again = documents.into_iter();
                     let again = again.map(|(document, options)| (Arc::new(document), options));
-                    engine.add_to_successor(again.collect()).await
+                    Box::pin(engine.add_to_successor(again.collect())).await
                 }
             }
         }
@@ -173,14 +173,14 @@ impl Engine {
             Stored::Unchanged => AddStatus::Unchanged,
             Stored::Replaced(replaced) => {
                 if let Some(replaced) = replaced {
-                    added.previous = Some(self.previous(document, *replaced).await?);
+                    added.previous = Some(Box::pin(self.previous(document, *replaced)).await?);
                 }
                 AddStatus::Replaced
             }
         };
         if self.clusters_threshold().is_some() {
             tokio::task::yield_now().await;
-            added.cluster = self.link_added(&added.id).await;
+            added.cluster = Box::pin(self.link_added(&added.id)).await;
         }
         Ok(added)
     }

@@ -117,7 +117,8 @@ impl Engine {
             Verdict::Withdraw | Verdict::Again => false,
         };
         if is_searched {
-            let passages = self.passages_at_arrival(document, &found, check).await?;
+            // Boxed like all that is seldom done: the future of an addition is moved several times.
+            let passages = Box::pin(self.passages_at_arrival(document, &found, check)).await?;
             if check.on_contained == OnDuplicate::Skip && !passages.matches.is_empty() {
                 let ids: Vec<DocumentId> =
                     passages.matches.iter().map(|found| found.id.clone()).collect();

@@ -126,7 +126,7 @@ impl Engine {
     ) -> Result<FoundMatches, EngineError> {
         match self.goes_by_keys(query.mode) {
             true => self.find_by_keys(query, looked_up).await,
-            false => self.find_exactly(query).await,
+            false => Box::pin(self.find_exactly(query)).await,
         }
     }
 

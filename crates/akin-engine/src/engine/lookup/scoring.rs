@@ -39,7 +39,7 @@ impl Engine {
         match (&query.record, query.mode) {
             (Some(record), _) => {
                 charge(candidates.len())?;
-                self.score_records(query, record, &candidates).await
+                Box::pin(self.score_records(query, record, &candidates)).await
             }
             (None, Mode::Estimated) => Ok(self.estimate(query, &candidates)),
             (None, _) => self.verify(query, candidates).await,

@@ -26,11 +26,11 @@ impl Engine {
     /// [`Analyser::analyse`](crate::engine::Analyser::analyse).
     pub async fn similar(&self, probe: Probe, lookup: Lookup) -> Result<Answer, EngineError> {
         if let Some(of) = lookup.contained {
-            return self.similar_by_containment(probe, &lookup, of).await;
+            return Box::pin(self.similar_by_containment(probe, &lookup, of)).await;
         }
         let lookup = match (lookup.k, &self.analyser.nearest) {
             (Some(k), Some(plan)) => {
-                return self.most_similar(probe, &lookup, k.get(), plan).await;
+                return Box::pin(self.most_similar(probe, &lookup, k.get(), plan)).await;
             }
             // Records that agree in no field are not comparable by sketches.
             (Some(k), None) => Lookup { points: Some(1), limit: k.get(), ..lookup },
