@@ -23,8 +23,8 @@ for component in rustfmt clippy; do
     cargo "${component/rust/}" --version > /dev/null 2>&1 || rustup component add "$component"
 done
 
-# A first build goes without what serves the next builds and debuggers.
-[ -d target/debug ] || export CARGO_INCREMENTAL=0 CARGO_PROFILE_DEV_DEBUG=0
+# A first build goes without what serves the next builds.
+[ -d target/debug ] || export CARGO_INCREMENTAL=0
 
 # The names of tests that returned early, as the machine lacks something.
 export AKIN_TEST_NOT_RUN=$PWD/target/not-run.txt
