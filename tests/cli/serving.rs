@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 
+use crate::command;
 use crate::process::Process;
-use crate::{akin, command};
 
 /// `akin serve` on a free port.
 pub struct Serving {
@@ -36,7 +36,7 @@ impl Serving {
     }
 
     pub fn wait_until_ready(&self) {
-        while akin(&["health", "--url", &self.url]).code != Some(0) {
+        while ureq::get(format!("{}/readyz", self.url)).call().is_err() {
             std::thread::yield_now();
         }
     }

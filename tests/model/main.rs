@@ -24,7 +24,6 @@ mod numbers;
 mod passages;
 mod plain;
 mod plain_resemblance;
-#[cfg(feature = "postgres")]
 #[path = "../postgres_server/mod.rs"]
 mod postgres_server;
 mod settings;

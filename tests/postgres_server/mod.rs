@@ -334,6 +334,11 @@ fn programs() -> Option<PathBuf> {
     bins.pop()
 }
 
+/// Debian has a script of this name on the path, which starts Perl first.
+pub fn psql() -> PathBuf {
+    programs().map_or_else(|| PathBuf::from("psql"), |bin| bin.join("psql"))
+}
+
 fn is_file(path: &Path) -> bool {
     path.is_file()
 }

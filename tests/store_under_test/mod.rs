@@ -80,7 +80,10 @@ fn named(url: &str, name: &str) -> String {
 }
 
 fn psql(url: &str, statement: &str) -> Result<String, String> {
-    let output = Command::new("psql").args([url, "-qtAc", statement]).output().unwrap();
+    let output = Command::new(crate::postgres_server::psql())
+        .args([url, "-qtAc", statement])
+        .output()
+        .unwrap();
     match output.status.success() {
         true => Ok(String::from_utf8(output.stdout).unwrap().trim().to_owned()),
         false => Err(String::from_utf8_lossy(&output.stderr).into_owned()),
