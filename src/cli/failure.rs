@@ -4,7 +4,7 @@ use std::process::ExitCode;
 use super::client::ServerProblem;
 use crate::app::AppError;
 use crate::backend::BackendError;
-use crate::config::{ConfigError, StorageBackend};
+use crate::config::ConfigError;
 use crate::engine::EngineError;
 use crate::http::TlsError;
 use crate::http::key_file::KeyFileError;
@@ -64,13 +64,11 @@ impl From<AppError> for Failure {
             ),
             AppError::Keys(error) => error.into(),
             AppError::Tls(error) => Self::with_hint(what, hint_for_tls(&error)),
-            AppError::Open { backend: StorageBackend::Postgres, .. } => {
-                Self::with_hint(what, "postgres.url, or AKIN__POSTGRES__URL, names the database")
-            }
-            AppError::Open { source, .. } => {
+            AppError::Open { backend, source, .. } => {
                 let verify =
                     "`akin verify` finds the damage in the directory; --data-dir names another";
-                Self::with_hint(what, hint_for_directory(&source).unwrap_or(verify))
+                let hint = backend.hint().or_else(|| hint_for_directory(&source));
+                Self::with_hint(what, hint.unwrap_or(verify))
             }
             AppError::OutOfService { .. } => {
                 Self::with_hint(what, "acknowledged documents are stored; start akin again")

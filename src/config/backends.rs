@@ -20,6 +20,16 @@ pub enum StorageBackend {
     Postgres,
 }
 
+impl StorageBackend {
+    /// What to do if the store cannot be opened; `None` if the failure decides.
+    pub(crate) fn hint(self) -> Option<&'static str> {
+        match self {
+            Self::Local => None,
+            Self::Postgres => Some("postgres.url, or AKIN__POSTGRES__URL, names the database"),
+        }
+    }
+}
+
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PostgresSettings {

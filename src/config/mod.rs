@@ -4,7 +4,7 @@ mod backends;
 mod layers;
 mod settings;
 
-pub use backends::{PostgresSettings, StorageBackend, collections_dir};
+pub use backends::{StorageBackend, collections_dir};
 pub use layers::{Fault, SettingEntry, SettingSources};
 pub use settings::{LogFormat, LogSettings, Settings};
 

@@ -4,7 +4,8 @@ use serde::{Deserialize, Serialize};
 use tracing_subscriber::filter::Targets;
 use utoipa::ToSchema;
 
-use super::{DEFAULT_TOML, PostgresSettings, StorageBackend};
+use super::backends::PostgresSettings;
+use super::{DEFAULT_TOML, StorageBackend};
 use crate::backend::SetCache;
 use crate::engine::{Clock, CollectionSettings, CollectionsSettings, Opening, StartProgress};
 use crate::http::{LoggedRequests, ServerSettings, key_file};

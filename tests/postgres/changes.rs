@@ -72,6 +72,15 @@ async fn a_follower_ends_up_with_the_stored_documents() {
     assert!(servers[0].has_changed_since(position).unwrap());
 }
 
+/// Readers see a change once no older transaction of the server runs, in any database.
+fn await_end_of_older(database: &Database) {
+    let are_seen = "SELECT NOT EXISTS (SELECT FROM akin.changes
+        WHERE xid >= pg_snapshot_xmin(pg_current_snapshot())::text::int8)";
+    while database.sql(are_seen) != "t" {
+        std::thread::yield_now();
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_position_before_the_changes_that_are_kept_is_gone() {
     let Some(database) = Database::new() else { return };
@@ -84,6 +93,7 @@ async fn a_position_before_the_changes_that_are_kept_is_gone() {
     database.sql("SELECT akin.trim_changes(collection, 2) FROM akin.collections");
     let gone = server.changes(Some(first), 10).await.unwrap_err();
     assert!(matches!(gone, EngineError::ChangesGone), "{gone}");
+    await_end_of_older(&database);
     let now = server.last_change().await.unwrap();
     assert!(server.changes(Some(now), 10).await.unwrap().0.is_empty());
 }

@@ -112,6 +112,27 @@ async fn a_reindex_keeps_what_another_server_writes_meanwhile() {
     assert!(new.get(&crate::id("last")).await.is_ok());
 }
 
+/// The transaction is older than the last changes, which readers therefore do not see yet.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_reindex_does_not_wait_for_transactions_that_write_elsewhere() {
+    let Some(database) = Database::new() else { return };
+    let Some(elsewhere) = Database::new() else { return };
+    let one = collections_within(&database, Duration::from_secs(2)).await;
+    let (old, _) = one.create(name("books"), CollectionSettings::default()).await.unwrap();
+    let running = elsewhere.begin();
+    for n in 0..3 {
+        add(&old, &format!("d{n}"), &of_family(1, n)).await;
+    }
+    old.remove(&crate::id("d0")).await.unwrap();
+    one.reindex(&name("books"), of_pairs_of_words()).await.unwrap();
+    let status = || one.reindex_status(&name("books")).unwrap();
+    await_until(|| status().state != ReindexState::Running).await;
+    assert_eq!(status().state, ReindexState::Done, "{:?}", status().failure);
+    let new = one.get(&name("books")).unwrap();
+    assert_eq!(new.list(None, 9).await.unwrap().len(), 2);
+    drop(running);
+}
+
 fn of_pairs_of_words() -> CollectionSettings {
     serde_json::from_value(json!({"shingles": {"size": 2}})).unwrap()
 }

@@ -134,7 +134,7 @@ async fn a_large_content_is_read_only_where_it_is_asked_for() {
     let read = |whole: &str| {
         database.sql(&format!(
             "SELECT m.content IS NOT NULL FROM akin.documents d, LATERAL
-             akin.members(ARRAY[d.entry], 0, 1, ARRAY[d.entry], 32768, {whole}) m"
+             akin.materials(ARRAY[d.entry], 0, 32768, {whole}) m"
         ))
     };
     assert_eq!([read("'{}'"), read("ARRAY[d.entry]")], ["f", "t"]);
@@ -212,6 +212,36 @@ async fn documents_of_a_crowd_that_are_added_together_share_their_lookups() {
     drop(server);
     let together = read_by_indexes(&database) - at_first - alone;
     assert!(together < 2 * alone, "{alone} rows for 16 alone, {together} for 64 together");
+}
+
+/// Of the sets that share keys with a document, none is near: a server that has written them reads
+/// neither their sketches nor their documents.
+#[tokio::test(flavor = "multi_thread")]
+async fn documents_of_a_crowd_are_compared_before_they_are_read() {
+    let Some(database) = Database::new() else { return };
+    let fetched = || {
+        let fetched = "SELECT sum(idx_tup_fetch) FROM pg_stat_user_tables
+            WHERE schemaname = 'akin' AND relname IN ('entries', 'documents')";
+        await_reports(&database);
+        database.sql(fetched).parse::<u64>().unwrap()
+    };
+    let server = engine(&database).await;
+    add_of_template(&server, 0..500).await;
+    drop(server);
+    let before = fetched();
+    let server = engine(&database).await;
+    add_of_template(&server, 500..600).await;
+    drop(server);
+    let cold = fetched() - before;
+    let server = engine(&database).await;
+    add_of_template(&server, 600..700).await;
+    add_of_template(&server, 700..800).await;
+    drop(server);
+    let both = fetched() - before - cold;
+    assert!(
+        both < cold * 5 / 4,
+        "{cold} rows for 100 documents, {both} for 200 one after the other"
+    );
 }
 
 /// Rows of all tables that the indexes lead to in a lookup whose keys have so many sets, none near.

@@ -3,7 +3,7 @@
 #![allow(dead_code, reason = "each test crate uses a part of it")]
 
 use std::fs;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -58,6 +58,16 @@ impl Database {
     /// The output of a statement, without titles.
     pub fn sql(&self, sql: &str) -> String {
         self.server.sql(&self.name, sql)
+    }
+
+    /// Begins a transaction that writes, and ends once the process is dropped.
+    pub fn begin(&self) -> Child {
+        let mut psql = self.server.psql(&self.name);
+        let mut child = psql.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let begin = b"BEGIN; SELECT pg_current_xact_id();\n";
+        child.stdin.as_mut().unwrap().write_all(begin).unwrap();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut String::new()).unwrap();
+        child
     }
 }
 
@@ -251,10 +261,15 @@ impl PostgresServer {
         self.dir.path().to_str().unwrap().replace('/', "%2F")
     }
 
-    pub fn sql(&self, database: &str, sql: &str) -> String {
+    fn psql(&self, database: &str) -> Command {
         let mut psql = Command::new(self.bin.join("psql"));
         psql.arg("-h").arg(self.dir.path()).args(["-U", "akin", "-qtA", "-v", "ON_ERROR_STOP=1"]);
-        let output = psql.args(["-d", database, "-c", sql]).output().unwrap();
+        psql.args(["-d", database]);
+        psql
+    }
+
+    pub fn sql(&self, database: &str, sql: &str) -> String {
+        let output = self.psql(database).args(["-c", sql]).output().unwrap();
         assert!(output.status.success(), "{sql}: {}", String::from_utf8_lossy(&output.stderr));
         String::from_utf8(output.stdout).unwrap().trim().to_owned()
     }

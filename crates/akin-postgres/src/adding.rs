@@ -63,15 +63,6 @@ pub(crate) struct BusyKeys {
 }
 
 impl Queued {
-    pub fn new(
-        collection: Arc<PostgresCollection>,
-        addition: Addition,
-        check: Arc<dyn Check>,
-        number: usize,
-    ) -> Self {
-        Self { collection, addition, check, number }
-    }
-
     fn lock_of_id(&self) -> i64 {
         lock_of_id(self.collection.number, self.addition.document.document.id.as_str())
     }

@@ -14,6 +14,7 @@ use akin_engine::backend::{
     Removed, SetCache, SketchScanning, Sketched, Stamp, Version,
 };
 use akin_engine::stored::{Detail, DocumentDetails, Order, Record, Times};
+use akin_model::analysis::Analysis;
 use akin_model::document::{Content, DocumentId};
 use akin_model::settings::CollectionSettings;
 use akin_model::stats::CollectionSize;
@@ -25,6 +26,7 @@ use tokio_postgres::types::Type;
 
 use crate::adding::Queued;
 use crate::coalescing::answered;
+use crate::found::NearSet;
 use crate::lookup::document_id;
 use crate::maintenance::FollowedFigures;
 use crate::rows::{COLUMNS, content_of, metadata_of};
@@ -131,6 +133,28 @@ impl PostgresCollection {
         entry.cast_unsigned() ^ (self.number as u64).wrapping_mul(MIX)
     }
 
+    pub(crate) fn sketch_of(&self, entry: i64) -> Option<Arc<NearSet>> {
+        self.shared.sketches.get(&(self.created_at, entry))
+    }
+
+    pub(crate) fn keep_sketch(&self, set: Arc<NearSet>) {
+        self.shared.sketches.insert((self.created_at, set.entry), set);
+    }
+
+    /// Keeps the set and the sketch of a document that was written: of a crowd, the next documents
+    /// are compared with it.
+    pub(crate) fn keep(&self, written: &Analysis) {
+        let Analysis { set, sketch, fingerprint, .. } = written;
+        if self.has_sets {
+            self.sets.insert(*fingerprint, set.clone());
+        }
+        self.keep_sketch(Arc::new(NearSet {
+            entry: self.entry(*fingerprint),
+            shingles: set.count() as u32,
+            sketch: sketch.as_bytes().into(),
+        }));
+    }
+
     async fn sample_by(
         &self,
         sql: &str,
@@ -180,7 +204,7 @@ impl Backend for PostgresCollection {
     fn add(self: Arc<Self>, documents: Vec<Addition>, check: Arc<dyn Check>) -> Adding {
         let queued = documents.into_iter().enumerate().map(|(number, addition)| {
             let (collection, check) = (Arc::clone(&self), Arc::clone(&check));
-            Queued::new(collection, addition, check, number)
+            Queued { collection, addition, check, number }
         });
         let waiting = match self.shared.followed.is_building(self.number) {
             true => &self.shared.copies,

@@ -14,12 +14,34 @@ use crate::backend::PostgresCollection;
 use crate::lookup::document_id;
 use crate::pool::Parameters;
 
-/// The last transaction whose changes readers can see, or could before they were trimmed, of a
-/// collection `c`.
-pub(crate) const LAST_CHANGE: &str = "greatest(c.trimmed, (SELECT h.xid FROM akin.changes h
-    WHERE h.collection = c.collection
-    AND h.xid < pg_snapshot_xmin(pg_current_snapshot())::text::int8
-    ORDER BY h.xid DESC LIMIT 1))";
+/// The first transaction whose changes readers do not take, and one that is later than all changes
+/// of a collection without writers.
+pub(crate) const RUNNING: &str = "pg_snapshot_xmin(pg_current_snapshot())::text::int8";
+const COMING: &str = "pg_snapshot_xmax(pg_current_snapshot())::text::int8";
+
+/// The last transaction before `end` with changes of a collection `c`, also if they were trimmed.
+pub(crate) fn last_before(end: &str) -> String {
+    format!(
+        "greatest(c.trimmed, (SELECT h.xid FROM akin.changes h
+         WHERE h.collection = c.collection AND h.xid < {end} ORDER BY h.xid DESC LIMIT 1))"
+    )
+}
+
+impl PostgresCollection {
+    /// The rows of a query that reads the changes before a transaction. While this process keeps the
+    /// writers of the collection waiting, no running transaction has any, so all are read, however
+    /// long other transactions of the server run.
+    async fn read_changes(
+        &self,
+        sql: impl Fn(&str) -> String,
+        parameters: Parameters<'_>,
+    ) -> Result<Vec<Row>, BackendError> {
+        match self.shared.pauses.query(self.number, &sql(COMING), parameters).await? {
+            Some(rows) => Ok(rows),
+            None => self.shared.reads.query(&sql(RUNNING), parameters).await,
+        }
+    }
+}
 
 #[async_trait]
 impl ChangeFeed for PostgresCollection {
@@ -33,44 +55,55 @@ impl ChangeFeed for PostgresCollection {
         }
         // Changes are trimmed from the oldest on; the newest that was trimmed stays known.
         // A database that was restored to an earlier time has not come to a later position.
-        let sql =
-            "SELECT c.trimmed <= $2 AND $2 < pg_snapshot_xmax(pg_current_snapshot())::text::int8,
-            h.xid, h.stored_at, h.id
-            FROM akin.collections c LEFT JOIN LATERAL (
-                SELECT * FROM akin.changes WHERE collection = $1 AND xid > $2
-                AND xid < pg_snapshot_xmin(pg_current_snapshot())::text::int8
-                ORDER BY xid FETCH FIRST $3 ROWS WITH TIES
-            ) h ON true WHERE c.collection = $1 ORDER BY h.xid";
+        let sql = |end: &str| {
+            format!(
+                "SELECT c.trimmed <= $2 AND $2 < {COMING}, h.xid, d.stored_at,
+                    coalesce(h.removed_id, d.id)
+                FROM akin.collections c LEFT JOIN LATERAL (
+                    SELECT * FROM akin.changes WHERE collection = $1 AND xid > $2 AND xid < {end}
+                    ORDER BY xid FETCH FIRST $3 ROWS WITH TIES
+                ) h ON true LEFT JOIN LATERAL (
+                    SELECT * FROM akin.documents WHERE collection = $1 AND ordinal = h.ordinal
+                    LIMIT 1
+                ) d ON true WHERE c.collection = $1 ORDER BY h.xid"
+            )
+        };
         let parameters: Parameters<'_> = &[
             (&self.number, Type::INT4),
             (&after.sequence.cast_signed(), Type::INT8),
             (&(operations_max.max(1) as i64), Type::INT8),
         ];
-        let rows = self.shared.reads.query(sql, parameters).await?;
+        let rows = self.read_changes(sql, parameters).await?;
         if rows.first().is_none_or(|row| !row.get::<_, bool>(0)) {
             return Ok(Changes::Gone);
         }
-        // A row without a change if there is none.
-        let xid = |row: &Row| Some(row.get::<_, Option<i64>>(1)?.cast_unsigned());
-        let xids: Vec<u64> = rows.iter().filter_map(xid).collect();
-        let mut changes = Vec::with_capacity(xids.len());
-        for (n, row) in rows.iter().take(xids.len()).enumerate() {
-            // In the midst of a transaction a reader begins it again.
-            let is_last = xids.get(n + 1) != Some(&xids[n]);
-            let before = changes.last().map_or(after.sequence, |of: &Change| of.next.sequence);
-            let sequence = if is_last { xids[n] } else { before };
-            let next = Position { sequence, ..after };
-            changes.push(Change { id: document_id(row.get(3))?, stored_at_ms: row.get(2), next });
+        let (mut before, mut next, mut changes) = (after, after, Vec::<Change>::new());
+        for row in &rows {
+            // A row without a change if there is none.
+            let Some(xid) = row.get::<_, Option<i64>>(1).map(i64::cast_unsigned) else { continue };
+            if xid != next.sequence {
+                changes.last_mut().into_iter().for_each(|last| last.next = next);
+                (before, next.sequence) = (next, xid);
+            }
+            // A version that was replaced or removed later is reported by the later change.
+            if let Some(id) = row.get::<_, Option<&str>>(3) {
+                // In the midst of a transaction a reader begins it again.
+                let change =
+                    Change { id: document_id(id)?, stored_at_ms: row.get(2), next: before };
+                changes.push(change);
+            }
         }
-        let next = Position { sequence: xids.last().copied().unwrap_or(after.sequence), ..after };
+        changes.last_mut().into_iter().for_each(|last| last.next = next);
         Ok(Changes::Some(changes, next))
     }
 
     async fn last_change(&self) -> Result<Position, BackendError> {
-        let sql = format!("SELECT {LAST_CHANGE} FROM akin.collections c WHERE c.collection = $1");
-        let row = self.shared.reads.query_opt(&sql, &[(&self.number, Type::INT4)]).await?;
-        let sequence = row.map_or(0, |row| row.get::<_, i64>(0)).cast_unsigned();
-        self.followed.last_change.fetch_max(sequence, Ordering::Relaxed);
+        let sql = |end: &str| {
+            let last = last_before(end);
+            format!("SELECT {last} FROM akin.collections c WHERE c.collection = $1")
+        };
+        let rows = self.read_changes(sql, &[(&self.number, Type::INT4)]).await?;
+        let sequence = rows.first().map_or(0, |row| row.get::<_, i64>(0)).cast_unsigned();
         Ok(Position { store: self.created_at, sequence })
     }
 

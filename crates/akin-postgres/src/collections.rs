@@ -20,6 +20,7 @@ use crate::pool::Parameters;
 use crate::shared::{ConnectionSettings, SharedDatabase};
 
 /// The collections of a database. Its methods block, within a runtime.
+#[derive(Clone)]
 pub struct PostgresStore {
     shared: Arc<SharedDatabase>,
     runtime: Handle,
@@ -27,8 +28,7 @@ pub struct PostgresStore {
 
 /// A row of `collections`. Until it has a name, dropping it removes it.
 struct PostgresStored {
-    shared: Arc<SharedDatabase>,
-    runtime: Handle,
+    store: PostgresStore,
     number: i32,
     created_at: i64,
     name: CollectionName,
@@ -62,6 +62,12 @@ impl PostgresStore {
         self.runtime.block_on(self.shared.reads.query(sql, parameters))
     }
 
+    /// Whether the first row of a query has the value true.
+    fn call(&self, sql: &str, parameters: Parameters<'_>) -> Result<bool, BackendError> {
+        Ok(self.query(sql, parameters)?.first().is_some_and(|row| row.get(0)))
+    }
+
+    /// Of a row that begins with the number, the time of the creation and the identity.
     fn stored(
         &self,
         name: CollectionName,
@@ -69,8 +75,7 @@ impl PostgresStore {
         row: &Row,
     ) -> PostgresStored {
         PostgresStored {
-            shared: Arc::clone(&self.shared),
-            runtime: self.runtime.clone(),
+            store: self.clone(),
             number: row.get(0),
             created_at: row.get(1),
             name,
@@ -79,6 +84,28 @@ impl PostgresStore {
             replaces: None,
             has_name: AtomicBool::new(true),
         }
+    }
+
+    /// A collection without a name, which is to replace another or none.
+    fn create_for(
+        &self,
+        name: &CollectionName,
+        settings: &CollectionSettings,
+        replaces: Option<i32>,
+    ) -> Result<PostgresStored, BackendError> {
+        check_supported(settings)?;
+        let identity = identity(&seeded(settings, None)?);
+        let json = serde_json::to_string(settings).expect("settings are plain JSON");
+        let sql = "INSERT INTO akin.collections (settings, identity, replaces) VALUES ($1, $2, $3)
+            RETURNING collection, created_at, identity";
+        let parameters: Parameters<'_> =
+            &[(&json, Type::TEXT), (&identity, Type::TEXT), (&replaces, Type::INT4)];
+        let rows = self.query(sql, parameters)?;
+        let row = rows.first().ok_or(BackendError::Closed)?;
+        let mut stored = self.stored(name.clone(), settings.clone(), row);
+        (stored.replaces, stored.has_name) = (replaces, AtomicBool::new(false));
+        self.shared.followed.set_building(stored.number, true);
+        Ok(stored)
     }
 
     fn by_name(&self, name: &CollectionName) -> Result<Option<Row>, BackendError> {
@@ -130,8 +157,7 @@ impl CollectionStore for PostgresStore {
         name: &CollectionName,
         settings: &CollectionSettings,
     ) -> Result<Arc<dyn StoredCollection>, BackendError> {
-        let created = create(&self.shared, &self.runtime, name, settings, None)?;
-        Ok(Arc::new(created))
+        Ok(Arc::new(self.create_for(name, settings, None)?))
     }
 
     fn generation(&self) -> Result<Option<u64>, BackendError> {
@@ -143,37 +169,6 @@ impl CollectionStore for PostgresStore {
         let rows = self.query(sql, &[])?;
         Ok(rows.first().map(|row| row.get::<_, i64>(0).cast_unsigned()))
     }
-}
-
-fn create(
-    shared: &Arc<SharedDatabase>,
-    runtime: &Handle,
-    name: &CollectionName,
-    settings: &CollectionSettings,
-    replaces: Option<i32>,
-) -> Result<PostgresStored, BackendError> {
-    check_supported(settings)?;
-    let identity = identity(&seeded(settings, None)?);
-    let json = serde_json::to_string(settings).expect("settings are plain JSON");
-    let sql = "INSERT INTO akin.collections (settings, identity, replaces) VALUES ($1, $2, $3)
-        RETURNING collection, created_at";
-    let parameters: Parameters<'_> =
-        &[(&json, Type::TEXT), (&identity, Type::TEXT), (&replaces, Type::INT4)];
-    let row = runtime.block_on(shared.reads.query_opt(sql, parameters))?;
-    let row = row.ok_or(BackendError::Closed)?;
-    let (number, created_at) = (row.get(0), row.get(1));
-    shared.followed.set_building(number, true);
-    Ok(PostgresStored {
-        shared: Arc::clone(shared),
-        runtime: runtime.clone(),
-        number,
-        created_at,
-        name: name.clone(),
-        settings: settings.clone(),
-        identity,
-        replaces,
-        has_name: AtomicBool::new(false),
-    })
 }
 
 fn identity(seeded: &CollectionSettings) -> String {
@@ -194,13 +189,6 @@ fn check_supported(settings: &CollectionSettings) -> Result<(), BackendError> {
         return unsupported("prefix filters (scheme.kind = prefix)");
     }
     Ok(())
-}
-
-impl PostgresStored {
-    fn call(&self, sql: &str, parameters: Parameters<'_>) -> Result<bool, BackendError> {
-        let row = self.runtime.block_on(self.shared.reads.query_opt(sql, parameters))?;
-        Ok(row.is_some_and(|row| row.get(0)))
-    }
 }
 
 impl StoredCollection for PostgresStored {
@@ -229,8 +217,8 @@ impl StoredCollection for PostgresStored {
             });
         }
         let made = (self.number, self.created_at);
-        let collection = PostgresCollection::new(&self.shared, made, &seeded, opening);
-        self.shared.followed.add(&collection);
+        let collection = PostgresCollection::new(&self.store.shared, made, &seeded, opening);
+        self.store.shared.followed.add(&collection);
         Ok((Arc::new(collection), seeded))
     }
 
@@ -240,29 +228,32 @@ impl StoredCollection for PostgresStored {
     ) -> Result<Arc<dyn StoredCollection>, BackendError> {
         let sql = "SELECT EXISTS (SELECT FROM akin.collections WHERE replaces = $1
             AND name IS NULL AND built_at > now() - interval '1 minute')";
-        if self.call(sql, &[(&self.number, Type::INT4)])? {
+        if self.store.call(sql, &[(&self.number, Type::INT4)])? {
             return Err(BackendError::ReindexUnderWay);
         }
         let replaces = Some(self.number);
-        let new = create(&self.shared, &self.runtime, &self.name, settings, replaces)?;
-        Ok(Arc::new(new))
+        Ok(Arc::new(self.store.create_for(&self.name, settings, replaces)?))
     }
 
     fn take_name(&self) -> Result<(), BackendError> {
+        let shared = &self.store.shared;
         let taken = match self.replaces {
-            Some(old) => self.runtime.block_on(self.shared.pauses.take_over(old, self.number))?,
+            Some(old) => {
+                let takeover = shared.pauses.take_over(old, self.number);
+                self.store.runtime.block_on(takeover)?
+            }
             None => {
                 let sql = "UPDATE akin.collections SET name = $2, built_at = 'infinity'
                     WHERE collection = $1 AND built_at > '-infinity' RETURNING true";
                 let name = self.name.as_str();
-                self.call(sql, &[(&self.number, Type::INT4), (&name, Type::TEXT)])?
+                self.store.call(sql, &[(&self.number, Type::INT4), (&name, Type::TEXT)])?
             }
         };
         if !taken {
             return Err(BackendError::Superseded);
         }
         self.has_name.store(true, Ordering::Relaxed);
-        self.shared.followed.set_building(self.number, false);
+        shared.followed.set_building(self.number, false);
         Ok(())
     }
 
@@ -272,7 +263,7 @@ impl StoredCollection for PostgresStored {
     }
 
     fn remove(&self) -> Result<Removal, BackendError> {
-        self.call("SELECT akin.remove_collection($1)", &[(&self.number, Type::INT4)])?;
+        self.store.call("SELECT akin.remove_collection($1)", &[(&self.number, Type::INT4)])?;
         Ok(Removal::Durable)
     }
 }
@@ -282,9 +273,9 @@ impl Drop for PostgresStored {
         if self.has_name.load(Ordering::Relaxed) {
             return;
         }
-        let (shared, number) = (Arc::clone(&self.shared), self.number);
+        let (shared, number) = (Arc::clone(&self.store.shared), self.number);
         shared.followed.set_building(number, false);
-        self.runtime.spawn(async move {
+        self.store.runtime.spawn(async move {
             // A call that was answered too late may have given it the name after all, or may still
             // do so: the update waits for that call, or the call finds the collection removed.
             let sql = "UPDATE akin.collections SET built_at = '-infinity'

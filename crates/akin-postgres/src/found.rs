@@ -1,11 +1,19 @@
 //! The sets that calls find by keys.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::Arc;
 
+use quick_cache::Weighter;
+use quick_cache::sync::Cache;
 use tokio_postgres::Row;
 
 use crate::coalescing::{ReadRequest, Weight};
+
+/// Bytes of the sketches that a process keeps.
+const SKETCH_BYTES: u64 = 16 << 20;
+
+/// Bytes of a kept sketch of 128 slots.
+const SKETCH_BYTES_USUAL: usize = 256;
 
 /// The keys of a lookup, and its own set.
 pub(crate) struct ProbeKeys {
@@ -20,16 +28,33 @@ pub(crate) struct ProbeKeys {
 pub(crate) struct NearSet {
     pub entry: i64,
     pub shingles: u32,
-    pub sketch: Vec<u8>,
-    /// The keys that led to it.
-    pub keys: Vec<i64>,
+    pub sketch: Box<[u8]>,
+}
+
+/// The sketches of sets that were written or found, by the time at which their collection was
+/// created, and their numbers: the sets of a crowd are found again and again.
+pub(crate) type SketchCache = Cache<(i64, i64), Arc<NearSet>, SketchBytes>;
+
+#[derive(Clone)]
+pub(crate) struct SketchBytes;
+
+impl Weighter<(i64, i64), Arc<NearSet>> for SketchBytes {
+    fn weight(&self, _: &(i64, i64), set: &Arc<NearSet>) -> u64 {
+        (set.sketch.len() + SKETCH_BYTES_USUAL / 2) as u64
+    }
+}
+
+pub(crate) fn sketch_cache() -> SketchCache {
+    Cache::with_weighter(SKETCH_BYTES as usize / SKETCH_BYTES_USUAL, SKETCH_BYTES, SketchBytes)
 }
 
 /// The sets that calls have found, by key and by number.
 #[derive(Default)]
 pub(crate) struct FoundSets {
-    by_key: HashMap<i64, Vec<Arc<NearSet>>>,
-    by_entry: HashMap<i64, Arc<NearSet>>,
+    /// Ascending.
+    by_key: HashMap<i64, Vec<i64>>,
+    /// `None` until its sketch is known.
+    by_entry: HashMap<i64, Option<Arc<NearSet>>>,
 }
 
 impl ProbeKeys {
@@ -47,14 +72,14 @@ impl ProbeKeys {
 }
 
 impl NearSet {
-    /// Of a row of `candidates`, whose columns begin with `first`.
-    pub fn of(row: &Row, first: usize) -> Self {
-        Self {
-            entry: row.get(first),
-            shingles: row.get::<_, i32>(first + 1) as u32,
-            sketch: row.get(first + 2),
-            keys: row.get(first + 3),
-        }
+    /// Of a row of `akin.sketches`, whose columns begin with `first`.
+    pub fn of(row: &Row, first: usize) -> impl Iterator<Item = Arc<Self>> {
+        let entries = row.get::<_, Option<Vec<i64>>>(first).unwrap_or_default();
+        let sizes = row.get::<_, Option<Vec<i32>>>(first + 1).unwrap_or_default();
+        let sketches = row.get::<_, Option<Vec<&[u8]>>>(first + 2).unwrap_or_default();
+        entries.into_iter().zip(sizes).zip(sketches).map(|((entry, shingles), sketch)| {
+            Arc::new(Self { entry, shingles: shingles as u32, sketch: sketch.into() })
+        })
     }
 }
 
@@ -63,11 +88,32 @@ impl FoundSets {
         self.by_entry.len()
     }
 
-    /// Adds the sets of these keys, and none that a call returned for other requests.
-    pub fn add_of_keys(&mut self, keys: &HashSet<i64>, further: &Self) {
-        let has_one = |near: &&Arc<NearSet>| near.keys.iter().any(|key| keys.contains(key));
-        let sets = further.by_entry.values().filter(has_one);
-        sets.for_each(|near| self.add(Arc::clone(near)));
+    /// Adds the sets of a row of `akin.candidates`, whose columns begin with `first`.
+    pub fn add(&mut self, row: &Row, first: usize) {
+        let keys = row.get::<_, Option<Vec<Option<i64>>>>(first).unwrap_or_default();
+        let entries = row.get::<_, Option<Vec<i64>>>(first + 1).unwrap_or_default();
+        for (key, entry) in keys.into_iter().zip(entries) {
+            self.by_entry.entry(entry).or_default();
+            let Some(key) = key else { continue };
+            let sets = self.by_key.entry(key).or_default();
+            if let Err(at) = sets.binary_search(&entry) {
+                sets.insert(at, entry);
+            }
+        }
+    }
+
+    pub fn know(&mut self, set: Arc<NearSet>) {
+        self.by_entry.insert(set.entry, Some(set));
+    }
+
+    /// Takes sketches from a cache, and returns the sets without a sketch.
+    pub fn know_of(&mut self, known: impl Fn(i64) -> Option<Arc<NearSet>>) -> Vec<i64> {
+        let mut missing = Vec::new();
+        for (entry, set) in self.by_entry.iter_mut().filter(|(_, set)| set.is_none()) {
+            *set = known(*entry);
+            missing.extend(set.is_none().then_some(*entry));
+        }
+        missing
     }
 
     /// Whether a key has more sets.
@@ -75,34 +121,22 @@ impl FoundSets {
         self.by_key.get(&key).is_some_and(|of| of.len() > sets)
     }
 
-    /// In the place of earlier data of the same set.
-    pub fn add(&mut self, near: Arc<NearSet>) {
-        for key in &near.keys {
-            let sets = self.by_key.entry(*key).or_default();
-            match sets.binary_search_by_key(&near.entry, |of| of.entry) {
-                Ok(at) => sets[at] = Arc::clone(&near),
-                Err(at) => sets.insert(at, Arc::clone(&near)),
-            }
-        }
-        self.by_entry.insert(near.entry, near);
-    }
-
     /// The sets of a probe, so many of each key, each with the number of its keys, and whether a key
     /// has more.
     pub fn of(&self, probe: &ProbeKeys, of_key: usize) -> (Vec<(Arc<NearSet>, u32)>, bool) {
-        let (mut shared, mut are_more) = (HashMap::<i64, u32>::new(), false);
+        let (mut shared, mut are_more) = (Vec::new(), false);
         for key in &probe.keys {
             let sets = self.by_key.get(key).map_or(&[][..], Vec::as_slice);
             are_more |= sets.len() > of_key;
-            for near in sets.iter().take(of_key) {
-                *shared.entry(near.entry).or_default() += 1;
-            }
+            shared.extend(sets.iter().take(of_key).filter(|set| Some(**set) != probe.equal));
         }
-        if let Some(equal) = probe.equal.filter(|equal| self.by_entry.contains_key(equal)) {
-            shared.insert(equal, probe.keys.len() as u32);
-        }
-        let set = |(entry, shared)| Some((Arc::clone(self.by_entry.get(&entry)?), shared));
-        (shared.into_iter().filter_map(set).collect(), are_more)
+        shared.sort_unstable();
+        let counted = shared.chunk_by(i64::eq).map(|of| (of[0], of.len()));
+        let sets = counted.chain(probe.equal.map(|equal| (equal, probe.keys.len())));
+        let known = |(entry, keys): (i64, usize)| {
+            Some((Arc::clone(self.by_entry.get(&entry)?.as_ref()?), keys as u32))
+        };
+        (sets.filter_map(known).collect(), are_more)
     }
 }
 
@@ -122,19 +156,5 @@ mod tests {
         assert!(!asked.add_keys(&[-1; 8], 200), "65,600 rows");
         assert!(asked.add_keys(&[-1], 200));
         assert_eq!((asked.keys.len(), asked.of_key), (321, 200));
-    }
-
-    /// A call answers requests of other collections, too.
-    #[test]
-    fn of_a_shared_call_the_sets_of_asked_keys_are_added() {
-        let mut shared = FoundSets::default();
-        for (entry, keys) in [(1, vec![10]), (2, vec![10, 20]), (3, vec![20]), (4, vec![])] {
-            shared.add(Arc::new(NearSet { entry, shingles: 1, sketch: Vec::new(), keys }));
-        }
-        let mut found = FoundSets::default();
-        found.add_of_keys(&HashSet::from([10, 30]), &shared);
-        let mut entries: Vec<i64> = found.by_entry.into_keys().collect();
-        entries.sort_unstable();
-        assert_eq!(entries, [1, 2]);
     }
 }

@@ -37,6 +37,8 @@ pub(crate) struct SelectedSet {
     pub near: Arc<NearSet>,
     pub agreeing: u32,
     pub keys_shared: u32,
+    /// It does not reach the threshold, so its documents are not read.
+    pub is_unlike: bool,
 }
 
 /// Sets with the best sketches, best first, before their documents are read.
@@ -98,7 +100,9 @@ impl PostgresCollection {
         let seen = sharing.len();
         let agreeing = |(near, keys_shared): (Arc<NearSet>, u32)| {
             let agreeing = self.estimator.agreeing(search.sketch.as_bytes(), &near.sketch);
-            (agreeing >= search.agreeing_min).then_some(SelectedSet { near, agreeing, keys_shared })
+            let is_unlike = false;
+            let selected = SelectedSet { near, agreeing, keys_shared, is_unlike };
+            (agreeing >= search.agreeing_min).then_some(selected)
         };
         let mut sets: Vec<SelectedSet> = sharing.into_iter().filter_map(agreeing).collect();
         sets.sort_unstable_by_key(|of| (std::cmp::Reverse(of.agreeing), of.near.entry));
@@ -232,7 +236,7 @@ impl PostgresCollection {
         Ok(made)
     }
 
-    /// The selected sets that have documents.
+    /// The selected sets that have documents, and those whose documents were not read.
     pub(crate) fn candidates_of(
         &self,
         selection: &SelectedSets,
@@ -241,9 +245,10 @@ impl PostgresCollection {
     ) -> Candidates {
         let SelectedSets { ref sets, seen, are_more, in_crowd, mut left_out } = *selection;
         let (mut found, mut truncated) = (Vec::with_capacity(sets.len()), are_more || left_out > 0);
-        for SelectedSet { near, agreeing, keys_shared } in sets {
-            let members = read.members.get(&near.entry).map_or(&[][..], Vec::as_slice);
-            if members.is_empty() {
+        for SelectedSet { near, agreeing, keys_shared, is_unlike } in sets {
+            let members = read.members.get(&near.entry).filter(|_| !is_unlike);
+            let members = members.map_or(&[][..], Vec::as_slice);
+            if members.is_empty() && !is_unlike {
                 continue;
             }
             if members.len() > members_max {
@@ -279,7 +284,7 @@ mod tests {
 
     #[test]
     fn the_elements_that_are_read_at_once_are_limited() {
-        let set = |shingles| NearSet { entry: 1, shingles, sketch: Vec::new(), keys: Vec::new() };
+        let set = |shingles| NearSet { entry: 1, shingles, sketch: Box::default() };
         for (shingles, kept, sum) in [
             (&[100_u32; 40][..], 40, 4_000),
             (&[30_000; 3], 2, 60_000),

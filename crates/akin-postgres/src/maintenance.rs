@@ -11,7 +11,7 @@ use tokio::time::{MissedTickBehavior, interval};
 use tokio_postgres::types::Type;
 
 use crate::backend::PostgresCollection;
-use crate::changes::LAST_CHANGE;
+use crate::changes::{RUNNING, last_before};
 use crate::shared::SharedDatabase;
 
 /// How often the last changes are looked at.
@@ -74,9 +74,10 @@ impl FollowedChanges {
 
 pub(crate) async fn follow(shared: Weak<SharedDatabase>) {
     let sql = format!(
-        "SELECT c.collection, {LAST_CHANGE}, coalesce((SELECT sum(n.documents)::int8
+        "SELECT c.collection, {}, coalesce((SELECT sum(n.documents)::int8
          FROM akin.counts n WHERE n.collection = c.collection), 0)
-         FROM akin.collections c WHERE c.built_at > '-infinity'"
+         FROM akin.collections c WHERE c.built_at > '-infinity'",
+        last_before(RUNNING)
     );
     let mut ticks = interval(FOLLOW_EVERY);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);

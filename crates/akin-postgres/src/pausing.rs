@@ -3,25 +3,20 @@
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
-use std::time::Duration;
 
 use akin_engine::backend::{BackendError, PausedWrites};
-use tokio::time::{sleep, timeout};
+use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 
 use crate::backend::PostgresCollection;
-use crate::error::late;
 use crate::pool::{ConnectionPool, Parameters, Taken, in_time};
-
-/// How often it is looked whether older transactions have ended.
-const LOOK_EVERY: Duration = Duration::from_millis(5);
 
 /// The class of the advisory locks of collections, as in the functions of the schema.
 pub(crate) const COLLECTION_LOCKS: i32 = 1_634_429_294;
 
 /// The connection of a transaction that holds the lock of a collection: the transaction ends with
 /// the connection.
-type Pausing = Mutex<Option<Taken>>;
+type Pausing = tokio::sync::Mutex<Option<Taken>>;
 
 /// A transaction that keeps all writers of a collection waiting.
 struct Pause {
@@ -46,10 +41,24 @@ impl Pauses {
         pauses.insert(collection, Arc::downgrade(pausing));
     }
 
-    fn take(&self, collection: i32) -> Option<Taken> {
-        let mut pauses = self.of_collections.lock().unwrap_or_else(PoisonError::into_inner);
-        let pausing = pauses.remove(&collection)?.upgrade()?;
-        pausing.lock().unwrap_or_else(PoisonError::into_inner).take()
+    fn of(&self, collection: i32) -> Option<Arc<Pausing>> {
+        let pauses = self.of_collections.lock().unwrap_or_else(PoisonError::into_inner);
+        pauses.get(&collection)?.upgrade()
+    }
+
+    /// The rows of a query in the transaction that keeps the writers of a collection waiting; `None`
+    /// if this process has none. While it answers, no writer has begun.
+    pub async fn query(
+        &self,
+        collection: i32,
+        sql: &str,
+        parameters: Parameters<'_>,
+    ) -> Result<Option<Vec<Row>>, BackendError> {
+        let Some(pausing) = self.of(collection) else { return Ok(None) };
+        let taken = pausing.lock().await;
+        let Some(taken) = &*taken else { return Ok(None) };
+        let rows = taken.client().query_typed(sql, parameters);
+        in_time(self.connections.deadline, rows).await.map(Some)
     }
 
     /// Gives the name of a paused collection to another; false if it has none any more. The
@@ -59,7 +68,12 @@ impl Pauses {
     /// # Errors
     /// `OutOfService`: the transaction has ended, or whether it was committed is unknown.
     pub async fn take_over(&self, old: i32, new: i32) -> Result<bool, BackendError> {
-        let taken = self.take(old).ok_or_else(|| {
+        let pausing = self.of(old);
+        let taken = match &pausing {
+            Some(pausing) => pausing.lock().await.take(),
+            None => None,
+        };
+        let taken = taken.ok_or_else(|| {
             let reason = "the writers of the collection no longer wait".to_owned();
             BackendError::OutOfService { reason }
         })?;
@@ -88,25 +102,9 @@ impl PostgresCollection {
              SELECT pg_advisory_xact_lock({COLLECTION_LOCKS}, {number})"
         );
         in_time(deadline, taken.client().batch_execute(&begin)).await?;
-        let seen = timeout(deadline, self.await_feed());
-        seen.await.map_err(|_| late())??;
-        let pausing = Arc::new(Mutex::new(Some(taken)));
+        let pausing = Arc::new(Pausing::new(Some(taken)));
         pauses.add(number, &pausing);
         Ok(Box::new(Pause { pausing }))
-    }
-
-    /// Waits until readers of the changes can see all of them: no older transaction runs.
-    async fn await_feed(&self) -> Result<(), BackendError> {
-        let sql = "SELECT NOT EXISTS (SELECT FROM akin.changes WHERE collection = $1
-            AND xid >= pg_snapshot_xmin(pg_current_snapshot())::text::int8)";
-        let parameters: Parameters<'_> = &[(&self.number, Type::INT4)];
-        loop {
-            let row = self.shared.reads.query_opt(sql, parameters).await?;
-            if row.is_some_and(|row| row.get(0)) {
-                return Ok(());
-            }
-            sleep(LOOK_EVERY).await;
-        }
     }
 }
 

@@ -5,6 +5,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use akin_engine::backend::{BackendError, Member};
+use futures_util::future::try_join;
 use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 
@@ -66,6 +67,23 @@ pub(crate) struct WantedDocuments {
     pub bytes_max: Option<i32>,
 }
 
+/// Of a row of `akin.members`.
+fn members_of(row: &Row) -> Result<HashMap<i64, Vec<Member>>, BackendError> {
+    let entries = row.get::<_, Option<Vec<i64>>>(0).unwrap_or_default();
+    let ordinals = row.get::<_, Option<Vec<i64>>>(1).unwrap_or_default();
+    let ids = row.get::<_, Option<Vec<&str>>>(2).unwrap_or_default();
+    let have_metadata = row.get::<_, Option<Vec<bool>>>(3).unwrap_or_default();
+    let mut members = HashMap::<i64, Vec<Member>>::new();
+    for (n, entry) in entries.into_iter().enumerate() {
+        members.entry(entry).or_default().push(Member {
+            ordinal: ordinal(ordinals[n]),
+            id: document_id(ids[n])?,
+            has_metadata: have_metadata[n],
+        });
+    }
+    Ok(members)
+}
+
 /// A row of `akin.sketched`, and what its set is made of if that was read: documents with equal sets
 /// share it.
 pub(crate) struct DocumentRow {
@@ -91,14 +109,14 @@ impl ReadRequest for ProbeKeys {
         let equal: Vec<i64> = probes.iter().filter_map(|of| of.asked.equal).collect();
         let of_key = probes.iter().map(|of| of.asked.of_key).max().unwrap_or(0) as i32 + 1;
         let of_keys = vec![of_key; keys.len()];
-        let sql = "SELECT * FROM akin.candidates($1, $2, $3, -1)";
+        let sql = "SELECT c.*, s.*
+            FROM akin.candidates($1, $2, $3, -1) c, akin.sketches(c.entries) s";
         let parameters: Parameters<'_> =
             &[(&keys, Type::INT8_ARRAY), (&of_keys, Type::INT4_ARRAY), (&equal, Type::INT8_ARRAY)];
-        let rows = connection.client.query_typed(sql, parameters).await.map_err(failed)?;
+        let row = connection.client.query_typed_one(sql, parameters).await.map_err(failed)?;
         let mut found = FoundSets::default();
-        for row in &rows {
-            found.add(Arc::new(NearSet::of(row, 0)));
-        }
+        found.add(&row, 0);
+        NearSet::of(&row, 2).for_each(|set| found.know(set));
         let found = Arc::new(found);
         Ok(vec![found; probes.len()])
     }
@@ -131,22 +149,29 @@ impl ReadRequest for WantedEntries {
         let of_set = wanted.iter().map(|of| of.asked.members_max).max().unwrap_or(0);
         let of_set = i32::try_from(of_set).unwrap_or(i32::MAX);
         let now_ms = wanted.iter().map(|of| of.asked.now_ms).max().unwrap_or(0);
-        let sql = "SELECT * FROM akin.members($1, $2, $3, $4, $5, $6)";
-        let parameters: Parameters<'_> = &[
-            (&entries, Type::INT8_ARRAY),
-            (&now_ms, Type::INT8),
-            (&of_set, Type::INT4),
+        let client = &connection.client;
+        let members: Parameters<'_> =
+            &[(&entries, Type::INT8_ARRAY), (&now_ms, Type::INT8), (&of_set, Type::INT4)];
+        let members = client.query_typed_one("SELECT * FROM akin.members($1, $2, $3)", members);
+        let made: Parameters<'_> = &[
             (&materials, Type::INT8_ARRAY),
+            (&now_ms, Type::INT8),
             (&SMALL_CONTENT, Type::INT4),
             (&whole, Type::INT8_ARRAY),
         ];
-        let rows = connection.client.query_typed(sql, parameters).await.map_err(failed)?;
-        let mut read = Read::default();
-        for row in rows {
-            let (entry, id) = (row.get(0), document_id(row.get(2))?);
-            let member = Member { ordinal: ordinal(row.get(1)), id, has_metadata: row.get(3) };
-            read.members.entry(entry).or_default().push(member);
-            read.materials.extend(Material::of_member(&row).map(|of| (entry, Arc::new(of))));
+        let made = async {
+            match materials.is_empty() {
+                true => Ok(Vec::new()),
+                false => {
+                    client.query_typed("SELECT * FROM akin.materials($1, $2, $3, $4)", made).await
+                }
+            }
+        };
+        let (members, made) = try_join(members, made).await.map_err(failed)?;
+        let mut read = Read { members: members_of(&members)?, ..Read::default() };
+        for row in made {
+            let material = Material::of_set(&row).map(Arc::new);
+            read.materials.extend(material.map(|of| (row.get(0), of)));
         }
         let read = Arc::new(read);
         Ok(vec![read; wanted.len()])

@@ -21,25 +21,12 @@ const ATTEMPTS_MAX: usize = 16;
 /// The data of a document that its removal needs.
 const COLUMNS: &str = "d.id, d.ordinal, d.entry, e.sketch";
 
-struct VersionToRemove {
-    id: String,
-    ordinal: i64,
-    entry: i64,
-    sketch: Vec<u8>,
-}
-
-impl VersionToRemove {
-    fn of(row: &Row) -> Self {
-        Self { id: row.get(0), ordinal: row.get(1), entry: row.get(2), sketch: row.get(3) }
-    }
-}
-
 impl PostgresCollection {
     pub(crate) async fn remove_by_id(&self, id: &DocumentId) -> Result<bool, BackendError> {
         for _ in 0..ATTEMPTS_MAX {
             let mut rows = self.by_ids(COLUMNS, &[id.as_str()]).await?;
             let Some(row) = rows.remove(&0) else { return Ok(false) };
-            if self.remove_versions(&[VersionToRemove::of(&row)]).await? > 0 {
+            if self.remove_versions(&[row]).await? > 0 {
                 return Ok(true);
             }
         }
@@ -57,7 +44,6 @@ impl PostgresCollection {
             (&(max.min(REMOVED_AT_ONCE) as i64), Type::INT8),
         ];
         let due = self.shared.reads.query(&sql, parameters).await?;
-        let due: Vec<VersionToRemove> = due.iter().map(VersionToRemove::of).collect();
         self.remove_versions(&due).await
     }
 
@@ -93,30 +79,31 @@ impl PostgresCollection {
     }
 
     /// The versions with these ordinals that are still stored.
-    async fn versions(&self, ordinals: &[i64]) -> Result<Vec<VersionToRemove>, BackendError> {
+    async fn versions(&self, ordinals: &[i64]) -> Result<Vec<Row>, BackendError> {
         let sql = format!(
             "SELECT {COLUMNS} FROM akin.documents d JOIN akin.entries e ON e.entry = d.entry
              WHERE d.collection = $1 AND d.ordinal = ANY ($2)"
         );
         let parameters: Parameters<'_> =
             &[(&self.number, Type::INT4), (&ordinals, Type::INT8_ARRAY)];
-        let stored = self.shared.reads.query(&sql, parameters).await?;
-        Ok(stored.iter().map(VersionToRemove::of).collect())
+        self.shared.reads.query(&sql, parameters).await
     }
 
-    /// Removes the documents that still have these versions, and returns their number.
-    async fn remove_versions(&self, versions: &[VersionToRemove]) -> Result<u64, BackendError> {
+    /// Removes the documents of rows of [`COLUMNS`] that still have these versions, and returns their
+    /// number.
+    async fn remove_versions(&self, versions: &[Row]) -> Result<u64, BackendError> {
         if versions.is_empty() {
             return Ok(0);
         }
         let (mut locks, mut old) = (Vec::new(), KeyedSets::default());
         for version in versions {
-            locks.extend([version.entry, lock_of_id(self.number, &version.id)]);
-            old.add(version.entry, &self.keys(&version.sketch));
+            let entry = version.get(2);
+            locks.extend([entry, lock_of_id(self.number, version.get(0))]);
+            old.add(entry, &self.keys(version.get(3)));
         }
         locks.sort_unstable();
         locks.dedup();
-        let ordinals: Vec<i64> = versions.iter().map(|of| of.ordinal).collect();
+        let ordinals: Vec<i64> = versions.iter().map(|of| of.get(1)).collect();
         let parameters: Parameters<'_> = &[
             (&self.number, Type::INT4),
             (&locks, Type::INT8_ARRAY),

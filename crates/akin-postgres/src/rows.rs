@@ -56,9 +56,9 @@ impl Material {
         Self::of(row, 7, row.get(3))
     }
 
-    /// Of a row of `akin.members`.
-    pub fn of_member(row: &Row) -> Option<Self> {
-        Self::of(row, 4, row.get::<_, Option<i32>>(7)?)
+    /// Of a row of `akin.materials`.
+    pub fn of_set(row: &Row) -> Option<Self> {
+        Self::of(row, 1, row.get(4))
     }
 
     /// The bytes that the set is made of: of a compressed content, those that it declares.

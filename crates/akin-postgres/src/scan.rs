@@ -159,10 +159,14 @@ impl BestSets {
         let near = NearSet {
             entry: row.get(0),
             shingles: row.get::<_, i32>(1) as u32,
-            sketch: Vec::new(),
-            keys: Vec::new(),
+            sketch: Box::default(),
         };
-        self.sets.push(SelectedSet { near: Arc::new(near), agreeing, keys_shared: 0 });
+        self.sets.push(SelectedSet {
+            near: Arc::new(near),
+            agreeing,
+            keys_shared: 0,
+            is_unlike: false,
+        });
         if self.sets.len() > 2 * self.limits.near_max.max(self.limits.kept_max) {
             self.cut();
         }

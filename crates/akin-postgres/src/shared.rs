@@ -16,6 +16,7 @@ use crate::checks;
 use crate::coalescing::{ReadRequest, Request, WaitingRequests};
 use crate::database::Database;
 use crate::error::late;
+use crate::found::{SketchCache, sketch_cache};
 use crate::maintenance::{FollowedChanges, follow, maintain};
 use crate::migration::migrate;
 use crate::pausing::Pauses;
@@ -67,6 +68,7 @@ pub(crate) struct SharedDatabase {
     /// writers of another waiting, who may be all other writers.
     pub copies: Arc<Additions>,
     pub followed: FollowedChanges,
+    pub sketches: SketchCache,
     pub compression_level: i32,
     /// Never set: a database that fails refuses requests until it is back.
     pub healthy: watch::Sender<Option<String>>,
@@ -112,6 +114,7 @@ impl SharedDatabase {
             additions: WaitingRequests::new(),
             copies: WaitingRequests::new(),
             followed: FollowedChanges::default(),
+            sketches: sketch_cache(),
             compression_level: settings.compression_level,
             healthy: watch::Sender::new(None),
             outage: Arc::clone(&outage),
@@ -154,9 +157,12 @@ async fn connection(workers: &ConnectionPool) -> Result<Taken, BackendError> {
 }
 
 /// Answers each request, or all of them with the error.
-fn answer_all<A, B>(requests: Vec<Request<A, B>>, answers: Result<Vec<B>, BackendError>) {
+fn answer_all<A, B>(
+    requests: Vec<Request<A, B>>,
+    answers: Result<Vec<Result<B, BackendError>>, BackendError>,
+) {
     match answers {
-        Ok(answers) => requests.into_iter().zip(answers).for_each(|(of, it)| of.answer(Ok(it))),
+        Ok(answers) => requests.into_iter().zip(answers).for_each(|(of, it)| of.answer(it)),
         Err(error) => requests.into_iter().for_each(|of| of.answer(Err(error.clone()))),
     }
 }
@@ -177,13 +183,7 @@ async fn write(workers: Arc<ConnectionPool>, additions: Arc<Additions>, busy: Ar
         });
         busy.release(&requests);
         additions.wake();
-        match added {
-            Ok(outcomes) => {
-                let answered = requests.into_iter().zip(outcomes);
-                answered.for_each(|(request, outcome)| request.answer(outcome));
-            }
-            Err(error) => answer_all(requests, Err(error)),
-        }
+        answer_all(requests, added);
     }
 }
 
@@ -202,6 +202,6 @@ async fn read<A: ReadRequest>(
         };
         let read = read.await;
         waiting.end_read(requests.len());
-        answer_all(requests, read);
+        answer_all(requests, read.map(|answers| answers.into_iter().map(Ok).collect()));
     }
 }

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use std::pin::pin;
 
 use akin_core::text::ShingleSet;
-use akin_engine::backend::{BackendError, SketchOf, SketchView};
+use akin_engine::backend::{BackendError, SetCache, SketchOf, SketchView};
 use akin_engine::stored::Detail;
 use akin_model::document::Ordinal;
 use tokio::runtime::Handle;
@@ -17,8 +17,8 @@ use crate::lookup::{document_id, ordinal};
 use crate::pool::{Parameters, Taken, in_time};
 use crate::rows::{COLUMNS, CONTENT, damaged};
 
-/// Elements of the sets that are kept: 64 MiB.
-const ELEMENTS_KEPT_MAX: usize = 8 << 20;
+/// Bytes of the sets that are kept.
+const SETS_KEPT_BYTES: u64 = 64 << 20;
 
 /// Sets that are read at once.
 const WINDOW_MAX: i64 = 64;
@@ -36,8 +36,8 @@ pub(crate) struct PostgresView {
     documents: u64,
     now_ms: i64,
     runtime: Handle,
-    sets: HashMap<Ordinal, ShingleSet>,
-    elements: usize,
+    /// By ordinal. Separate from the cache of lookups, which a view would flush.
+    sets: SetCache,
     /// Sets that were read before they are wanted, and how many of them were wanted.
     ahead: HashMap<Ordinal, ShingleSet>,
     used: i64,
@@ -55,18 +55,8 @@ impl PostgresView {
         let parameters: Parameters<'_> = &[(&collection.number, Type::INT4), (&now_ms, Type::INT8)];
         let count = scans.long(taken.client().query_typed_one(sql, parameters)).await?;
         let (documents, runtime) = (count.get::<_, i64>(0) as u64, Handle::current());
-        let (sets, ahead) = (HashMap::new(), HashMap::new());
-        Ok(Self {
-            collection,
-            taken,
-            documents,
-            now_ms,
-            runtime,
-            sets,
-            elements: 0,
-            ahead,
-            used: 0,
-        })
+        let (sets, ahead) = (SetCache::new(SETS_KEPT_BYTES), HashMap::new());
+        Ok(Self { collection, taken, documents, now_ms, runtime, sets, ahead, used: 0 })
     }
 
     /// Reads the set of a document and the sets of the documents behind it in the order of ids, in
@@ -111,15 +101,6 @@ impl PostgresView {
             Ok(read)
         })
     }
-
-    fn keep(&mut self, ordinal: Ordinal, set: ShingleSet) {
-        if self.elements > ELEMENTS_KEPT_MAX {
-            self.sets.clear();
-            self.elements = 0;
-        }
-        self.elements += set.count();
-        self.sets.insert(ordinal, set);
-    }
 }
 
 impl SketchView for PostgresView {
@@ -159,8 +140,8 @@ impl SketchView for PostgresView {
     }
 
     fn set(&mut self, ordinal: Ordinal) -> Result<ShingleSet, BackendError> {
-        if let Some(set) = self.sets.get(&ordinal) {
-            return Ok(set.clone());
+        if let Some(set) = self.sets.get(ordinal.get()) {
+            return Ok(set);
         }
         let set = match self.ahead.remove(&ordinal) {
             Some(set) => {
@@ -169,7 +150,7 @@ impl SketchView for PostgresView {
             }
             None => self.read(ordinal)?,
         };
-        self.keep(ordinal, set.clone());
+        self.sets.insert(ordinal.get(), set.clone());
         Ok(set)
     }
 }

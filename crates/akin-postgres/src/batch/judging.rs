@@ -116,14 +116,15 @@ impl InsertBatch<'_> {
         let (selected, members_max) = (&planned.selected, limits.members_max);
         let mut candidates = self.collection.candidates_of(selected, &self.read, members_max);
         let mut replacing = 0;
-        for candidate in &mut candidates.found {
+        candidates.found.retain_mut(|candidate| {
+            let is_unlike = candidate.members.is_empty();
             candidate.members.retain(|member| {
                 let earlier = self.places.get(&member.id).filter(|m| **m < n);
                 replacing |= earlier.map_or(0, |m| 1 << m);
                 earlier.is_none_or(|m| staying >> m & 1 == 0)
             });
-        }
-        candidates.found.retain(|candidate| !candidate.members.is_empty());
+            is_unlike || !candidate.members.is_empty()
+        });
         (Some(candidates), replacing)
     }
 }

@@ -1,14 +1,15 @@
 //! Documents that are added together, and the known part of the stored data.
 
 mod judging;
+mod learning;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use akin_core::index::{Search, SearchLimits};
 use akin_engine::backend::{BackendError, Stored, content_hash};
 use akin_engine::storage::{content, elements};
-use akin_engine::stored::{Detail, Record, Times};
+use akin_engine::stored::{Record, Times};
 use akin_model::document::{DocumentId, Metadata};
 use tokio_postgres::Row;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
@@ -16,11 +17,10 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 use crate::adding::{AdditionRequest, Queued};
 use crate::arguments::Arguments;
 use crate::backend::PostgresCollection;
-use crate::coalescing::answered;
-use crate::found::{FoundSets, NearSet, ProbeKeys};
-use crate::lookup::{SelectedSet, SelectedSets, of_key};
+use crate::found::{FoundSets, ProbeKeys};
+use crate::lookup::SelectedSets;
 use crate::reading::Read;
-use crate::rows::{COLUMNS, form_of};
+use crate::rows::form_of;
 use judging::{Places, find_near};
 
 /// Contents of this weight together are encoded off the runtime's threads (about 1 ms).
@@ -98,146 +98,6 @@ impl<'a> InsertBatch<'a> {
         Ok(Self { collection, planned, places, encoded, found, read, seen: -1 })
     }
 
-    /// Takes what a call returned, and reads the documents and the elements of new sets.
-    pub async fn learn(&mut self, rows: &[Row]) -> Result<(), BackendError> {
-        for row in rows {
-            self.seen = self.seen.max(row.get(5));
-            match row.get::<_, i32>(0) {
-                0 => self.found.add(Arc::new(NearSet::of(row, 1))),
-                _ => {
-                    let old = self.old(row);
-                    let planned = &mut self.planned[row.get::<_, i64>(6) as usize - 1];
-                    (planned.old, planned.is_stale) = (old, true);
-                }
-            }
-        }
-        self.read_replaced().await?;
-        self.select();
-        if self.read_further().await? {
-            self.select();
-        }
-        self.read_found().await
-    }
-
-    fn old(&self, row: &Row) -> Option<Old> {
-        let entry: i64 = row.get::<_, Option<i64>>(1)?;
-        Some(Old {
-            ordinal: row.get(7),
-            entry,
-            keys: self.collection.keys(row.get(3)),
-            hash: row.get::<_, i64>(8).cast_unsigned(),
-            expires_at_ms: row.get(9),
-            record: None,
-        })
-    }
-
-    /// Reads the versions that are replaced, which the answers compare with the new ones.
-    async fn read_replaced(&mut self) -> Result<(), BackendError> {
-        let is_replaced = |of: &PlannedInsert<'_>| {
-            let is_other = |old: &Old| {
-                let version = (old.hash, old.expires_at_ms);
-                old.record.is_none() && version != (of.hash, of.times.expires_at_ms)
-            };
-            of.old.as_ref().is_some_and(is_other) && of.queued.addition.times.is_none()
-        };
-        let replaced: Vec<usize> =
-            (0..self.planned.len()).filter(|n| is_replaced(&self.planned[*n])).collect();
-        if replaced.is_empty() {
-            return Ok(());
-        }
-        let id = |n: &usize| self.planned[*n].queued.addition.document.document.id.as_str();
-        let ids: Vec<&str> = replaced.iter().map(id).collect();
-        let mut rows = self.collection.by_ids(COLUMNS, &ids).await?;
-        for (place, n) in replaced.into_iter().enumerate() {
-            let Some(row) = rows.remove(&place) else {
-                continue;
-            };
-            // The answer says less of a version that cannot be read; it is replaced all the same.
-            let Ok(record) = self.collection.record(&row, Detail::Set) else {
-                continue;
-            };
-            let old = self.planned[n].old.as_mut();
-            let ordinal = record.ordinal.get().cast_signed();
-            if let Some(old) = old.filter(|old| old.ordinal == ordinal) {
-                old.record = Some(Box::new(record));
-            }
-        }
-        Ok(())
-    }
-
-    /// Reads more sets of the keys of which not all were read, in one call for all documents with
-    /// too few near sets among those: the next lookup of each would read them.
-    /// Returns whether it read any.
-    async fn read_further(&mut self) -> Result<bool, BackendError> {
-        let mut asked = ProbeKeys { keys: Vec::new(), equal: None, of_key: 0 };
-        let mut keys = HashSet::<i64>::new();
-        for planned in &mut self.planned {
-            let Some((search, probe)) = planned.search() else { continue };
-            let selection = &planned.selected;
-            let may_be_near = |of: &&SelectedSet| {
-                self.collection.estimator.estimate(of.agreeing).value >= search.threshold.get()
-            };
-            let near = selection.sets.iter().filter(may_be_near).count();
-            let of_batch = planned.queued.addition.search.as_ref();
-            let further = of_batch.and_then(|search| Some(search.candidates?[1]));
-            let is_enough = !selection.are_more || near >= search.limits.members_max;
-            if is_enough || planned.limits == further {
-                continue;
-            }
-            let is_wanted =
-                |key: &i64| !keys.contains(key) && self.found.has_more(*key, probe.of_key);
-            let own: Vec<i64> = probe.keys.iter().copied().filter(is_wanted).collect();
-            let of_key = further.map_or(0, |limits| of_key(probe.keys.len(), &limits));
-            planned.searches_apart = !asked.add_keys(&own, of_key);
-            if !planned.searches_apart {
-                keys.extend(own);
-                planned.limits = further;
-                // The database reports new ones of as many sets under the locks.
-                if let Some(probe) = &mut planned.probe {
-                    probe.of_key = of_key.max(probe.of_key);
-                }
-            }
-        }
-        if keys.is_empty() {
-            return Ok(false);
-        }
-        let further = answered(self.collection.shared.probes.push(asked)).await?;
-        self.found.add_of_keys(&keys, &further);
-        Ok(true)
-    }
-
-    /// Selects the best sets of each document.
-    fn select(&mut self) {
-        for planned in &mut self.planned {
-            let Some((search, probe)) = planned.search() else { continue };
-            planned.selected = self.collection.select(&search, probe, &self.found);
-        }
-    }
-
-    /// Reads the selected sets for all documents in one call, which also fills the cache of sets.
-    async fn read_found(&mut self) -> Result<(), BackendError> {
-        let mut members_max = 0;
-        for planned in &mut self.planned {
-            let Some((search, _)) = planned.search() else {
-                // The engine looks records up.
-                planned.is_stale |= planned.probe.is_some() && self.seen >= 0;
-                continue;
-            };
-            members_max = search.limits.members_max.max(members_max);
-            planned.is_stale |= !planned.selected.sets.is_empty();
-        }
-        let mut selected: Vec<(usize, &SelectedSet)> =
-            self.planned.iter().flat_map(|of| of.selected.sets.iter().enumerate()).collect();
-        // The best of each document first: their elements are read, too.
-        selected.sort_by_key(|(rank, _)| *rank);
-        let mut known = HashSet::new();
-        let distinct = selected.into_iter().map(|(_, set)| set);
-        let distinct: Vec<&SelectedSet> =
-            distinct.filter(|set| known.insert(set.near.entry)).collect();
-        self.read = self.collection.read(&distinct, members_max, distinct.len()).await?;
-        Ok(())
-    }
-
     /// Under the locks: the database reports no new sets among those that only the own searches of
     /// a document read, so the document is judged again.
     pub fn doubt_own_searches(&mut self) {
@@ -268,6 +128,7 @@ impl<'a> InsertBatch<'a> {
         let outcome = |planned: PlannedInsert<'_>| match planned.decision {
             Decision::Leave(outcome) => outcome,
             Decision::Write | Decision::Undecided => {
+                self.collection.keep(&planned.queued.addition.document.analysis);
                 let is_alive = |old: &Old| old.expires_at_ms.is_none_or(|at| at > now_ms);
                 let replaced = planned.old.filter(is_alive);
                 let stored = replaced.map(|old| Stored::Replaced(old.record));
