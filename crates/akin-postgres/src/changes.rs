@@ -28,9 +28,9 @@ pub(crate) fn last_before(end: &str) -> String {
 }
 
 impl PostgresCollection {
-    /// The rows of a query that reads the changes before a transaction. While this process keeps the
-    /// writers of the collection waiting, no running transaction has any, so all are read, however
-    /// long other transactions of the server run.
+    /// The rows of a query that reads the changes before a transaction. While this process keeps
+    /// the writers of the collection waiting, no running transaction has any, so all are read,
+    /// however long other transactions of the server run.
     async fn read_changes(
         &self,
         sql: impl Fn(&str) -> String,

@@ -19,8 +19,8 @@ const SKETCH_BYTES_USUAL: usize = 256;
 pub(crate) struct ProbeKeys {
     pub keys: Vec<i64>,
     pub equal: Option<i64>,
-    /// Sets of each key that are compared, at most. A further set is read, to know whether there are
-    /// more.
+    /// Sets of each key that are compared, at most. A further set is read, to know whether there
+    /// are more.
     pub of_key: usize,
 }
 
@@ -58,8 +58,8 @@ pub(crate) struct FoundSets {
 }
 
 impl ProbeKeys {
-    /// Adds keys of which so many sets are read. `false`: one call would read too many rows, so none
-    /// is added.
+    /// Adds keys of which so many sets are read. `false`: one call would read too many rows, so
+    /// none is added.
     pub fn add_keys(&mut self, keys: &[i64], of_key: usize) -> bool {
         let added = Weight { keys: keys.len(), of_key, others: 0 };
         let Some(with) = self.weight().with_next(added) else {
@@ -121,8 +121,8 @@ impl FoundSets {
         self.by_key.get(&key).is_some_and(|of| of.len() > sets)
     }
 
-    /// The sets of a probe, so many of each key, each with the number of its keys, and whether a key
-    /// has more.
+    /// The sets of a probe, so many of each key, each with the number of its keys, and whether a
+    /// key has more.
     pub fn of(&self, probe: &ProbeKeys, of_key: usize) -> (Vec<(Arc<NearSet>, u32)>, bool) {
         let (mut shared, mut are_more) = (Vec::new(), false);
         for key in &probe.keys {

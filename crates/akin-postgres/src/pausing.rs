@@ -46,8 +46,8 @@ impl Pauses {
         pauses.get(&collection)?.upgrade()
     }
 
-    /// The rows of a query in the transaction that keeps the writers of a collection waiting; `None`
-    /// if this process has none. While it answers, no writer has begun.
+    /// The rows of a query in the transaction that keeps the writers of a collection waiting;
+    /// `None` if this process has none. While it answers, no writer has begun.
     pub async fn query(
         &self,
         collection: i32,

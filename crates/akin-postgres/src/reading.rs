@@ -84,8 +84,8 @@ fn members_of(row: &Row) -> Result<HashMap<i64, Vec<Member>>, BackendError> {
     Ok(members)
 }
 
-/// A row of `akin.sketched`, and what its set is made of if that was read: documents with equal sets
-/// share it.
+/// A row of `akin.sketched`, and what its set is made of if that was read: documents with equal
+/// sets share it.
 pub(crate) struct DocumentRow {
     pub row: Row,
     pub material: Option<Arc<Material>>,

@@ -47,8 +47,8 @@ impl PostgresCollection {
         self.remove_versions(&due).await
     }
 
-    /// Reads all documents in one view, and removes the documents that match. `removed` counts them,
-    /// also up to an error.
+    /// Reads all documents in one view, and removes the documents that match. `removed` counts
+    /// them, also up to an error.
     pub(crate) async fn remove_matching(
         &self,
         matches: Matches,
@@ -89,8 +89,8 @@ impl PostgresCollection {
         self.shared.reads.query(&sql, parameters).await
     }
 
-    /// Removes the documents of rows of [`COLUMNS`] that still have these versions, and returns their
-    /// number.
+    /// Removes the documents of rows of [`COLUMNS`] that still have these versions, and returns
+    /// their number.
     async fn remove_versions(&self, versions: &[Row]) -> Result<u64, BackendError> {
         if versions.is_empty() {
             return Ok(0);

@@ -31,8 +31,8 @@ pub(crate) const COLUMNS: &str = "d.ordinal, d.id, d.entry, e.shingles, e.sketch
 /// The place of the content in them.
 pub(crate) const CONTENT: usize = 10;
 
-/// What a set is made of: the content of a document, or the elements. Lookups that wait for the same
-/// call share it, and make its set once.
+/// What a set is made of: the content of a document, or the elements. Lookups that wait for the
+/// same call share it, and make its set once.
 #[derive(Default)]
 pub(crate) struct Material {
     form: i16,
