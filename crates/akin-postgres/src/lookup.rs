@@ -8,6 +8,7 @@ use akin_core::index::{Search, SearchLimits};
 use akin_core::text::ShingleSet;
 use akin_engine::backend::{BackendError, CHECKED_AT_ONCE, Candidate, Candidates, Sketched};
 use akin_model::document::{DocumentId, Ordinal};
+use smallvec::SmallVec;
 
 use crate::backend::PostgresCollection;
 use crate::coalescing::{READ_MAX, TOGETHER_MAX, answered};
@@ -32,27 +33,6 @@ const SHINGLES_AT_ONCE: usize = 64 << 10;
 /// Larger contents or elements of a document are not read together with its sketch, in bytes.
 const SMALL_BYTES: i32 = 8 << 10;
 
-/// A set that a search selects.
-pub(crate) struct SelectedSet {
-    pub near: Arc<NearSet>,
-    pub agreeing: u32,
-    pub keys_shared: u32,
-    /// It does not reach the threshold, so its documents are not read.
-    pub is_unlike: bool,
-}
-
-/// Sets with the best sketches, best first, before their documents are read.
-#[derive(Default)]
-pub(crate) struct SelectedSets {
-    pub sets: Vec<SelectedSet>,
-    pub seen: usize,
-    /// Not all sets of a key were read.
-    pub are_more: bool,
-    /// Nor will be: many were.
-    pub in_crowd: bool,
-    pub left_out: u32,
-}
-
 /// How many sets of each key a search compares: a wide search as many as it may, others so few that
 /// a lookup in a crowd takes no more time the larger the crowd is.
 pub(crate) fn of_key(keys: usize, limits: &SearchLimits) -> usize {
@@ -65,10 +45,10 @@ pub(crate) fn of_key(keys: usize, limits: &SearchLimits) -> usize {
 }
 
 /// Keeps the sets, at least one, that are read at once, and returns the number of their shingles.
-fn shingles_at_once(sets: &mut Vec<&NearSet>) -> usize {
+fn shingles_at_once(sets: &mut Vec<&Candidate>) -> usize {
     let mut shingles = 0;
-    let fits = |near: &&&NearSet| {
-        let with = shingles + near.shingles as usize;
+    let fits = |set: &&&Candidate| {
+        let with = shingles + set.shingles as usize;
         let fits = shingles == 0 || with <= SHINGLES_AT_ONCE;
         shingles = if fits { with } else { shingles };
         fits
@@ -87,28 +67,41 @@ impl PostgresCollection {
         }
     }
 
-    /// The best of the sets that share a key with a probe.
+    /// The best of the sets that share a key with a probe, best first, before their documents are
+    /// read.
     pub(crate) fn select(
         &self,
         search: &Search<'_>,
         probe: &ProbeKeys,
         found: &FoundSets,
-    ) -> SelectedSets {
+    ) -> Candidates {
         let of_key = of_key(probe.keys.len(), &search.limits);
         let (sharing, are_more) = found.of(probe, of_key);
         let in_crowd = are_more && of_key >= OF_KEY_FURTHER;
         let seen = sharing.len();
         let agreeing = |(near, keys_shared): (Arc<NearSet>, u32)| {
             let agreeing = self.estimator.agreeing(search.sketch.as_bytes(), &near.sketch);
-            let is_unlike = false;
-            let selected = SelectedSet { near, agreeing, keys_shared, is_unlike };
-            (agreeing >= search.agreeing_min).then_some(selected)
+            let fits = agreeing >= search.agreeing_min;
+            fits.then(|| self.candidate(near.entry, near.shingles, agreeing, keys_shared))
         };
-        let mut sets: Vec<SelectedSet> = sharing.into_iter().filter_map(agreeing).collect();
-        sets.sort_unstable_by_key(|of| (std::cmp::Reverse(of.agreeing), of.near.entry));
-        let left_out = sets.get(search.limits.found_max).map_or(0, |first| first.agreeing);
-        sets.truncate(search.limits.found_max);
-        SelectedSets { sets, seen, are_more, in_crowd, left_out }
+        let mut found: Vec<Candidate> = sharing.into_iter().filter_map(agreeing).collect();
+        found.sort_unstable_by_key(|of| (std::cmp::Reverse(of.agreeing), of.fingerprint));
+        let left_out = found.get(search.limits.found_max).map_or(0, |first| first.agreeing);
+        found.truncate(search.limits.found_max);
+        let truncated = are_more || left_out > 0;
+        Candidates { found, seen, truncated, are_compared: !are_more, left_out, in_crowd }
+    }
+
+    /// A set before its documents are read.
+    pub(crate) fn candidate(
+        &self,
+        entry: i64,
+        shingles: u32,
+        agreeing: u32,
+        keys_shared: u32,
+    ) -> Candidate {
+        let (fingerprint, members) = (self.fingerprint(entry), SmallVec::new());
+        Candidate { fingerprint, shingles, agreeing, keys_shared, members }
     }
 
     /// The sketches of documents by their ids. The set of a single document is read, too, as its
@@ -138,17 +131,17 @@ impl PostgresCollection {
         let probe = self.probe(search);
         let asked = ProbeKeys { keys: probe.keys.clone(), ..probe };
         let found = answered(self.shared.probes.push(asked)).await?;
-        let selection = self.select(search, &probe, &found);
-        let sets: Vec<&SelectedSet> = selection.sets.iter().collect();
+        let selected = self.select(search, &probe, &found);
+        let sets: Vec<&Candidate> = selected.found.iter().collect();
         let read = self.read(&sets, search.limits.members_max, CHECKED_AT_ONCE).await?;
-        Ok(self.candidates_of(&selection, &read, search.limits.members_max))
+        Ok(self.with_members(selected, &read, search.limits.members_max))
     }
 
     /// Reads the documents of sets, and keeps the elements of the first `sets_max` sets in the
     /// cache, as many as are read at once and none of large contents.
     pub(crate) async fn read(
         &self,
-        sets: &[&SelectedSet],
+        sets: &[&Candidate],
         members_max: usize,
         sets_max: usize,
     ) -> Result<Arc<Read>, BackendError> {
@@ -156,12 +149,12 @@ impl PostgresCollection {
             return Ok(Arc::default());
         }
         let best = &sets[..if self.has_sets { sets_max.min(sets.len()) } else { 0 }];
-        let mut missing: Vec<&NearSet> = best.iter().map(|of| &*of.near).collect();
-        missing.retain(|near| self.sets.get(self.fingerprint(near.entry)).is_none());
+        let mut missing = best.to_vec();
+        missing.retain(|of| self.sets.get(of.fingerprint).is_none());
         let shingles = shingles_at_once(&mut missing);
-        let materials: Vec<i64> = missing.iter().map(|near| near.entry).collect();
+        let materials: Vec<i64> = missing.iter().map(|of| self.entry(of.fingerprint)).collect();
         let wanted = WantedEntries {
-            entries: sets.iter().map(|of| of.near.entry).collect(),
+            entries: sets.iter().map(|of| self.entry(of.fingerprint)).collect(),
             // Whether there are more.
             members_max: members_max.saturating_add(1),
             now_ms: self.now_ms(),
@@ -236,35 +229,34 @@ impl PostgresCollection {
         Ok(made)
     }
 
-    /// The selected sets that have documents, and those whose documents were not read.
-    pub(crate) fn candidates_of(
+    /// The selected sets with their documents, but for the sets that have none. The documents of
+    /// sets that do not reach the threshold need not have been read.
+    pub(crate) fn with_members(
         &self,
-        selection: &SelectedSets,
+        mut selected: Candidates,
         read: &Read,
         members_max: usize,
     ) -> Candidates {
-        let SelectedSets { ref sets, seen, are_more, in_crowd, mut left_out } = *selection;
-        let (mut found, mut truncated) = (Vec::with_capacity(sets.len()), are_more || left_out > 0);
-        for SelectedSet { near, agreeing, keys_shared, is_unlike } in sets {
-            let members = read.members.get(&near.entry).filter(|_| !is_unlike);
-            let members = members.map_or(&[][..], Vec::as_slice);
-            if members.is_empty() && !is_unlike {
-                continue;
-            }
+        let Candidates { found, truncated, left_out, .. } = &mut selected;
+        found.retain_mut(|candidate| {
+            let Some(members) = read.members.get(&self.entry(candidate.fingerprint)) else {
+                return true;
+            };
             if members.len() > members_max {
-                truncated = true;
-                left_out = left_out.max(*agreeing);
+                *truncated = true;
+                *left_out = candidate.agreeing.max(*left_out);
             }
-            found.push(Candidate {
-                fingerprint: self.fingerprint(near.entry),
-                shingles: near.shingles,
-                agreeing: *agreeing,
-                keys_shared: *keys_shared,
-                members: members.iter().take(members_max).cloned().collect(),
-            });
-        }
-        Candidates { found, seen, truncated, are_compared: !are_more, left_out, in_crowd }
+            candidate.members = members.iter().take(members_max).cloned().collect();
+            !members.is_empty()
+        });
+        selected
     }
+}
+
+/// All sets of a search that counted so many.
+pub(crate) fn complete(found: Vec<Candidate>, seen: usize) -> Candidates {
+    let (truncated, are_compared, in_crowd) = (false, true, false);
+    Candidates { found, seen, truncated, are_compared, left_out: 0, in_crowd }
 }
 
 pub(crate) fn ordinal(ordinal: i64) -> Ordinal {
@@ -284,15 +276,21 @@ mod tests {
 
     #[test]
     fn the_elements_that_are_read_at_once_are_limited() {
-        let set = |shingles| NearSet { entry: 1, shingles, sketch: Box::default() };
+        let set = |shingles| Candidate {
+            fingerprint: 1,
+            shingles,
+            agreeing: 0,
+            keys_shared: 0,
+            members: SmallVec::new(),
+        };
         for (shingles, kept, sum) in [
             (&[100_u32; 40][..], 40, 4_000),
             (&[30_000; 3], 2, 60_000),
             (&[1_000_000, 1, 1], 1, 1_000_000),
             (&[], 0, 0),
         ] {
-            let sets: Vec<NearSet> = shingles.iter().copied().map(set).collect();
-            let mut read: Vec<&NearSet> = sets.iter().collect();
+            let sets: Vec<Candidate> = shingles.iter().copied().map(set).collect();
+            let mut read: Vec<&Candidate> = sets.iter().collect();
             assert_eq!((shingles_at_once(&mut read), read.len()), (sum, kept));
         }
     }

@@ -47,7 +47,7 @@ pub(crate) struct WantedEntries {
     pub are_whole: bool,
 }
 
-/// The documents of sets, and what the sets are made of.
+/// The documents of sets, none if they have none, and what the sets are made of.
 #[derive(Default)]
 pub(crate) struct Read {
     pub members: HashMap<i64, Vec<Member>>,
@@ -67,21 +67,20 @@ pub(crate) struct WantedDocuments {
     pub bytes_max: Option<i32>,
 }
 
-/// Of a row of `akin.members`.
-fn members_of(row: &Row) -> Result<HashMap<i64, Vec<Member>>, BackendError> {
-    let entries = row.get::<_, Option<Vec<i64>>>(0).unwrap_or_default();
-    let ordinals = row.get::<_, Option<Vec<i64>>>(1).unwrap_or_default();
-    let ids = row.get::<_, Option<Vec<&str>>>(2).unwrap_or_default();
-    let have_metadata = row.get::<_, Option<Vec<bool>>>(3).unwrap_or_default();
-    let mut members = HashMap::<i64, Vec<Member>>::new();
-    for (n, entry) in entries.into_iter().enumerate() {
-        members.entry(entry).or_default().push(Member {
-            ordinal: ordinal(ordinals[n]),
-            id: document_id(ids[n])?,
-            has_metadata: have_metadata[n],
-        });
+impl Read {
+    /// Of a row of `akin.members`.
+    fn add_members(&mut self, row: &Row) -> Result<(), BackendError> {
+        let entries = row.get::<_, Option<Vec<i64>>>(0).unwrap_or_default();
+        let ordinals = row.get::<_, Option<Vec<i64>>>(1).unwrap_or_default();
+        let ids = row.get::<_, Option<Vec<&str>>>(2).unwrap_or_default();
+        let have_metadata = row.get::<_, Option<Vec<bool>>>(3).unwrap_or_default();
+        for (n, entry) in entries.into_iter().enumerate() {
+            let (ordinal, id) = (ordinal(ordinals[n]), document_id(ids[n])?);
+            let member = Member { ordinal, id, has_metadata: have_metadata[n] };
+            self.members.entry(entry).or_default().push(member);
+        }
+        Ok(())
     }
-    Ok(members)
 }
 
 /// A row of `akin.sketched`, and what its set is made of if that was read: documents with equal
@@ -168,7 +167,9 @@ impl ReadRequest for WantedEntries {
             }
         };
         let (members, made) = try_join(members, made).await.map_err(failed)?;
-        let mut read = Read { members: members_of(&members)?, ..Read::default() };
+        let mut read = Read::default();
+        read.members.extend(entries.iter().map(|entry| (*entry, Vec::new())));
+        read.add_members(&members)?;
         for row in made {
             let material = Material::of_set(&row).map(Arc::new);
             read.materials.extend(material.map(|of| (row.get(0), of)));

@@ -3,7 +3,6 @@
 
 use std::cmp::Reverse;
 use std::pin::pin;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use akin_core::index::{ExactSearch, ScanLimits};
@@ -21,8 +20,7 @@ use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 
 use crate::backend::PostgresCollection;
-use crate::found::NearSet;
-use crate::lookup::{SelectedSet, SelectedSets};
+use crate::lookup::complete;
 use crate::pool::Parameters;
 use crate::rows::COLUMNS;
 use crate::view::PostgresView;
@@ -114,17 +112,17 @@ impl SketchScanning for PostgresCollection {
         let visit = |row: Row| {
             seen += 1;
             let agreeing = self.estimator.agreeing(sketch.as_bytes(), row.get(2));
-            best.add(agreeing, &row);
+            let shingles = row.get::<_, i32>(1) as u32;
+            best.add(agreeing, || self.candidate(row.get(0), shingles, agreeing, 0));
             Ok(true)
         };
         let parameters: Parameters<'_> = &[(&self.number, Type::INT4)];
         self.shared.scans.visit(sql, parameters, visit).await?;
         let (sets, left_out) = best.finish();
-        let listed: Vec<&SelectedSet> = sets.iter().collect();
+        let listed: Vec<&Candidate> = sets.iter().collect();
         let read = self.read(&listed, each_max, 0).await?;
-        let (are_more, in_crowd) = (false, false);
-        let selection = SelectedSets { sets, seen, are_more, in_crowd, left_out: 0 };
-        Ok(Candidates { left_out, ..self.candidates_of(&selection, &read, each_max) })
+        let selected = complete(sets, seen);
+        Ok(Candidates { left_out, ..self.with_members(selected, &read, each_max) })
     }
 
     /// At most as many as documents.
@@ -140,7 +138,7 @@ impl SketchScanning for PostgresCollection {
 /// The sets that agree best with a sketch, among those scanned so far.
 struct BestSets {
     limits: ScanLimits,
-    sets: Vec<SelectedSet>,
+    sets: Vec<Candidate>,
     /// Sets that agree in fewer slots are not kept.
     agreeing_min: u32,
     left_out: u32,
@@ -152,21 +150,11 @@ impl BestSets {
         Self { limits, sets: Vec::new(), agreeing_min, left_out: 0 }
     }
 
-    fn add(&mut self, agreeing: u32, row: &Row) {
+    fn add(&mut self, agreeing: u32, set: impl FnOnce() -> Candidate) {
         if agreeing < self.agreeing_min {
             return;
         }
-        let near = NearSet {
-            entry: row.get(0),
-            shingles: row.get::<_, i32>(1) as u32,
-            sketch: Box::default(),
-        };
-        self.sets.push(SelectedSet {
-            near: Arc::new(near),
-            agreeing,
-            keys_shared: 0,
-            is_unlike: false,
-        });
+        self.sets.push(set());
         if self.sets.len() > 2 * self.limits.near_max.max(self.limits.kept_max) {
             self.cut();
         }
@@ -175,7 +163,7 @@ impl BestSets {
     /// Keeps the near sets, and further sets if they are few.
     fn cut(&mut self) {
         let ScanLimits { near_min, near_max, kept_max } = self.limits;
-        self.sets.sort_unstable_by_key(|of| (Reverse(of.agreeing), of.near.entry));
+        self.sets.sort_unstable_by_key(|of| (Reverse(of.agreeing), of.fingerprint));
         let near = self.sets.partition_point(|of| of.agreeing >= near_min);
         let kept = near.min(near_max).max(kept_max.min(near_max));
         if let Some(first) = self.sets.get(kept) {
@@ -188,7 +176,7 @@ impl BestSets {
     }
 
     /// Best first; and the highest agreement of a near set that was left out.
-    fn finish(mut self) -> (Vec<SelectedSet>, u32) {
+    fn finish(mut self) -> (Vec<Candidate>, u32) {
         self.cut();
         (self.sets, self.left_out)
     }

@@ -113,8 +113,8 @@ impl InsertBatch<'_> {
         let Some(limits) = planned.limits else {
             return (None, 0);
         };
-        let (selected, members_max) = (&planned.selected, limits.members_max);
-        let mut candidates = self.collection.candidates_of(selected, &self.read, members_max);
+        let selected = planned.selected.clone();
+        let mut candidates = self.collection.with_members(selected, &self.read, limits.members_max);
         let mut replacing = 0;
         candidates.found.retain_mut(|candidate| {
             let is_unlike = candidate.members.is_empty();

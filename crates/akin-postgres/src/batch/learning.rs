@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use akin_core::measure::Overlap;
-use akin_engine::backend::BackendError;
+use akin_engine::backend::{BackendError, Candidate};
 use akin_engine::stored::Detail;
 use tokio::task::yield_now;
 use tokio_postgres::Row;
@@ -12,7 +12,7 @@ use tokio_postgres::types::Type;
 
 use super::{InsertBatch, Old, PlannedInsert};
 use crate::found::{NearSet, ProbeKeys};
-use crate::lookup::{SelectedSet, of_key};
+use crate::lookup::of_key;
 use crate::pool::Parameters;
 use crate::rows::COLUMNS;
 
@@ -38,7 +38,6 @@ impl InsertBatch<'_> {
         if self.read_further().await? {
             self.select().await?;
         }
-        self.compare().await;
         self.read_found().await
     }
 
@@ -97,13 +96,13 @@ impl InsertBatch<'_> {
         for planned in &mut self.planned {
             let Some((search, probe)) = planned.search() else { continue };
             let selection = &planned.selected;
-            let may_be_near = |of: &&SelectedSet| {
+            let may_be_near = |of: &&Candidate| {
                 self.collection.estimator.estimate(of.agreeing).value >= search.threshold.get()
             };
-            let near = selection.sets.iter().filter(may_be_near).count();
+            let near = selection.found.iter().filter(may_be_near).count();
             let of_batch = planned.queued.addition.search.as_ref();
             let further = of_batch.and_then(|search| Some(search.candidates?[1]));
-            let is_enough = !selection.are_more || near >= search.limits.members_max;
+            let is_enough = selection.are_compared || near >= search.limits.members_max;
             if is_enough || planned.limits == further {
                 continue;
             }
@@ -153,25 +152,22 @@ impl InsertBatch<'_> {
         Ok(())
     }
 
-    /// Compares documents with the selected sets that the cache has: a crowd has many that do not
-    /// reach the threshold, and the documents of those need not be read.
-    async fn compare(&mut self) {
-        for planned in &mut self.planned {
-            let Some((search, _)) = planned.search() else { continue };
-            let own = &planned.queued.addition.document.analysis.set;
-            let shingles = |of: &SelectedSet| own.count() + of.near.shingles as usize;
-            let sum = planned.selected.sets.iter().map(shingles).sum::<usize>();
-            if !self.collection.has_sets || sum > COMPARED_SHINGLES_MAX {
-                continue;
+    /// The places among the selected sets of a document that may reach the threshold. The others do
+    /// not, by a comparison with the sets that the cache has, so their documents need not be read:
+    /// a crowd has many.
+    fn near(&self, planned: &PlannedInsert<'_>) -> Vec<usize> {
+        let Some((search, _)) = planned.search() else { return Vec::new() };
+        let (own, found) =
+            (&planned.queued.addition.document.analysis.set, &planned.selected.found);
+        let shingles = |of: &Candidate| own.count() + of.shingles as usize;
+        let is_long = found.iter().map(shingles).sum::<usize>() > COMPARED_SHINGLES_MAX;
+        let may_reach = |n: &usize| {
+            is_long || !self.collection.has_sets || {
+                let set = self.collection.sets.get(found[*n].fingerprint);
+                set.is_none_or(|set| Overlap::reaching(own, &set, search.threshold.get()).is_some())
             }
-            let threshold = search.threshold.get();
-            for of in &mut planned.selected.sets {
-                let set = self.collection.sets.get(self.collection.fingerprint(of.near.entry));
-                let reaches = |set| Overlap::reaching(own, &set, threshold).is_some();
-                of.is_unlike = !set.is_none_or(reaches);
-            }
-            yield_now().await;
-        }
+        };
+        (0..found.len()).filter(may_reach).collect()
     }
 
     /// Reads the selected sets for all documents in one call, which also fills the cache of sets.
@@ -184,17 +180,20 @@ impl InsertBatch<'_> {
                 continue;
             };
             members_max = search.limits.members_max.max(members_max);
-            planned.is_stale |= !planned.selected.sets.is_empty();
+            planned.is_stale |= !planned.selected.found.is_empty();
         }
-        let sets = self.planned.iter().flat_map(|of| of.selected.sets.iter().enumerate());
-        let mut selected: Vec<(usize, &SelectedSet)> =
-            sets.filter(|(_, of)| !of.is_unlike).collect();
+        let mut selected: Vec<(usize, &Candidate)> = Vec::new();
+        for planned in &self.planned {
+            let near = self.near(planned).into_iter();
+            selected.extend(near.map(|n| (n, &planned.selected.found[n])));
+            yield_now().await;
+        }
         // The best of each document first: their elements are read, too.
         selected.sort_by_key(|(rank, _)| *rank);
         let mut known = HashSet::new();
         let distinct = selected.into_iter().map(|(_, set)| set);
-        let distinct: Vec<&SelectedSet> =
-            distinct.filter(|set| known.insert(set.near.entry)).collect();
+        let distinct: Vec<&Candidate> =
+            distinct.filter(|set| known.insert(set.fingerprint)).collect();
         self.read = self.collection.read(&distinct, members_max, distinct.len()).await?;
         Ok(())
     }

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use akin_core::index::{Search, SearchLimits};
-use akin_engine::backend::{BackendError, Stored, content_hash};
+use akin_engine::backend::{BackendError, Candidates, Stored, content_hash};
 use akin_engine::storage::{content, elements};
 use akin_engine::stored::{Record, Times};
 use akin_model::document::{DocumentId, Metadata};
@@ -18,7 +18,7 @@ use crate::adding::{AdditionRequest, Queued};
 use crate::arguments::Arguments;
 use crate::backend::PostgresCollection;
 use crate::found::{FoundSets, ProbeKeys};
-use crate::lookup::SelectedSets;
+use crate::lookup::complete;
 use crate::reading::Read;
 use crate::rows::form_of;
 use judging::{Places, find_near};
@@ -53,7 +53,8 @@ struct PlannedInsert<'a> {
     limits: Option<SearchLimits>,
     /// More sets are read by its own searches, as the batch reads no more.
     searches_apart: bool,
-    selected: SelectedSets,
+    /// Without their documents.
+    selected: Candidates,
     /// The earlier documents of the batch that share a lookup key with it and agree enough, best
     /// first.
     near: Vec<usize>,
@@ -206,7 +207,7 @@ impl<'a> PlannedInsert<'a> {
             probe,
             limits: addition.search.as_ref().and_then(|search| Some(search.candidates?[0])),
             searches_apart: false,
-            selected: SelectedSets::default(),
+            selected: complete(Vec::new(), 0),
             near: Vec::new(),
             old: None,
             decision: Decision::Undecided,
