@@ -32,7 +32,7 @@ pub(super) fn element_bytes(elements: &[u64]) -> Cow<'_, [u8]> {
 /// Reads elements. `at`: the number of elements before them in the file.
 pub(super) fn read_elements(file: &ContinuedFile, at: u64, elements: &mut [u64]) -> io::Result<()> {
     file.read_exact_at(bytemuck::cast_slice_mut(elements), at * ELEMENT_BYTES)?;
-    for element in elements.iter_mut() {
+    for element in elements {
         *element = u64::from_le(*element);
     }
     Ok(())
