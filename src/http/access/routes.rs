@@ -66,9 +66,10 @@ pub struct Route {
     pub limits: Limits,
     /// The problems that it can answer with, beside those of every route.
     problems: Vec<Code>,
-    /// Its part of the OpenAPI document, and the schemas that this part names; `None` of pages for
-    /// browsers.
-    described: Option<(fn() -> Operation, fn(&mut Schemas))>,
+    /// Its part of the OpenAPI document; `None` of pages for browsers.
+    operation: Option<fn() -> Operation>,
+    /// Adds the schemas that this part names.
+    add_schemas: fn(&mut Schemas),
     takes_query: OnceLock<bool>,
 }
 
@@ -87,15 +88,20 @@ impl Route {
     where
         D: utoipa::Path + SchemaReferences + Tags<'static>,
     {
-        let operation = || {
+        let operation: fn() -> Operation = || {
             let mut operation = D::operation();
             operation.tags = Some(D::tags().into_iter().map(str::to_owned).collect());
             operation
         };
         let method = D::methods().remove(0);
         let filter = MethodFilter::try_from(method_of(&method)).expect("axum has the method");
-        let described = Some((operation as fn() -> Operation, D::schemas as fn(&mut Schemas)));
-        Self { path: D::path(), method, described, ..Self::page("", on(filter, handler)) }
+        Self {
+            path: D::path(),
+            method,
+            operation: Some(operation),
+            add_schemas: D::schemas,
+            ..Self::page("", on(filter, handler))
+        }
     }
 
     /// A page for browsers, which is not part of the API.
@@ -107,7 +113,8 @@ impl Route {
             needs: Needs::Nothing,
             limits: Limits::None,
             problems: Vec::new(),
-            described: None,
+            operation: None,
+            add_schemas: |_| (),
             takes_query: OnceLock::new(),
         }
     }
@@ -119,17 +126,15 @@ impl Route {
             RefOr::Ref(_) => false,
         };
         *self.takes_query.get_or_init(|| {
-            let described = self.described.filter(|_| self.needs != Needs::Nothing);
-            described
-                .is_none_or(|(operation, _)| operation().parameters.iter().flatten().any(is_query))
+            let operation = self.operation.filter(|_| self.needs != Needs::Nothing);
+            operation.is_none_or(|operation| operation().parameters.iter().flatten().any(is_query))
         })
     }
 
     /// Its part of the OpenAPI document, with its problems; adds the schemas that this part names.
     pub fn operation(&self, schemas: &mut Schemas) -> Option<Operation> {
-        let (operation, add_schemas) = self.described?;
-        add_schemas(schemas);
-        let mut operation = operation();
+        let mut operation = self.operation?();
+        (self.add_schemas)(schemas);
         document(&mut operation, self.needs, &self.problems);
         Some(operation)
     }
