@@ -1,6 +1,5 @@
 //! Bulk import: a stream of documents in, a stream of results out.
 
-mod array;
 mod import;
 mod intake;
 pub mod ndjson;

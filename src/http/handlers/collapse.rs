@@ -10,7 +10,7 @@ use utoipa::{IntoParams, ToSchema};
 use crate::document::{Content, DocumentId};
 use crate::engine::{Collapsed, Collapsing, HitName, RankedHit};
 use crate::http::ServerSettings;
-use crate::http::handlers::fetch::check_count;
+use crate::http::handlers::document::check_count;
 use crate::http::problem::{Code, Problem};
 use crate::http::request::{
     AnswerMemory, Body, BodyMembers, GivenId, JsonCall, OptionStruct, Ready,

@@ -7,7 +7,6 @@ mod collections;
 mod discovery;
 mod document;
 mod documents;
-mod fetch;
 mod operating;
 mod passages;
 mod quality;
@@ -55,7 +54,7 @@ fn on_one_collection() -> Routes {
         .route(WRITE, &[BODY, COUNTED, DOCUMENT], route!(document::put))
         .route(WRITE, &[JSON_BODY, CHANGE], route!(document::change))
         .route(WRITE, &[BY_ID, NOT_OF_ALL], route!(document::remove))
-        .route(READ, &[JSON_BODY, COUNTED, NOT_OF_ALL], route!(fetch::fetch))
+        .route(READ, &[JSON_BODY, COUNTED, NOT_OF_ALL], route!(document::fetch))
         .route(READ, &[], route!(documents::export))
         .route(READ, &[BY_ID, COUNTED, PASSAGES], route!(similar::stored))
         .route(READ, &[BODY, BY_ID, POSTED, COUNTED, PASSAGES], route!(similar::posted))

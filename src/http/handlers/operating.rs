@@ -12,7 +12,7 @@ use futures_util::StreamExt;
 use crate::engine::{Collection, CollectionName, Collections};
 use crate::http::AppState;
 use crate::http::access::Caller;
-use crate::http::metrics::{exposition, process};
+use crate::http::metrics::exposition;
 use crate::http::problem::{Code, Problem};
 use crate::http::request::{AllReady, Ready};
 use crate::http::response::{Json, ReadinessReply, SnapshotsReply, StatsReply, StatusReply};
@@ -175,7 +175,7 @@ pub async fn metrics(State(state): State<AppState>, caller: Caller) -> impl Into
     let collections = state.collections.get().cloned();
     let read = move || {
         let disk = collections.and_then(|collections| collections.disk());
-        process::text() + &disk.map(exposition::disk).unwrap_or_default()
+        exposition::process() + &disk.map(exposition::disk).unwrap_or_default()
     };
     // Fails only if the process is stopping.
     text += &tokio::task::spawn_blocking(read).await.unwrap_or_default();

@@ -9,7 +9,7 @@ use utoipa::ToSchema;
 use crate::document::DocumentId;
 use crate::engine::{Collection, Removed};
 use crate::http::access::RequestClient;
-use crate::http::handlers::fetch::distinct;
+use crate::http::handlers::document::distinct;
 use crate::http::problem::{Code, Problem};
 use crate::http::request::{
     Body, BodyMembers, ConditionParameters, GivenId, JsonCall, Query, Ready,

@@ -1,7 +1,6 @@
 //! Prometheus metrics: counting, and the text format.
 
 pub mod exposition;
-pub mod process;
 pub mod requests;
 
 use std::time::Duration;

@@ -11,7 +11,6 @@ mod named;
 mod options;
 pub mod page;
 mod parameters;
-pub mod passages;
 pub mod probes;
 pub mod query;
 pub mod reading;
@@ -28,7 +27,6 @@ pub use parameters::{
     ClusterParameters, CurveParameters, ExportParameters, GetParameters, ListParameters, OnDamaged,
     RecallParameters, StoredId, StoredPair, TextParameters,
 };
-pub use passages::{PassageBody, PassageParameters, PostedPassages};
 pub use probes::{
     LookupBody, OwnProbe, OwnProbes, PairBody, PairMembers, PostedProbes, Probes, ProbesBody,
 };
