@@ -182,11 +182,15 @@ impl InsertBatch<'_> {
             members_max = search.limits.members_max.max(members_max);
             planned.is_stale |= !planned.selected.found.is_empty();
         }
-        let mut selected: Vec<(usize, &Candidate)> = Vec::new();
+        let (mut selected, mut compared) = (Vec::<(usize, &Candidate)>::new(), 0);
         for planned in &self.planned {
-            let near = self.near(planned).into_iter();
-            selected.extend(near.map(|n| (n, &planned.selected.found[n])));
-            yield_now().await;
+            let (near, found) = (self.near(planned).into_iter(), &planned.selected.found);
+            selected.extend(near.map(|n| (n, &found[n])));
+            compared += found.iter().map(|of| of.shingles as usize).sum::<usize>();
+            if compared > COMPARED_SHINGLES_MAX {
+                compared = 0;
+                yield_now().await;
+            }
         }
         // The best of each document first: their elements are read, too.
         selected.sort_by_key(|(rank, _)| *rank);
