@@ -1,9 +1,11 @@
 use akin::engine::{CollectionSettings, LimitSettings};
 use axum::body::Body;
-use axum::http::Request;
+use axum::http::{Request, StatusCode};
+use bytes::Bytes;
 use serde_json::{Value, json};
+use tower::ServiceExt;
 
-use crate::app::App;
+use crate::app::{App, received};
 
 #[tokio::test]
 async fn an_invalid_document_is_refused_with_a_pointer() {
@@ -240,4 +242,46 @@ async fn unreadable_metadata_is_refused_with_a_pointer() {
     assert_eq!(app.post_json("/documents", r#"{"id": "b", "text": "x"}"#).await.status, 201);
     let found = app.get("/similar?id=b&filter=%40.a").await.json();
     assert_eq!(found["matches"][0]["id"], "a", "a filter reads what is taken: {found}");
+}
+
+/// `serde_json` would read the text in such an object as JSON, with as many levels again.
+#[tokio::test]
+async fn texts_of_json_within_each_other_stay_texts() {
+    let within = |json: String, _| {
+        let object = format!(r#"{{"$serde_json::private::RawValue":{}}}"#, Value::String(json));
+        format!("{}{object}{}", "[".repeat(120), "]".repeat(120))
+    };
+    let metadata = format!(r#"{{"a":{}}}"#, (0..11).fold("0".to_owned(), within));
+    let app = App::new().await;
+    // The document is not read by the test, whose stack would overflow.
+    let send = async |method: &str, path: &str, media: &str, body: &str| -> (StatusCode, Bytes) {
+        let request = Request::builder().method(method).uri(path).header("content-type", media);
+        let request = request.body(Body::from(body.to_owned())).unwrap();
+        let response = app.router.clone().oneshot(request).await.unwrap();
+        (response.status(), received(response.into_body()).await)
+    };
+    let of = |id: &str| format!(r#"{{"id": "{id}", "text": "x", "metadata": {metadata}}}"#);
+    let json = "application/json";
+    assert_eq!(send("POST", "/documents", json, &of("a")).await.0, 201);
+    send("POST", "/documents", "application/x-ndjson", &(of("b") + "\n")).await;
+    assert_eq!(app.post_json("/documents", r#"{"id": "c", "text": "x"}"#).await.status, 201);
+    let patch = format!(r#"{{"metadata": {metadata}}}"#);
+    assert_eq!(send("PATCH", "/documents/c", json, &patch).await.0, 200);
+    assert_eq!(app.patch_json("/documents/b", r#"{"metadata": {"b": 1}}"#).await.status, 200);
+    for id in ["a", "b", "c"] {
+        let (_, stored) = send("GET", &format!("/documents/{id}"), json, "").await;
+        let stored = String::from_utf8(stored.into()).unwrap();
+        assert!(stored.contains(metadata.trim_end_matches('}')), "{id}: {stored:.100}");
+    }
+    let found = app.get("/similar?id=c&filter=%40.a").await.json();
+    assert_eq!(found["matches"].as_array().unwrap().len(), 2, "{found}");
+}
+
+/// Values take many times the bytes of their JSON.
+#[tokio::test]
+async fn a_patch_is_parsed_if_metadata_can_be_so_long() {
+    let app = App::new().await;
+    app.add(&[json!({"id": "a", "text": "x"})]).await;
+    let patch = json!({"metadata": {"a".repeat(65_536): null}});
+    app.patch_json("/documents/a", patch).await.problem(422, "metadata_too_large");
 }

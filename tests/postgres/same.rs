@@ -211,7 +211,7 @@ async fn a_change_of_metadata_is_not_lost_and_removal_by_conditions_removes_what
     both.add(documents, &AddOptions::default()).await;
     both.pass(5);
     for n in 0..10 {
-        let metadata = Some(Arc::new(json!({"n": n})));
+        let metadata = Some(Metadata::from_json(&format!(r#"{{"n": {n}}}"#)).ok());
         let change = DocumentChange { metadata, ..DocumentChange::default() };
         for engine in [&both.local, &both.postgres] {
             engine.update(&id(&format!("d{n}")), &change).await.unwrap();

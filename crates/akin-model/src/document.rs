@@ -5,12 +5,15 @@
 
 use std::sync::Arc;
 
+use serde::de::Error as _;
 use serde::ser::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::Value;
 use serde_json::value::RawValue;
-use serde_json::{Map, Value};
 
 pub use akin_core::document::{Content, DocumentId, DocumentIdError, NotAnOrdinal, Ordinal, Token};
+
+use crate::json::Any;
 
 /// A JSON object that is stored and returned byte for byte.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,6 +32,12 @@ impl Metadata {
     pub fn as_json(&self) -> &str {
         &self.0
     }
+
+    /// # Errors
+    /// A number is too large for a double, or there are more than 127 levels.
+    pub fn value(&self) -> Result<Value, serde_json::Error> {
+        serde_json::from_str(self.as_json()).map(|Any(value)| value)
+    }
 }
 
 /// Metadata is returned as it came, byte for byte.
@@ -42,8 +51,8 @@ impl Serialize for Metadata {
 /// For readers of answers.
 impl<'de> Deserialize<'de> for Metadata {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let object = Map::<String, Value>::deserialize(deserializer)?;
-        Ok(Self(Value::Object(object).to_string().into()))
+        let Any(value) = Any::<Value>::deserialize(deserializer)?;
+        Self::from_json(&value.to_string()).map_err(D::Error::custom)
     }
 }
 

@@ -6,6 +6,7 @@
 //!
 //! - [`document`]: a document with its id, content, metadata and expiry.
 //! - [`content`]: contents in JSON.
+//! - [`json`]: any JSON.
 //! - [`value_end`]: where a JSON value ends.
 //! - [`time`]: times as RFC 3339.
 //! - [`timed`]: a result with the time that it took.
@@ -25,6 +26,7 @@ pub mod answer;
 pub mod clusters;
 pub mod content;
 pub mod document;
+pub mod json;
 pub mod name;
 pub mod passages;
 pub mod problem;

@@ -1,10 +1,7 @@
 //! Posted documents, and the content that documents and probes have in common.
 
-use std::sync::Arc;
-
 use serde::Deserialize;
 use serde::de::Deserializer;
-use serde_json::Value;
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
 use uuid::Uuid;
@@ -68,11 +65,11 @@ pub enum GivenId {
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = DocumentChange)]
-pub struct ChangeBody {
+pub struct ChangeBody<'a> {
     /// A merge patch (RFC 7396): a field that is `null` is removed; `null` removes all.
-    #[serde(default, deserialize_with = "given")]
+    #[serde(borrow, default, deserialize_with = "given")]
     #[schema(value_type = Option<Object>, example = json!({"lang": "en", "draft": null}))]
-    metadata: Option<Value>,
+    metadata: Option<&'a RawValue>,
     /// `null`: as the collection's `store.ttl_s` says, or never.
     #[serde(default, deserialize_with = "given")]
     #[schema(value_type = Option<Time>)]
@@ -127,15 +124,10 @@ pub fn document(
 
 /// Reads the changes of a document.
 pub fn change(json: &[u8]) -> Result<DocumentChange, Problem> {
-    let Object(body) = json::read::<Object<ChangeBody>>(json, CODE)?;
-    if let Some(patch) = &body.metadata {
-        if !patch.is_object() && !patch.is_null() {
-            return Err(Problem::of_field(CODE, "/metadata", "must be an object or null"));
-        }
-        json::check_levels(patch, CODE).map_err(|problem| problem.under("/metadata"))?;
-    }
+    let Object(body) = json::read::<Object<ChangeBody<'_>>>(json, CODE)?;
+    let patch = |raw: &RawValue| (raw.get() != "null").then(|| metadata(raw)).transpose();
     Ok(DocumentChange {
-        metadata: body.metadata.map(Arc::new),
+        metadata: body.metadata.map(patch).transpose()?,
         expires_at_ms: body.expires_at.map(|at| at.map(|time| time.0)),
     })
 }

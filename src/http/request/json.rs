@@ -12,6 +12,7 @@ use serde_path_to_error::{Path, Segment};
 use crate::background;
 use crate::http::problem::{Code, Problem, internal, pointer};
 use crate::http::request::{hint, page};
+use akin_model::json::Any;
 
 /// Bodies up to this size are read on the runtime. That takes 40 microseconds for a text, and a
 /// millisecond for thousands of tokens of which the last is wrong.
@@ -40,28 +41,36 @@ const LEVELS_MAX: usize = 123;
 /// [`LEVELS_MAX`] levels, that its strings are Unicode, and that its numbers fit into 64 bits or a
 /// double.
 pub fn check(json: &str, invalid: Code) -> Result<(), Problem> {
-    match serde_json::from_str(json) {
-        Ok(value) => check_levels(&value, invalid),
-        Err(error) => Err(explain::<Value>(json.as_bytes(), invalid, &error)),
+    match serde_json::from_str::<Any<Levels>>(json) {
+        Ok(Any(Levels(levels))) if levels <= LEVELS_MAX => Ok(()),
+        Ok(_) => {
+            let detail = format!("has more than {LEVELS_MAX} levels of arrays and objects");
+            Err(Problem::of_field(invalid, "", detail))
+        }
+        Err(error) => Err(explain::<Any<Levels>>(json.as_bytes(), invalid, &error)),
     }
 }
 
-pub fn check_levels(value: &Value, invalid: Code) -> Result<(), Problem> {
-    if levels(value) <= LEVELS_MAX {
-        return Ok(());
+/// How deep arrays and objects lie in each other. They are counted while they are read: a [`Value`]
+/// would take many times the memory of its JSON.
+struct Levels(usize);
+
+impl From<Value> for Levels {
+    fn from(_: Value) -> Self {
+        Self(0)
     }
-    let detail = format!("has more than {LEVELS_MAX} levels of arrays and objects");
-    Err(Problem::of_field(invalid, "", detail))
 }
 
-/// How deep arrays and objects lie in each other; `serde_json` reads at most 127 levels.
-fn levels(value: &Value) -> usize {
-    let deepest = match value {
-        Value::Array(items) => items.iter().map(levels).max(),
-        Value::Object(fields) => fields.values().map(levels).max(),
-        _ => return 0,
-    };
-    1 + deepest.unwrap_or(0)
+impl FromIterator<Self> for Levels {
+    fn from_iter<I: IntoIterator<Item = Self>>(items: I) -> Self {
+        Self(1 + items.into_iter().map(|Self(levels)| levels).max().unwrap_or(0))
+    }
+}
+
+impl FromIterator<(String, Self)> for Levels {
+    fn from_iter<I: IntoIterator<Item = (String, Self)>>(fields: I) -> Self {
+        fields.into_iter().map(|(_, levels)| levels).collect()
+    }
 }
 
 /// Reads once more to find where the error is: tracking the path costs too much where there is

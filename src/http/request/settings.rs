@@ -11,6 +11,7 @@ use crate::http::AppState;
 use crate::http::problem::{Code, Problem, pointer};
 use crate::http::request::{json, reading};
 use akin_model::content::Object;
+use akin_model::json::Any;
 
 const CODE: Code = Code::InvalidRequest;
 
@@ -55,7 +56,7 @@ fn with_place(problem: Problem, body: &[u8], sections: &Value) -> Problem {
     if body.len() > EXPLAINED_BYTES_MAX {
         return problem;
     }
-    let given = serde_json::from_slice::<Value>(body).unwrap_or_default();
+    let Ok(Any(given)) = serde_json::from_slice::<Any<Value>>(body) else { return problem };
     let value = given.pointer(&pointer).cloned().unwrap_or_default();
     let belongs = |section: &&String| {
         let placed = json!({section.as_str(): {key.as_str(): value}});

@@ -18,10 +18,10 @@ pub fn filter(input: &[u8]) {
     let (expression, metadata) = input.split_once('\n').unwrap_or((&input, "{}"));
     let parse = |expression: &str| Filter::parse(expression, FILTER_BYTES_MAX);
     let Ok(filter) = parse(expression) else { return };
-    if serde_json::from_str::<Value>(metadata).is_err() {
+    let Ok(metadata) = Metadata::from_json(metadata) else { return };
+    if metadata.value().is_err() {
         return;
     }
-    let Ok(metadata) = Metadata::from_json(metadata) else { return };
     let holds = filter.matches(Some(&metadata));
     for (joined, expected) in [
         (format!("!({expression})"), !holds),

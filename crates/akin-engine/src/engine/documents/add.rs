@@ -6,7 +6,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 
 use crate::backend::{Adding, Addition, BackendError, PreparedDocument, Stored};
-use crate::document::Document;
+use crate::document::{Document, Metadata};
 use crate::engine::documents::duplicates::Checks;
 use crate::engine::{AddOptions, AddStatus, Added, Engine, EngineError, compute_if};
 use crate::engine::{Analysis, CONTENT_INLINE_BYTES_MAX};
@@ -46,11 +46,7 @@ impl Engine {
     /// `MetadataTooLarge`, `AlreadyExpired`, and the errors of
     /// [`Analyser::analyse`](crate::engine::Analyser::analyse).
     pub fn prepare(&self, document: Document) -> Result<PreparedDocument, EngineError> {
-        let max = self.settings.limits.metadata_bytes_max;
-        let found = document.metadata.as_ref().map_or(0, |metadata| metadata.as_json().len());
-        if found > max {
-            return Err(EngineError::MetadataTooLarge { found, max });
-        }
+        self.check_metadata(document.metadata.as_ref())?;
         if let Some(expires_at_ms) = document.expires_at_ms.filter(|at| *at <= self.clock.now_ms())
         {
             let expires_at = Timestamp::from_millisecond(expires_at_ms).unwrap_or_default();
@@ -62,6 +58,12 @@ impl Engine {
             prepared.arriving = search.note_arriving(blocks);
         }
         Ok(prepared)
+    }
+
+    pub(super) fn check_metadata(&self, metadata: Option<&Metadata>) -> Result<(), EngineError> {
+        let max = self.settings.limits.metadata_bytes_max;
+        let found = metadata.map_or(0, |metadata| metadata.as_json().len());
+        if found > max { Err(EngineError::MetadataTooLarge { found, max }) } else { Ok(()) }
     }
 
     pub(crate) fn prepared(&self, document: Document, analysis: Analysis) -> PreparedDocument {

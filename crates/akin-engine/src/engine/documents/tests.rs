@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use crate::backend::testing::Memory;
 use crate::backend::{Backend, BackendError};
-use crate::document::{Content, Document, DocumentId};
+use crate::document::{Content, Document, DocumentId, Metadata};
 use crate::engine::{
     AddOptions, CollectionSettings, Conditions, DocumentChange, Engine, EngineError, Lookup, Match,
     OnDuplicate, Probe, open_local,
@@ -70,7 +70,7 @@ async fn round(engine: &Engine, model: &mut Model, round: u32) -> u32 {
         }
     }
     let names: Vec<String> = model.keys().cloned().collect();
-    let metadata = Some(Arc::new(serde_json::json!({"round": round})));
+    let metadata = Some(Metadata::from_json(&format!(r#"{{"round": {round}}}"#)).ok());
     let change = DocumentChange { metadata, expires_at_ms: None };
     for name in names.iter().take(3) {
         if acknowledged(engine.update(&id(name), &change).await, &mut failed) {
@@ -146,7 +146,7 @@ async fn the_backends_answer_alike() {
                 5 => format!("{:?}", engine.remove(&document.id).await.is_ok()),
                 6 => {
                     let change = DocumentChange {
-                        metadata: Some(Arc::new(serde_json::json!({"step": step}))),
+                        metadata: Some(Metadata::from_json(&format!(r#"{{"step": {step}}}"#)).ok()),
                         expires_at_ms: None,
                     };
                     let changed = engine.update(&document.id, &change).await;

@@ -1,7 +1,5 @@
 //! Changes the metadata or the expiry of a document, and leaves its content as it is.
 
-use std::sync::Arc;
-
 use serde_json::{Map, Value};
 
 use crate::backend::BackendError;
@@ -16,7 +14,7 @@ const ATTEMPTS_MAX: usize = 16;
 #[derive(Clone, Debug, Default)]
 pub struct DocumentChange {
     /// A merge patch of the metadata (RFC 7396): `null` removes a field, or all of the metadata.
-    pub metadata: Option<Arc<Value>>,
+    pub metadata: Option<Option<Metadata>>,
     /// `Some(None)`: it expires as if it were added now without a time of its own.
     pub expires_at_ms: Option<Option<i64>>,
 }
@@ -50,6 +48,8 @@ impl Engine {
         if let Some(next) = self.successor.get() {
             return Box::pin(next.engine.update(id, &change)).await;
         }
+        // A patch is parsed, into many times its bytes, only if metadata can be so long.
+        self.check_metadata(change.metadata.iter().flatten().next())?;
         let record = self.get(id).await?;
         let (engine, weight) = (self.clone(), record.weight());
         let prepare = move || {
@@ -74,21 +74,18 @@ fn changed(record: Record, change: &DocumentChange) -> Result<(Ordinal, Document
     let Record { ordinal, id, content, metadata, expires_at_ms, .. } = record;
     let Some(content) = content else { return Err(EngineError::TextNotKept { id }) };
     let metadata = match &change.metadata {
-        Some(patch) => patched(metadata, patch),
+        Some(patch) => patch.as_ref().map(|patch| patched(metadata.as_ref(), patch)),
         None => metadata,
     };
     let expires_at_ms = change.expires_at_ms.unwrap_or(expires_at_ms);
     Ok((ordinal, Document { id, content, metadata, expires_at_ms }))
 }
 
-fn patched(metadata: Option<Metadata>, patch: &Value) -> Option<Metadata> {
-    let metadata = metadata.and_then(|metadata| serde_json::from_str(metadata.as_json()).ok());
-    let mut value = metadata.unwrap_or_default();
-    merge(&mut value, patch);
-    if value.is_null() {
-        return None;
-    }
-    Some(Metadata::from_json(&value.to_string()).expect("an object is patched by an object"))
+fn patched(metadata: Option<&Metadata>, patch: &Metadata) -> Metadata {
+    let value = |of: &Metadata| of.value().unwrap_or_else(|_| Value::Object(Map::new()));
+    let mut patched = metadata.map(value).unwrap_or_default();
+    merge(&mut patched, &value(patch));
+    Metadata::from_json(&patched.to_string()).expect("what an object patches is an object")
 }
 
 /// Applies a merge patch as RFC 7396, section 2, defines it.

@@ -59,7 +59,7 @@ impl Filter {
 
     pub fn matches(&self, metadata: Option<&Metadata>) -> bool {
         let value = match metadata {
-            Some(metadata) => serde_json::from_str(metadata.as_json()),
+            Some(metadata) => metadata.value(),
             None => Ok(Value::Object(Map::new())),
         };
         value.is_ok_and(|value| self.0.holds(&value))
