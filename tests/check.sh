@@ -70,7 +70,7 @@ install_tools() {
 lint_and_document() {
     check cargo clippy --locked --workspace --all-features --all-targets -- -D warnings
     check cargo clippy --locked --no-default-features --lib --bins --examples -- -D warnings
-    check cargo clippy --manifest-path bench/Cargo.toml --target-dir target/bench -- -D warnings
+    check cargo clippy --locked --manifest-path bench/Cargo.toml --target-dir target/bench -- -D warnings
     check env RUSTDOCFLAGS="-D warnings" cargo doc --locked --workspace --all-features --no-deps \
         --document-private-items --lib --examples
     # It takes minutes to build, so it is not installed here; `just deny` says how.
