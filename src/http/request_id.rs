@@ -1,8 +1,13 @@
 //! The id of a request: in its response's `x-request-id`, in problems and in the log.
 
+use std::hash::{BuildHasher, RandomState};
+use std::sync::LazyLock;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{SystemTime, UNIX_EPOCH};
+
 use axum::http::{Extensions, HeaderName, HeaderValue, Request};
 use tower_http::request_id::RequestId;
-use uuid::Uuid;
+use uuid::{Builder, Uuid};
 
 pub const HEADER: HeaderName = HeaderName::from_static("x-request-id");
 
@@ -32,12 +37,26 @@ pub fn text(id: &RequestId) -> &str {
 
 fn new() -> HeaderValue {
     let mut text = Uuid::encode_buffer();
-    let text = Uuid::now_v7().hyphenated().encode_lower(&mut text);
+    let text = new_uuid(SystemTime::now()).hyphenated().encode_lower(&mut text);
     HeaderValue::from_str(text).expect("a UUID is visible ASCII")
+}
+
+/// A UUIDv7 with keyed hashes of a counter for random bits: `Uuid::now_v7` would take a lock for
+/// each request, and panic at a clock before 1970.
+fn new_uuid(now: SystemTime) -> Uuid {
+    static KEY: LazyLock<RandomState> = LazyLock::new(RandomState::new);
+    static MADE: AtomicU64 = AtomicU64::new(0);
+    let made = MADE.fetch_add(1, Ordering::Relaxed);
+    let random = [made, !made].map(|number| KEY.hash_one(number).to_le_bytes());
+    let random = *random.as_flattened().first_chunk().expect("16 bytes are more than 10");
+    let since_epoch = now.duration_since(UNIX_EPOCH).unwrap_or_default();
+    Builder::from_unix_timestamp_millis(since_epoch.as_millis() as u64, &random).into_uuid()
 }
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     fn kept(id: &str) -> bool {
@@ -60,5 +79,7 @@ mod tests {
         assert_eq!(text(&of(request.extensions())), text(&ids[1]));
         assert_ne!(text(&ids[0]), text(&ids[1]));
         assert_eq!(Uuid::parse_str(text(&ids[0])).unwrap().get_version_num(), 7);
+        let before_1970 = new_uuid(UNIX_EPOCH - Duration::from_secs(1));
+        assert_ne!(before_1970, new_uuid(UNIX_EPOCH));
     }
 }
