@@ -96,7 +96,10 @@ async fn foreign_and_old_positions_are_gone() {
         let reply = app.get(&format!("/changes?since={since}")).await;
         match since.matches('-').count() {
             1 => drop(reply.problem(410, "changes_gone")),
-            _ => drop(reply.problem(400, "invalid_parameter")),
+            _ => {
+                let problem = reply.problem(400, "invalid_parameter");
+                assert!(problem["detail"].as_str().unwrap().contains("again without `since`"));
+            }
         }
     }
     assert_eq!(app.get(&format!("/collections/other/changes?since={of_other}")).await.status, 200);

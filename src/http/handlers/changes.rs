@@ -63,10 +63,13 @@ struct Since {
     clusters: Option<ClusterPosition>,
 }
 
+const NO_POSITION: &str = "must be the `position` of an answer of this version of akin: otherwise \
+                           begin again without `since`, and read all documents";
+
 impl<'de> Deserialize<'de> for Since {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
-        Self::parse(&text).ok_or_else(|| de::Error::custom("must be the `position` of an answer"))
+        Self::parse(&text).ok_or_else(|| de::Error::custom(NO_POSITION))
     }
 }
 
