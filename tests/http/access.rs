@@ -7,6 +7,7 @@ use akin::http::{KeyRing, ServerSettings};
 use akin_files::input::name_of;
 use axum::body::Body;
 use axum::http::{HeaderName, HeaderValue, Method, Request};
+use clap::ValueEnum;
 use jiff::Timestamp;
 use serde_json::json;
 use tempfile::TempDir;
@@ -15,8 +16,6 @@ use tower::ServiceExt;
 use crate::app::{App, Reply};
 use crate::contract::CONTRACT;
 use crate::store_under_test::is_local;
-
-const ALL: [Action; 4] = [Action::Read, Action::Write, Action::Admin, Action::Metrics];
 
 /// Needs no key, whatever the settings.
 const OPEN: [&str; 4] = ["GET /healthz", "GET /readyz", "GET /openapi.yaml", "GET /openapi.json"];
@@ -38,8 +37,13 @@ pub async fn app_with_keys(server: ServerSettings) -> (App, TempDir) {
     let path = dir.path().join("keys.json");
     let narrow = [Action::Read, Action::Write, Action::Admin];
     key_file::change::<_, KeyFileError>(&path, |keys| {
-        keys.extend(ALL.iter().map(|action| key(&name_of(action), &[*action], &["*"])));
-        keys.extend([key("all", &ALL, &["*"]), key("web", &narrow, &["web-*", "news"])]);
+        keys.extend(
+            Action::value_variants().iter().map(|action| key(&name_of(action), &[*action], &["*"])),
+        );
+        keys.extend([
+            key("all", Action::value_variants(), &["*"]),
+            key("web", &narrow, &["web-*", "news"]),
+        ]);
         keys.push(key("web-metrics", &[Action::Metrics], &["web-*", "news"]));
         Ok(())
     })
@@ -112,9 +116,9 @@ async fn a_key_permits_its_own_actions_only() {
         if OPEN.contains(&operation.as_str()) {
             continue;
         }
-        for name in ALL {
-            let reply = send_with_key(&app, &operation, &name_of(&name)).await;
-            if name == action(&operation) {
+        for name in Action::value_variants() {
+            let reply = send_with_key(&app, &operation, &name_of(name)).await;
+            if *name == action(&operation) {
                 let status = reply.status.as_u16();
                 assert!(![401, 403].contains(&status), "{operation} {name:?}: {status}");
             } else {
