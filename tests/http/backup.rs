@@ -4,6 +4,7 @@ use std::io::Read;
 
 use axum::body::Body;
 use axum::http::{Request, StatusCode};
+use http_body_util::BodyExt;
 use serde_json::{Value, json};
 use tower::ServiceExt;
 
@@ -81,4 +82,22 @@ async fn a_damaged_document_fails_a_backup_and_is_named() {
     app.delete("/documents/b").await;
     app.add(&[json!({"id": "b", "text": text(2)})]).await;
     assert_eq!(app.get("/backup").await.status, StatusCode::OK);
+}
+
+#[tokio::test]
+async fn a_backup_that_fails_after_its_beginning_breaks_off() {
+    let app = App::new().await;
+    app.put_json("/collections/before", json!({})).await;
+    for n in 0..10 {
+        let metadata = json!({"more than a piece": "x".repeat(60_000)});
+        let document = json!({"id": format!("{n}"), "text": text(n), "metadata": metadata});
+        app.post_json("/collections/before/documents?check=false", &document).await;
+    }
+    app.add(&[json!({"id": "a", "text": text(1)})]).await;
+    app.damage("a");
+    let request = Request::get("/backup").body(Body::empty()).unwrap();
+    let reply = app.router.clone().oneshot(request).await.unwrap();
+    assert_eq!(reply.status(), StatusCode::OK);
+    let error = reply.into_body().collect().await.unwrap_err();
+    assert_eq!(error.to_string(), "the backup was aborted");
 }

@@ -1,13 +1,15 @@
 //! Streaming a backup of running collections.
 
+use std::fmt::Display;
 use std::fs::File;
-use std::io::{self, BufWriter, Read, Write};
+use std::future::ready;
+use std::io::{self, Read, Write};
 use std::sync::Arc;
 
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use futures_util::{Stream, StreamExt, stream};
 use jiff::Timestamp;
-use tar::{Builder, Header};
+use tar::Header;
 use tokio::sync::mpsc;
 use tokio::task::spawn_blocking;
 use xxhash_rust::xxh3::{Xxh3Default, xxh3_64};
@@ -20,10 +22,13 @@ use crate::engine::{Collection, Collections, EngineError};
 const PIECE_BYTES: usize = 256 << 10;
 const PIECES_AHEAD: usize = 4;
 
+/// The entries and the end of an archive are whole blocks.
+const BLOCK_BYTES: usize = 512;
+
 /// The file mode of the entries.
 const MODE: u32 = 0o644;
 
-type Pieces = mpsc::Sender<Result<Bytes, EngineError>>;
+type Pieces = mpsc::Sender<Bytes>;
 
 impl Collections {
     /// Streams a backup of the collections, each from a consistent view, while writes continue.
@@ -43,23 +48,21 @@ impl Collections {
             collection.engine.backups()?.check_room_for_copy().await?;
         }
         let (pieces, taken) = mpsc::channel(PIECES_AHEAD);
-        tokio::spawn(async move {
+        let task = tokio::spawn(async move {
             let _turn = turn;
             let gone = pieces.clone();
             tokio::select! {
-                saved = save(of, pieces.clone()) => {
-                    if let Err(error) = saved {
-                        // Sending fails only if the stream was dropped.
-                        let _ = pieces.send(Err(error)).await;
-                    }
-                }
-                () = gone.closed() => {}
+                saved = save(of, pieces) => saved,
+                () = gone.closed() => Ok(()),
             }
         });
         let next = |mut taken: mpsc::Receiver<_>| async move {
             taken.recv().await.map(|piece| (piece, taken))
         };
-        let mut rest = Box::pin(stream::unfold(taken, next).fuse());
+        // The stream ends as the task does, so that a backup that fails in any way is never whole.
+        let end = async move { task.await.unwrap_or_else(|error| Err(failed(error))).err() };
+        let end = stream::once(end).filter_map(|error| ready(error.map(Err)));
+        let mut rest = Box::pin(stream::unfold(taken, next).map(Ok).chain(end).fuse());
         let first = rest.next().await.transpose()?;
         Ok(stream::iter(first.map(Ok)).chain(rest))
     }
@@ -79,26 +82,30 @@ async fn off_runtime<T: Send + 'static>(
     work: impl FnOnce() -> io::Result<T> + Send + 'static,
 ) -> Result<T, EngineError> {
     let done = spawn_blocking(work).await.unwrap_or_else(|error| Err(io::Error::other(error)));
-    done.map_err(|error| {
-        BackendError::Store { reason: format!("the backup failed: {error}") }.into()
-    })
+    done.map_err(failed)
 }
 
+fn failed(error: impl Display) -> EngineError {
+    BackendError::Store { reason: format!("the backup failed: {error}") }.into()
+}
+
+/// Is dropped on threads that must not block, so nothing is written when it is dropped: a
+/// `tar::Builder` would write the end of the archive then.
 struct Archive {
-    tar: Builder<BufWriter<PieceWriter>>,
+    tar: PieceWriter,
     manifest: Manifest,
 }
 
 impl Archive {
     fn new(pieces: Pieces) -> Self {
-        let writer = BufWriter::with_capacity(PIECE_BYTES, PieceWriter(pieces));
+        let tar = PieceWriter { piece: BytesMut::with_capacity(PIECE_BYTES), pieces };
         let manifest = Manifest {
             format: FORMAT,
             created_at: format!("{:.3}", Timestamp::now()),
             version: env!("CARGO_PKG_VERSION").to_owned(),
             collections: Vec::new(),
         };
-        Self { tar: Builder::new(writer), manifest }
+        Self { tar, manifest }
     }
 
     fn append(mut self, collection: &Collection, file: File) -> io::Result<Self> {
@@ -116,10 +123,15 @@ impl Archive {
 
     fn append_entry(&mut self, path: &str, bytes: u64, data: &mut impl Read) -> io::Result<()> {
         let mut header = Header::new_gnu();
+        header.set_path(path)?;
         header.set_size(bytes);
         header.set_mode(MODE);
         header.set_mtime(Timestamp::now().as_second().max(0) as u64);
-        self.tar.append_data(&mut header, path, data)
+        header.set_cksum();
+        self.tar.write_all(header.as_bytes())?;
+        let written = io::copy(data, &mut self.tar)?;
+        let padding = written.next_multiple_of(BLOCK_BYTES as u64) - written;
+        self.tar.write_all(&[0; BLOCK_BYTES][..padding as usize])
     }
 
     fn finish(mut self) -> io::Result<()> {
@@ -128,7 +140,8 @@ impl Archive {
         for (path, data) in [(MANIFEST, &manifest[..]), (MANIFEST_CHECKSUM, checksum.as_bytes())] {
             self.append_entry(path, data.len() as u64, &mut { data })?;
         }
-        self.tar.into_inner()?.flush()
+        self.tar.write_all(&[0; 2 * BLOCK_BYTES])?;
+        self.tar.flush()
     }
 }
 
@@ -146,17 +159,26 @@ impl Read for HashingReader {
     }
 }
 
-/// Sends what is written to it. Blocks while the channel is full, and fails once the receiver is
-/// dropped.
-struct PieceWriter(Pieces);
+/// Sends the bytes written to it in pieces. Blocks while the channel is full, and fails once the
+/// receiver is dropped.
+struct PieceWriter {
+    piece: BytesMut,
+    pieces: Pieces,
+}
 
 impl Write for PieceWriter {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let sent = self.0.blocking_send(Ok(Bytes::copy_from_slice(bytes)));
-        sent.map(|()| bytes.len()).map_err(|_| io::ErrorKind::BrokenPipe.into())
+        let taken = bytes.len().min(PIECE_BYTES - self.piece.len());
+        self.piece.extend_from_slice(&bytes[..taken]);
+        if self.piece.len() == PIECE_BYTES {
+            self.flush()?;
+        }
+        Ok(taken)
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        Ok(())
+        let piece = self.piece.split().freeze();
+        self.piece.reserve(PIECE_BYTES);
+        self.pieces.blocking_send(piece).map_err(|_| io::ErrorKind::BrokenPipe.into())
     }
 }
