@@ -76,7 +76,9 @@ impl Letters {
         letter: fn(char) -> (Class, Stability),
         respell: fn(char) -> &'static str,
     ) -> Self {
-        Self { bmp: [const { AtomicU8::new(0) }; BMP], letter, respell }
+        #[expect(clippy::large_stack_arrays, reason = "every value is a static")]
+        let bmp = [const { AtomicU8::new(0) }; BMP];
+        Self { bmp, letter, respell }
     }
 
     /// The class of a character.
