@@ -133,6 +133,34 @@ async fn a_reindex_does_not_wait_for_transactions_that_write_elsewhere() {
     drop(running);
 }
 
+/// The changes would be copied while the writers of the collection wait.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_reindex_stops_before_it_pauses_writes_for_many_changes_that_are_not_seen_yet() {
+    let Some(database) = Database::new() else { return };
+    let Some(elsewhere) = Database::new() else { return };
+    let one = collections_within(&database, Duration::from_secs(1)).await;
+    let (old, _) = one.create(name("books"), CollectionSettings::default()).await.unwrap();
+    add(&old, "d", &of_family(1, 1)).await;
+    let status = || one.reindex_status(&name("books")).unwrap();
+    let mut running = elsewhere.begin();
+    database.sql(
+        "INSERT INTO akin.changes (collection, ordinal, removed_id)
+         SELECT c.collection, n, 'gone' || n FROM akin.collections c, generate_series(1, 3000) n
+         WHERE c.name = 'books'",
+    );
+    one.reindex(&name("books"), of_pairs_of_words()).await.unwrap();
+    await_until(|| status().state != ReindexState::Running).await;
+    assert_eq!(status().state, ReindexState::Failed);
+    let failure = status().failure.unwrap().to_string();
+    assert!(failure.contains("older than many changes"), "{failure}");
+    running.kill().unwrap();
+    running.wait().unwrap();
+    one.reindex(&name("books"), of_pairs_of_words()).await.unwrap();
+    await_until(|| status().state != ReindexState::Running).await;
+    assert_eq!(status().state, ReindexState::Done, "{:?}", status().failure);
+    assert!(one.get(&name("books")).unwrap().get(&crate::id("d")).await.is_ok());
+}
+
 fn of_pairs_of_words() -> CollectionSettings {
     serde_json::from_value(json!({"shingles": {"size": 2}})).unwrap()
 }

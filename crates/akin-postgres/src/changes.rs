@@ -3,10 +3,12 @@
 //! transaction.
 
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use akin_engine::backend::{BackendError, ChangeFeed};
 use akin_engine::stored::{Change, Changes, Position};
 use async_trait::async_trait;
+use tokio::time::{sleep, timeout};
 use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 
@@ -18,6 +20,9 @@ use crate::pool::Parameters;
 /// of a collection without writers.
 pub(crate) const RUNNING: &str = "pg_snapshot_xmin(pg_current_snapshot())::text::int8";
 const COMING: &str = "pg_snapshot_xmax(pg_current_snapshot())::text::int8";
+
+/// How often it is looked whether older transactions have ended.
+const LOOK_EVERY: Duration = Duration::from_millis(20);
 
 /// The last transaction before `end` with changes of a collection `c`, also if they were trimmed.
 pub(crate) fn last_before(end: &str) -> String {
@@ -111,5 +116,29 @@ impl ChangeFeed for PostgresCollection {
     fn has_changed_since(&self, position: Position) -> bool {
         self.followed.last_change.load(Ordering::Relaxed) > position.sequence
             || position.store != self.created_at
+    }
+
+    async fn await_changes(&self, unseen_max: usize) -> Result<(), BackendError> {
+        let sql = format!(
+            "SELECT count(*) FROM (SELECT FROM akin.changes
+             WHERE collection = $1 AND xid >= {RUNNING} LIMIT $2 + 1) h"
+        );
+        let parameters: Parameters<'_> =
+            &[(&self.number, Type::INT4), (&(unseen_max as i64), Type::INT8)];
+        let are_seen = async {
+            while let Some(row) = self.shared.reads.query_opt(&sql, parameters).await? {
+                if row.get::<_, i64>(0) <= unseen_max as i64 {
+                    break;
+                }
+                sleep(LOOK_EVERY).await;
+            }
+            Ok(())
+        };
+        timeout(self.shared.pauses.deadline(), are_seen).await.unwrap_or_else(|_| {
+            let reason = "a transaction of the database server is older than many changes of the \
+                          collection, which are read once it has ended"
+                .to_owned();
+            Err(BackendError::OutOfService { reason })
+        })
     }
 }

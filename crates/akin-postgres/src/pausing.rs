@@ -2,7 +2,8 @@
 //! the collection away at its end.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
 
 use akin_engine::backend::{BackendError, PausedWrites};
 use tokio_postgres::Row;
@@ -10,6 +11,7 @@ use tokio_postgres::types::Type;
 
 use crate::backend::PostgresCollection;
 use crate::pool::{ConnectionPool, Parameters, Taken, in_time};
+use crate::shared::SharedDatabase;
 
 /// The class of the advisory locks of collections, as in the functions of the schema.
 pub(crate) const COLLECTION_LOCKS: i32 = 1_634_429_294;
@@ -18,8 +20,10 @@ pub(crate) const COLLECTION_LOCKS: i32 = 1_634_429_294;
 /// the connection.
 type Pausing = tokio::sync::Mutex<Option<Taken>>;
 
-/// A transaction that keeps all writers of a collection waiting.
+/// A transaction that keeps all writers of a collection waiting, until it is dropped.
 struct Pause {
+    shared: Arc<SharedDatabase>,
+    collection: i32,
     pausing: Arc<Pausing>,
 }
 
@@ -35,15 +39,13 @@ impl Pauses {
         Self { connections, of_collections: Mutex::default() }
     }
 
-    fn add(&self, collection: i32, pausing: &Arc<Pausing>) {
-        let mut pauses = self.of_collections.lock().unwrap_or_else(PoisonError::into_inner);
-        pauses.retain(|_, of| of.strong_count() > 0);
-        pauses.insert(collection, Arc::downgrade(pausing));
+    /// The longest time for a call.
+    pub fn deadline(&self) -> Duration {
+        self.connections.deadline
     }
 
-    fn of(&self, collection: i32) -> Option<Arc<Pausing>> {
-        let pauses = self.of_collections.lock().unwrap_or_else(PoisonError::into_inner);
-        pauses.get(&collection)?.upgrade()
+    fn of_collections(&self) -> MutexGuard<'_, HashMap<i32, Weak<Pausing>>> {
+        self.of_collections.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The rows of a query in the transaction that keeps the writers of a collection waiting;
@@ -54,7 +56,8 @@ impl Pauses {
         sql: &str,
         parameters: Parameters<'_>,
     ) -> Result<Option<Vec<Row>>, BackendError> {
-        let Some(pausing) = self.of(collection) else { return Ok(None) };
+        let pausing = self.of_collections().get(&collection).and_then(Weak::upgrade);
+        let Some(pausing) = pausing else { return Ok(None) };
         let taken = pausing.lock().await;
         let Some(taken) = &*taken else { return Ok(None) };
         let rows = taken.client().query_typed(sql, parameters);
@@ -68,7 +71,8 @@ impl Pauses {
     /// # Errors
     /// `OutOfService`: the transaction has ended, or whether it was committed is unknown.
     pub async fn take_over(&self, old: i32, new: i32) -> Result<bool, BackendError> {
-        let pausing = self.of(old);
+        // No further reader of the changes takes the connection.
+        let pausing = self.of_collections().remove(&old).and_then(|of| of.upgrade());
         let taken = match &pausing {
             Some(pausing) => pausing.lock().await.take(),
             None => None,
@@ -103,14 +107,22 @@ impl PostgresCollection {
         );
         in_time(deadline, taken.client().batch_execute(&begin)).await?;
         let pausing = Arc::new(Pausing::new(Some(taken)));
-        pauses.add(number, &pausing);
-        Ok(Box::new(Pause { pausing }))
+        pauses.of_collections().insert(number, Arc::downgrade(&pausing));
+        Ok(Box::new(Pause { shared: Arc::clone(&self.shared), collection: number, pausing }))
     }
 }
 
 impl PausedWrites for Pause {
-    fn supersede(self: Box<Self>) {
-        // The end of the connection ends the transaction, if it has not given the name away.
-        drop(self.pausing);
+    // The end of the connection ends the transaction, if it has not given the name away.
+    fn supersede(self: Box<Self>) {}
+}
+
+impl Drop for Pause {
+    fn drop(&mut self) {
+        let mut pauses = self.shared.pauses.of_collections();
+        if pauses.get(&self.collection).is_some_and(|of| of.as_ptr() == Arc::as_ptr(&self.pausing))
+        {
+            pauses.remove(&self.collection);
+        }
     }
 }

@@ -105,6 +105,12 @@ pub trait ChangeFeed: Send + Sync {
 
     /// Whether anything changed after a position. Cheap.
     fn has_changed_since(&self, position: Position) -> bool;
+
+    /// Waits until readers see the changes of all acknowledged writes, but for `unseen_max`.
+    ///
+    /// # Errors
+    /// [`BackendError::OutOfService`]: they do not see them within the deadline of the store.
+    async fn await_changes(&self, unseen_max: usize) -> Result<(), BackendError>;
 }
 
 /// Snapshots of the index, which make starts quick.

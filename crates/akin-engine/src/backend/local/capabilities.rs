@@ -27,6 +27,11 @@ impl ChangeFeed for Local {
     fn has_changed_since(&self, position: Position) -> bool {
         self.store.applied_sequence() != position.sequence
     }
+
+    /// A write is acknowledged once readers see its change.
+    async fn await_changes(&self, _unseen_max: usize) -> Result<(), BackendError> {
+        Ok(())
+    }
 }
 
 #[async_trait]

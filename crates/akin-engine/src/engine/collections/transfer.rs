@@ -23,6 +23,10 @@ const READ_AT_ONCE: usize = 64;
 /// Differences that may be left while writes are paused.
 const DIFFERENCES_LEFT_MAX: usize = 256;
 
+/// Changes that readers of the feed may not see yet when writes are paused: they are copied in less
+/// than a second.
+const UNSEEN_CHANGES_MAX: usize = 2_048;
+
 /// Rounds before writes are paused at the latest, however much is written meanwhile.
 const ROUNDS_MAX: usize = 16;
 
@@ -62,11 +66,16 @@ impl<'a> Transfer<'a> {
         }
     }
 
-    /// Returns once few documents differ.
+    /// Returns once few documents differ, or after many rounds.
     pub async fn rounds(&mut self) -> Result<(), EngineError> {
-        let mut rounds = 1;
-        while self.round().await? > DIFFERENCES_LEFT_MAX && rounds < ROUNDS_MAX {
-            rounds += 1;
+        for _ in 0..ROUNDS_MAX {
+            // Unseen changes are left to the round for which writes are paused.
+            if let Some(feed) = self.from.change_feed() {
+                feed.await_changes(UNSEEN_CHANGES_MAX).await?;
+            }
+            if self.round().await? <= DIFFERENCES_LEFT_MAX {
+                break;
+            }
         }
         Ok(())
     }
