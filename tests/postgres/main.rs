@@ -13,6 +13,7 @@ mod outages;
 #[path = "../postgres_server/mod.rs"]
 mod postgres_server;
 mod races;
+mod records;
 mod roll;
 mod same;
 #[path = "../serving/mod.rs"]

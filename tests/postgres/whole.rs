@@ -23,7 +23,7 @@ fn open_connections(database: &Database) -> usize {
 
 /// Waits until no connection of akin is open any more: each connection reports its figures when it
 /// ends.
-fn await_reports(database: &Database) {
+pub fn await_reports(database: &Database) {
     while open_connections(database) != 0 {
         std::thread::yield_now();
     }

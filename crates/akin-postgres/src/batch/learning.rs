@@ -135,6 +135,10 @@ impl InsertBatch<'_> {
 
     /// Reads the sketches that the cache does not have, and selects the best sets of each document.
     async fn select(&mut self) -> Result<(), BackendError> {
+        // The engine looks the sets of records up.
+        if self.planned.iter().all(|planned| planned.search().is_none()) {
+            return Ok(());
+        }
         let missing = self.found.know_of(|entry| self.collection.sketch_of(entry));
         if !missing.is_empty() {
             let (reads, sql) = (&self.collection.shared.reads, "SELECT * FROM akin.sketches($1)");
