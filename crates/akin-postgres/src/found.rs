@@ -157,4 +157,18 @@ mod tests {
         assert!(asked.add_keys(&[-1], 200));
         assert_eq!((asked.keys.len(), asked.of_key), (321, 200));
     }
+
+    #[test]
+    fn the_bytes_of_the_sketches_that_are_kept_are_limited() {
+        let cache = sketch_cache();
+        let sketch = vec![0; 64 << 10].into_boxed_slice();
+        for entry in 0..2 * SKETCH_BYTES.cast_signed() / (64 << 10) {
+            cache.insert(
+                (0, entry),
+                Arc::new(NearSet { entry, shingles: 1, sketch: sketch.clone() }),
+            );
+        }
+        assert!(cache.weight() <= SKETCH_BYTES, "{}", cache.weight());
+        assert!(cache.len() > 100, "{}", cache.len());
+    }
 }

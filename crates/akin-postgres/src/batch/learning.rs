@@ -164,9 +164,9 @@ impl InsertBatch<'_> {
         let (own, found) =
             (&planned.queued.addition.document.analysis.set, &planned.selected.found);
         let shingles = |of: &Candidate| own.count() + of.shingles as usize;
-        let is_long = found.iter().map(shingles).sum::<usize>() > COMPARED_SHINGLES_MAX;
+        let are_long = are_long(found.iter().map(shingles));
         let may_reach = |n: &usize| {
-            is_long || !self.collection.has_sets || {
+            are_long || !self.collection.has_sets || {
                 let set = self.collection.sets.get(found[*n].fingerprint);
                 set.is_none_or(|set| Overlap::reaching(own, &set, search.threshold.get()).is_some())
             }
@@ -204,5 +204,21 @@ impl InsertBatch<'_> {
             distinct.filter(|set| known.insert(set.fingerprint)).collect();
         self.read = self.collection.read(&distinct, members_max, distinct.len()).await?;
         Ok(())
+    }
+}
+
+/// Whether comparisons of so many shingles each take too long for a thread of the runtime.
+fn are_long(comparisons: impl Iterator<Item = usize>) -> bool {
+    comparisons.sum::<usize>() > COMPARED_SHINGLES_MAX
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sets_of_many_shingles_are_not_compared() {
+        assert!(!are_long([COMPARED_SHINGLES_MAX / 2; 2].into_iter()));
+        assert!(are_long([COMPARED_SHINGLES_MAX / 2 + 1; 2].into_iter()));
     }
 }
