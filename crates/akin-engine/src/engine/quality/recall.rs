@@ -248,14 +248,21 @@ impl Engine {
             counted.left_out += 1;
             return Ok(());
         };
-        // A document written during the scan may have been indexed since the first lookup.
-        if near.iter().any(|near| !found.contains(&near.id)) {
+        // A document that was written during the scan may be indexed only now: it is missed if a
+        // second lookup, before and after which the same version is stored, does not find it.
+        let mut stored = HashSet::new();
+        for near in near.iter().filter(|near| !found.contains(&near.id)) {
+            if self.ordinal(&near.id).await? == Some(near.ordinal) {
+                stored.insert(near.ordinal);
+            }
+        }
+        if !stored.is_empty() {
             found.extend(self.found(document, threshold).await?.unwrap_or_default());
         }
         for near in near {
             let is_found = found.remove(&near.id);
-            // It counts as missed only if it was stored throughout.
-            if !is_found && self.ordinal(&near.id).await? != Some(near.ordinal) {
+            let is_stored = stored.contains(&near.ordinal);
+            if !is_found && !(is_stored && self.ordinal(&near.id).await? == Some(near.ordinal)) {
                 continue;
             }
             counted.pairs += 1;
