@@ -1,6 +1,6 @@
 //! Finds the files to read.
 
-use std::io::{self, BufReader, Read};
+use std::io;
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use walkdir::{DirEntry, WalkDir};
 
 use super::copies::InputCopies;
 use super::detect::extension;
-use super::open::{BUFFER_BYTES, PARQUET_MAGIC, decompressed, peeked, source};
+use super::open::source;
 use super::options::Reading;
 use crate::failure::Failure;
 
@@ -77,7 +77,8 @@ impl Selection {
     }
 
     /// Copies stdin and pipes, which can be read only once, into unnamed files of this directory,
-    /// which has all further unnamed files of the selection, too. Only Parquet is unpacked.
+    /// which has all further unnamed files of the selection, too. Their bytes are
+    /// copied as they are: a pipe that breaks off is for the reader of its format to name.
     ///
     /// # Errors
     /// A pipe cannot be read, or the disk is full.
@@ -88,7 +89,7 @@ impl Selection {
             }
             let copied = || {
                 let mut copy = tempfile::tempfile_in(directory)?;
-                io::copy(&mut seekable(source(path)?)?, &mut copy)?;
+                io::copy(&mut source(path)?, &mut copy)?;
                 Ok(Arc::new(copy))
             };
             let copy = copied().map_err(|error: io::Error| Failure::unreadable(path, error))?;
@@ -136,19 +137,6 @@ impl Selection {
                 .extensions
                 .iter()
                 .any(|wanted| extension(name) == wanted.trim_start_matches('.'))
-    }
-}
-
-/// The bytes of a pipe as they are copied: packed Parquet is unpacked, as it is read at any
-/// position.
-fn seekable(pipe: Box<dyn Read>) -> io::Result<Box<dyn Read>> {
-    let (start, pipe) = peeked(Box::new(BufReader::new(pipe)), BUFFER_BYTES)?;
-    let mut magic = [0; PARQUET_MAGIC.len()];
-    // The first bytes of another file need not be unpacked without an error.
-    let unpacked = decompressed(&start[..]).and_then(|(mut start, _)| start.read_exact(&mut magic));
-    match unpacked.is_ok() && magic == PARQUET_MAGIC {
-        true => Ok(Box::new(decompressed(pipe)?.0)),
-        false => Ok(Box::new(pipe)),
     }
 }
 

@@ -289,8 +289,7 @@ fn packed_rows_are_unpacked_to_one_copy() {
     let dir = tempfile::tempdir().unwrap();
     let (path, packed) = (dir.path().join("rows.parquet"), dir.path().join("rows.parquet.zst"));
     write(&path, &[text("one two")]);
-    let unpacked = fs::read(&path).unwrap();
-    fs::write(&packed, zstd::encode_all(&unpacked[..], 1).unwrap()).unwrap();
+    fs::write(&packed, zstd::encode_all(&fs::read(&path).unwrap()[..], 1).unwrap()).unwrap();
     let mut selection = Selection { paths: vec![packed.clone()], ..Selection::default() };
     selection.keep_copies(InputCopies::new(tempfile::tempfile().unwrap(), 1 << 20, true));
     // A further copy could not be written.
@@ -298,14 +297,27 @@ fn packed_rows_are_unpacked_to_one_copy() {
     for _ in 0..2 {
         assert_eq!(read_with(&selection).0.len(), 1);
     }
-    let pipe = dir.path().join("pipe");
+}
+
+#[test]
+fn packed_rows_of_a_pipe_that_break_off_are_named_by_their_reader() {
+    let dir = tempfile::tempdir().unwrap();
+    let (path, pipe) = (dir.path().join("rows.parquet"), dir.path().join("pipe"));
+    write(&path, &[text("one two")]);
+    let written = zstd::encode_all(&fs::read(&path).unwrap()[..], 1).unwrap();
     rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, rustix::fs::Mode::RWXU).unwrap();
     let mut selection = Selection { paths: vec![pipe.clone()], ..Selection::default() };
-    let written = fs::read(&packed).unwrap();
-    let writer = std::thread::spawn(move || fs::write(pipe, written));
-    selection.copy_pipes(dir.path()).unwrap();
-    writer.join().unwrap().unwrap();
-    assert_eq!(selection.bytes(|| true), Some(unpacked.len() as u64));
-    selection.reading.directory = Some(dir.path().join("absent"));
-    assert_eq!(read_with(&selection).0.len(), 1);
+    for (cut, expected) in [(0, (1, vec![])), (9, (0, vec!["the file breaks off".to_owned()]))] {
+        let (pipe, written) = (pipe.clone(), written[..written.len() - cut].to_vec());
+        let writer = std::thread::spawn(move || fs::write(pipe, written));
+        selection.reading.pipes.clear();
+        selection.copy_pipes(dir.path()).unwrap();
+        writer.join().unwrap().unwrap();
+        for keeps_unpacked in [false, true] {
+            let spool = tempfile::tempfile().unwrap();
+            selection.keep_copies(InputCopies::new(spool, 1 << 20, keeps_unpacked));
+            let (documents, failures) = read_with(&selection);
+            assert_eq!((documents.len(), failures), expected);
+        }
+    }
 }
