@@ -37,7 +37,8 @@ pub fn read(reader: impl Read, separator: u8, sink: &mut Sink<'_, '_>) -> Result
     let bounded = BoundedRows { inner: reader, end: END, progress: Rc::clone(&progress) };
     let mut records = csv::ReaderBuilder::new().delimiter(separator).from_reader(bounded);
     let names = records.headers().map_err(|error| failed(&error, 1))?.clone();
-    if progress.is_in_quotes(records.position()) {
+    // A table of line breaks only ends without a record.
+    if !names.is_empty() && progress.is_in_quotes(records.position()) {
         return Err(Stop::at(1, NOT_CLOSED));
     }
     if let Some(name) = names.iter().find(|name| name.len() > NAME_BYTES_MAX) {
