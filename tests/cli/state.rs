@@ -203,13 +203,14 @@ fn a_state_is_of_one_run_at_a_time_and_of_one_kind() {
     assert_eq!(both.code, Some(2), "{}", both.stderr);
     let inside = akin(&["dedup", batches.dir.path().to_str().unwrap(), "--state", &batches.state]);
     assert!(inside.stderr.contains("is an input, too"), "{}", inside.stderr);
-    File::options()
-        .write(true)
-        .open(format!("{}/rows", batches.state))
-        .unwrap()
-        .set_len(9)
-        .unwrap();
-    batches.refused(&[&file], "is damaged: rows has 9 bytes");
+    for (name, bytes, why) in [
+        ("rows", 9, "is damaged: rows has 9 bytes"),
+        ("state.json", (1 << 28) + 1, "is damaged: it has more than 268435456 bytes"),
+    ] {
+        let path = Path::new(&batches.state).join(name);
+        File::options().write(true).open(path).unwrap().set_len(bytes).unwrap();
+        batches.refused(&[&file], why);
+    }
     fs::remove_file(Path::new(&batches.state).join("state.json")).unwrap();
     batches.refused(&[&file], "is not empty, and has no state");
 }

@@ -326,8 +326,11 @@ impl Description {
         let damaged = |reason: String| StateError::Damaged { path: path.to_owned(), reason };
         let mut bytes = Vec::new();
         open_own(directory, DESCRIPTION, File::options().read(true))
-            .and_then(|file| file.take(DESCRIPTION_BYTES_MAX).read_to_end(&mut bytes))
+            .and_then(|file| file.take(DESCRIPTION_BYTES_MAX + 1).read_to_end(&mut bytes))
             .map_err(|source| StateError::Io { path: path.to_owned(), source })?;
+        if bytes.len() as u64 > DESCRIPTION_BYTES_MAX {
+            return Err(damaged(format!("it has more than {DESCRIPTION_BYTES_MAX} bytes")));
+        }
         let read: Self =
             serde_json::from_slice(&bytes).map_err(|error| damaged(error.to_string()))?;
         if read.format != FORMAT {
