@@ -16,6 +16,11 @@ use super::sink::{Page, Sink};
 use super::warc_records::WarcRecords;
 
 pub const HEAD_BYTES_MAX: u64 = 64 << 10;
+/// The types of pages begin with these.
+const PAGE_TYPES: [&str; 3] = [PLAIN, HTML[0], HTML[1]];
+const PLAIN: &str = "text/plain";
+const HTML: [&str; 2] = ["text/html", "application/xhtml"];
+const CUT_OFF: &str = "the head of the record is cut off, or too long";
 
 /// Names in lower case, and their values.
 pub struct WarcHead(Vec<(String, String)>);
@@ -23,17 +28,24 @@ pub struct WarcHead(Vec<(String, String)>);
 impl WarcHead {
     /// The lines up to an empty line.
     pub fn read(reader: &mut impl BufRead) -> io::Result<Self> {
+        match Self::lines(reader)? {
+            (head, true) => Ok(head),
+            (_, false) => Err(io::Error::new(io::ErrorKind::InvalidData, CUT_OFF)),
+        }
+    }
+
+    /// The lines up to an empty line, and whether there is one.
+    fn lines(reader: &mut impl BufRead) -> io::Result<(Self, bool)> {
         let mut lines = Vec::new();
         let mut limited = reader.take(HEAD_BYTES_MAX);
         loop {
             let mut line = Vec::new();
             if limited.read_until(b'\n', &mut line)? == 0 {
-                let reason = "the head of the record is cut off, or too long";
-                return Err(io::Error::new(io::ErrorKind::InvalidData, reason));
+                return Ok((Self(lines), false));
             }
             let line = String::from_utf8_lossy(&line);
             if line.trim().is_empty() {
-                return Ok(Self(lines));
+                return Ok((Self(lines), true));
             }
             if let Some((name, value)) = line.split_once(':') {
                 lines.push((name.trim().to_ascii_lowercase(), value.trim().to_owned()));
@@ -122,12 +134,12 @@ fn page_of(head: &WarcHead, block: &[u8], reading: &Reading) -> Option<Result<Pa
 /// The text of a body, by its type.
 fn of_body(head: &WarcHead, body: &[u8], reading: &Reading) -> Option<Result<Page, String>> {
     let named = reading.encoding.or_else(|| charset_of(head.get("content-type")?));
-    if head.says("content-type", "text/plain") {
+    if head.says("content-type", PLAIN) {
         let encoding = named.unwrap_or_else(|| undeclared(body));
         let text = encoding.decode(body).0.trim().to_owned();
         return Some(Ok(Page { text, further: Vec::new(), has_article: true }));
     }
-    let is_html = ["text/html", "application/xhtml"].iter().any(|t| head.says("content-type", t));
+    let is_html = HTML.iter().any(|html| head.says("content-type", html));
     is_html.then(|| page(&decode_page(body, named), reading.extract, &mut |_| Ok(())))
 }
 
@@ -138,10 +150,14 @@ fn of_answer(mut block: &[u8], reading: &Reading) -> Option<Result<Page, String>
     if String::from_utf8_lossy(&status).split_whitespace().nth(1) != Some("200") {
         return None;
     }
-    let head = match WarcHead::read(&mut block) {
-        Ok(head) => head,
-        Err(error) => return Some(Err(error.to_string())),
-    };
+    let (head, is_whole) = WarcHead::lines(&mut block).ok()?;
+    if !is_whole {
+        // The type may be cut off, too, wholly or in part.
+        let found = head.get("content-type").unwrap_or_default().to_ascii_lowercase();
+        let may_be = |page: &&str| page.starts_with(&found) || found.starts_with(*page);
+        let may_be_page = PAGE_TYPES.iter().any(may_be);
+        return may_be_page.then(|| Err(CUT_OFF.into()));
+    }
     let codings = head.list("content-encoding").chain(head.list("transfer-encoding"));
     match answer::decoded(block, codings) {
         Ok(body) => of_body(&head, &body, reading),

@@ -82,6 +82,13 @@ fn a_table_whose_last_quote_is_not_closed_is_named() {
     let (documents, failures) = read("x.csv", b"id,\"text\na,one\n");
     assert_eq!((documents.len(), failures.len()), (0, 1));
     assert!(failures[0].contains("a quote is not closed"), "{failures:?}");
+    for blank in ["\n", "\r\n\n", "\u{feff}", "\u{feff}\n"] {
+        for name in ["x.csv", "x.tsv"] {
+            let (documents, failures) = read(name, blank.as_bytes());
+            assert_eq!((documents.len(), failures.len()), (0, 1), "{name} {blank:?}");
+            assert!(failures[0].contains("there is no column 'text'"), "{blank:?}: {failures:?}");
+        }
+    }
     // Blank lines in quotes, and blank lines at the end, are no fault.
     for whole in ["id,text\na,\"one\n\n\"", "id,text\na,\"one\n\n\"\n\n\n", "id,text\na,one\n\n"] {
         let (documents, failures) = read("x.csv", whole.as_bytes());
@@ -122,5 +129,10 @@ fn a_crawl_that_breaks_off_is_named() {
     for cut in [17, 20, head, head + 2] {
         let (documents, failures) = read("x.warc", record(&answer[..cut]).as_bytes());
         assert_eq!((documents.len(), failures.len()), (0, 1), "{cut}: {failures:?}");
+    }
+    for (name, failures) in [("image/png", 0), ("image/png\r\n", 0), ("te", 1)] {
+        let cut = record(&format!("HTTP/1.1 200 OK\r\nContent-Type: {name}"));
+        let (documents, found) = read("x.warc", cut.as_bytes());
+        assert_eq!((documents.len(), found.len()), (0, failures), "{name}: {found:?}");
     }
 }
