@@ -262,7 +262,7 @@ impl Engine {
         for near in near {
             let is_found = found.remove(&near.id);
             let is_stored = stored.contains(&near.ordinal);
-            if !is_found && !(is_stored && self.ordinal(&near.id).await? == Some(near.ordinal)) {
+            if !is_found && (!is_stored || self.ordinal(&near.id).await? != Some(near.ordinal)) {
                 continue;
             }
             counted.pairs += 1;
