@@ -146,7 +146,7 @@ impl ImportState<'_> {
                 self.report().files += 1;
                 self.show();
             }
-            Event::Failed { origin, reason, .. } => self.fail(&origin, &reason),
+            Event::Failed { origin, reason } => self.fail(&origin, &reason),
             Event::Skipped { file, why } => {
                 self.print_if_verbose(|| match &why {
                     Skip::NotRead(reason) => format!("skipped: {file}: {reason}"),

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::gather::Gathering;
-use crate::input::{Item, Record, WordCounter};
+use crate::input::{Item, OnInvalid, Record, Screening, WordCounter};
 use akin_core::text::NormalisedFields;
 use akin_model::analysis::{Analyser, Analysis, ContentError};
 use akin_model::document::{Content, DocumentId};
@@ -16,6 +16,13 @@ pub enum NotCompared {
     Short,
     /// The record is not a document that is compared: the reason.
     Invalid(String),
+}
+
+impl NotCompared {
+    /// Whether the record is written unchanged, by `--on-invalid keep`.
+    pub fn is_copied(&self, screening: Screening) -> bool {
+        matches!(self, Self::Invalid(_)) && screening.on_invalid == OnInvalid::Keep
+    }
 }
 
 /// A document of the corpus, before it has its number.

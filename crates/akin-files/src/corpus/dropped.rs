@@ -7,7 +7,6 @@ use super::pipeline::work_in_order;
 use super::with_progress;
 use crate::failure::Failure;
 use crate::input::{Emit, Event, Item, Selection, read_inputs};
-use crate::meter::{Meter, Quantity};
 use akin_core::scheme::Threshold;
 use akin_model::analysis::Mode;
 
@@ -23,11 +22,12 @@ impl Gathering<'_> {
         selection: &Selection,
         (mode, threshold): (Mode, Threshold),
     ) -> Result<(), Failure> {
-        let quiet = self.options.analysis.read.quiet;
-        let to_read =
-            with_progress(quiet, |progress| corpus.documents_to_read(mode, threshold, progress))?;
+        let reading = &self.options.analysis.read;
+        let to_read = with_progress(reading.quiet, |progress| {
+            corpus.documents_to_read(mode, threshold, progress)
+        })?;
         let Some(to_read) = to_read else { return Ok(()) };
-        let meter = Meter::new(quiet, "reading again", Quantity::Bytes, 0);
+        let meter = reading.meter("reading again", []);
         let analyser = self.analyser();
         let set_of = |item: &Item| {
             let content = item.record().ok()?.content;
@@ -52,8 +52,7 @@ impl Gathering<'_> {
                     _ => Ok(()),
                 })
             };
-            let threads = self.options.analysis.read.threads();
-            work_in_order(read, threads, &meter, set_of, |_, set| {
+            work_in_order(read, reading.threads(), &meter, set_of, |_, set| {
                 let set = wanted.next().zip(set.flatten());
                 let added = set.map(|(number, set)| corpus.add_set(number, &set));
                 match added.transpose().map_err(|error| disk_failed(&error))? {
@@ -96,17 +95,11 @@ mod tests {
         let line = |n| format!("{{\"id\":\"{n}\",\"text\":\"{}end{}\"}}\n", words(n), n % 2);
         let lines: Vec<String> = (0..600).map(line).collect();
         let parsed = Parsed::parse_from(["akin", "--quiet", "--memory-max-mib", "1"]);
+        let (settings, sources) = (CollectionSettings::default(), SourceOptions::default());
         let gathering = Gathering {
-            settings: &CollectionSettings::default(),
-            options: &parsed.options,
             keep: &Keep::First,
-            output: None,
-            state: None,
-            listing: None,
-            sources: &SourceOptions::default(),
-            ignored: &[],
-            needs_words: false,
             drops_sets: true,
+            ..Gathering::new(&settings, &parsed.options, &sources, None)
         };
         let selection = Selection { paths: vec![path.clone()], ..Selection::default() };
         let judged = (Mode::Verified, Threshold::new(0.8).unwrap());

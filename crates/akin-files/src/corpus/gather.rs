@@ -11,7 +11,7 @@ use super::keep::{Keep, NO_RANK};
 use super::memory::{CorpusMemory, PairListing};
 use super::names::{CorpusFiles, DocumentNames, Repeated};
 use super::pipeline::work_in_order;
-use super::reading::read;
+use super::reading::{bytes_of, read};
 use super::sources::{SourceColumn, SourceOptions};
 use super::uncompared::Uncompared;
 use super::{CorpusOptions, DuplicateIds};
@@ -106,8 +106,7 @@ impl<'g> Gathering<'g> {
         selection: &Selection,
     ) -> Result<GatheredCorpus, Failure> {
         let reading = &self.options.analysis.read;
-        let total =
-            old.into_iter().chain([selection]).map(|it| it.bytes(|| true).unwrap_or(0)).sum();
+        let total = bytes_of(old.into_iter().chain([selection]));
         let meter = Meter::new(reading.quiet, "reading", Quantity::Bytes, total);
         let mut gatherer = self.gatherer(&meter, reading.input.screening, old.is_some(), total)?;
         if let Some(old) = old {
@@ -128,7 +127,7 @@ impl<'g> Gathering<'g> {
         export: impl Read + Send,
         damage: fn(&Item) -> Option<String>,
     ) -> Result<GatheredCorpus, Failure> {
-        let meter = Meter::new(self.options.analysis.read.quiet, "reading", Quantity::Bytes, 0);
+        let meter = self.options.analysis.read.meter("reading", []);
         let screening = Screening { on_invalid: OnInvalid::Skip, ..Screening::default() };
         let mut gatherer = self.gatherer(&meter, screening, false, 0)?;
         gatherer.may_be_empty = true;
@@ -288,7 +287,7 @@ impl Gatherer<'_> {
         event: Event,
         document: Option<Result<GatheredDocument, NotCompared>>,
     ) -> Result<(), Failure> {
-        let Screening { on_invalid, drop_empty, .. } = self.screening;
+        let drop_empty = self.screening.drop_empty;
         let why = match (&event, document) {
             (Event::Item(item), Some(Ok(document)))
                 if document.analysis.is_some() || !drop_empty =>
@@ -298,10 +297,11 @@ impl Gatherer<'_> {
             (_, Some(Ok(_))) => Some(NotCompared::Empty),
             (_, document) => document.and_then(Result::err),
         };
-        let is_copied =
-            on_invalid == OnInvalid::Keep && matches!(why, Some(NotCompared::Invalid(_)));
-        let outcome = if is_copied { RecordOutcome::Copied } else { RecordOutcome::LeftOut };
-        self.outcomes.extend(why.is_some().then_some(outcome));
+        let outcome = |why: &NotCompared| match why.is_copied(self.screening) {
+            true => RecordOutcome::Copied,
+            false => RecordOutcome::LeftOut,
+        };
+        self.outcomes.extend(why.as_ref().map(outcome));
         self.uncompared.take(event, why, self.meter);
         Ok(())
     }

@@ -20,7 +20,7 @@ pub use keep::Keep;
 pub use memory::{PairListing, check_memory};
 pub use names::CorpusFiles;
 pub use pipeline::work_in_order;
-pub use reading::{ReadOptions, cores, each_text, read};
+pub use reading::{ReadOptions, bytes_of, cores, each_text, read};
 pub use sources::{SourceOptions, Sources};
 use texts::FoldOptions;
 pub use texts::{TextCutter, TextOptions, WordedText, text_of};

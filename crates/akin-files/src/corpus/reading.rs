@@ -30,6 +30,11 @@ pub struct ReadOptions {
     pub quiet: bool,
 }
 
+/// The size of the inputs, as far as it is known.
+pub fn bytes_of<'s>(selections: impl IntoIterator<Item = &'s Selection>) -> u64 {
+    selections.into_iter().filter_map(|selection| selection.bytes(|| true)).sum()
+}
+
 impl ReadOptions {
     /// The documents of the files at these paths and of the files in `--files-from`.
     ///
@@ -76,8 +81,7 @@ impl ReadOptions {
         doing: &'static str,
         selections: impl IntoIterator<Item = &'s Selection>,
     ) -> Meter {
-        let bytes = selections.into_iter().map(|it| it.bytes(|| true).unwrap_or(0)).sum();
-        Meter::new(self.quiet, doing, Quantity::Bytes, bytes)
+        Meter::new(self.quiet, doing, Quantity::Bytes, bytes_of(selections))
     }
 
     /// Visits the texts of a selection as [`each_text`] does.

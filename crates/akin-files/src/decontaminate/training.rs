@@ -43,7 +43,7 @@ pub struct Scanner<'s> {
     pub words: usize,
     /// Grams that are ignored.
     pub frequent: Option<&'s FrequentGrams>,
-    /// Phrases whose words do not count.
+    /// Phrases: their words are in no gram.
     pub ignored: &'s IgnoredPhrases,
     pub rule: Rule,
 }

@@ -6,7 +6,7 @@ use super::training::ScannedDocument;
 use crate::corpus::{NotCompared, Uncompared};
 use crate::dedup::KeptWriter;
 use crate::failure::Failure;
-use crate::input::{Event, Item, OnInvalid};
+use crate::input::{Event, Item, OnInvalid, Screening};
 use crate::meter::Meter;
 use akin_core::passages::contamination::GramShare;
 
@@ -50,13 +50,17 @@ impl<'p> Pass<'p> {
         }
     }
 
+    fn screening(&self) -> Screening {
+        self.plan.options.texts.read.input.screening
+    }
+
     fn document(&mut self, item: &Item, scanned: ScannedDocument) -> Result<(), Failure> {
         match scanned {
             ScannedDocument::Clean { words } => {
                 self.found.documents += 1;
                 self.found.words += words as u64;
                 self.uncompared.counts.empty += u64::from(words == 0);
-                if words == 0 && self.plan.options.texts.read.input.screening.drop_empty {
+                if words == 0 && self.screening().drop_empty {
                     return Ok(());
                 }
                 self.found.written += u64::from(self.writer.is_some());
@@ -67,7 +71,7 @@ impl<'p> Pass<'p> {
                 self.found.add(&contaminated.found);
                 self.report.training(&contaminated)?;
                 let is_left = contaminated.found.covered < contaminated.found.words;
-                let keeps = is_left || !self.plan.options.texts.read.input.screening.drop_empty;
+                let keeps = is_left || !self.screening().drop_empty;
                 if self.plan.options.action != ContaminationAction::Cut || !keeps {
                     return Ok(());
                 }
@@ -81,18 +85,16 @@ impl<'p> Pass<'p> {
 
     /// Counts a record or file that is not scanned. Nothing more is written if that is a failure.
     fn left_out(&mut self, event: Event, why: Option<NotCompared>) -> Result<(), Failure> {
-        let on_invalid = self.plan.options.texts.read.input.screening.on_invalid;
+        let screening = self.screening();
         let copied = match (&event, &why, &mut self.writer) {
-            (Event::Item(item), Some(NotCompared::Invalid(_)), Some(writer))
-                if on_invalid == OnInvalid::Keep =>
-            {
+            (Event::Item(item), Some(why), Some(writer)) if why.is_copied(screening) => {
                 writer.copy(item)
             }
             _ => Ok(()),
         };
         let fails = match (&event, &why) {
-            (_, Some(NotCompared::Invalid(_))) => on_invalid == OnInvalid::Fail,
-            (Event::Failed { .. }, _) => on_invalid != OnInvalid::Skip,
+            (_, Some(NotCompared::Invalid(_))) => screening.on_invalid == OnInvalid::Fail,
+            (Event::Failed { .. }, _) => screening.on_invalid != OnInvalid::Skip,
             _ => false,
         };
         self.uncompared.take(event, why, self.meter);
@@ -111,7 +113,7 @@ impl<'p> Pass<'p> {
         mut self,
         seen: &[GramShare],
     ) -> Result<(ContaminationCounts, Uncompared), Failure> {
-        self.uncompared.check(self.plan.options.texts.read.input.screening, self.meter)?;
+        self.uncompared.check(self.screening(), self.meter)?;
         if self.found.documents == 0 && self.uncompared.counts.failed == 0 {
             return Err(self.uncompared.nothing_else());
         }

@@ -39,7 +39,7 @@ use self::rule::{RemovalRule, refuse_rule};
 use self::state::{add_to_state, refuse_for_state};
 use super::corpus::{
     Configured, CorpusOptions, GatheredCorpus, Gathering, Keep, RecordOutcome, SourceOptions,
-    Sources, changed, check_disk, disk_failed, numbered,
+    Sources, bytes_of, changed, check_disk, disk_failed, numbered,
 };
 use super::failure::Failure;
 use super::input::{self, Cancelled, Event, Screening, Selection, read_inputs};
@@ -142,20 +142,15 @@ pub fn run(arguments: Arguments, configured: Configured) -> Result<ExitCode, Fai
         None => check_disk(&room, input_bytes),
         Some(_) => Ok(()),
     };
-    has_room(bytes(&selections))?;
+    has_room(bytes_of(selections.iter().map(|of| &**of)))?;
     selections.iter_mut().try_for_each(|selection| selection.copy_pipes(&room.directory))?;
-    let input_bytes = bytes(&selections);
+    let input_bytes = bytes_of(selections.iter().map(|of| &**of));
     has_room(input_bytes)?;
     keep_copies(selections, input_bytes, &room);
     match spans {
         None => leave_out_near_duplicates(&plan),
         Some(words) => spans::run(&plan, words.into()),
     }
-}
-
-/// The size of the inputs, as far as it is known.
-fn bytes(selections: &[&mut Selection]) -> u64 {
-    selections.iter().filter_map(|selection| selection.bytes(|| true)).sum()
 }
 
 const DOCUMENTS: Quantity = Quantity::Things("documents");

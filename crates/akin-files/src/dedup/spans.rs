@@ -171,14 +171,13 @@ impl SpanWriting<'_> {
         text: Option<Result<WordedText, NotCompared>>,
     ) -> Result<(), Failure> {
         let screening = self.passes.plan.screening();
-        let copies = screening.on_invalid == OnInvalid::Keep;
         match (event, text) {
             (Event::Item(item), Some(text)) => {
                 // A shard is written even if none of its documents is.
                 self.writer.begin(&item.origin.file)?;
                 match text {
                     Ok(text) => self.document(&item, &text),
-                    Err(NotCompared::Invalid(_)) if copies => self.writer.copy(&item),
+                    Err(why) if why.is_copied(screening) => self.writer.copy(&item),
                     Err(_) => Ok(()),
                 }
             }

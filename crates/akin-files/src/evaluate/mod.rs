@@ -90,10 +90,9 @@ pub fn run(arguments: Arguments, configured: Configured) -> Result<ExitCode, Fai
     };
     let selection = options.analysis.read.selection(documents)?;
     arguments.destination.check(&options.analysis.inputs([&selection]).with(gold.clone()))?;
-    let (sources, listing) =
-        (SourceOptions::default(), PairListing { mode: Mode::Exact, threshold: lowest });
+    let sources = SourceOptions::default();
     let gathering = Gathering {
-        listing: Some(listing),
+        listing: Some(PairListing { mode: Mode::Exact, threshold: lowest }),
         ..Gathering::new(&settings, options, &sources, arguments.destination.file())
     };
     let GatheredCorpus { mut corpus, uncompared, .. } = gathering.gather(None, &selection)?;

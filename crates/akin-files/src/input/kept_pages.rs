@@ -34,7 +34,7 @@ impl Finding {
                 Some(Self::Page(item.origin.line, values))
             }
             Event::WithoutArticle => Some(Self::WithoutArticle),
-            Event::Failed { origin, reason, .. } => Some(Self::Failed(origin.line, reason.clone())),
+            Event::Failed { origin, reason } => Some(Self::Failed(origin.line, reason.clone())),
             Event::Skipped { .. } | Event::FileRead => None,
         }
     }

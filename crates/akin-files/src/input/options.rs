@@ -16,8 +16,6 @@ use super::encoding::encoding;
 use super::file_part::FilePart;
 use super::formats::Format;
 use super::list::read_list;
-#[cfg(feature = "parquet")]
-use super::open::decompressed;
 use super::open::source;
 use super::screening::{OnInvalid, Screening};
 use super::selection::{Selection, refuse_url};
@@ -103,7 +101,7 @@ impl Reading {
 
     /// The unpacked bytes of an input, to be read at any position: those that are kept of the
     /// input, the file at the path, the copy of a pipe, or an unnamed copy, which is gone after
-    /// this reading. `unpacked`: the first reading of them keeps them, if there is room.
+    /// this reading.
     ///
     /// # Errors
     /// The input cannot be read, or the disk is full.
@@ -114,8 +112,7 @@ impl Reading {
         mut unpacked: impl Read,
         is_packed: bool,
     ) -> io::Result<FilePart> {
-        let kept = || self.copies.as_ref()?.unpacked(path);
-        if let Some(kept) = kept() {
+        if let Some(kept) = self.copies.as_ref().and_then(|copies| copies.unpacked(path)) {
             return Ok(kept);
         }
         match self.pipes.get(path) {
@@ -125,19 +122,9 @@ impl Reading {
             }
             _ => {}
         }
-        let mut again;
-        let mut unpacked: &mut dyn Read = &mut unpacked;
-        if self.copies.as_ref().is_some_and(|copies| copies.keeps_unpacked) {
-            io::copy(unpacked, &mut io::sink())?;
-            if let Some(kept) = kept() {
-                return Ok(kept);
-            }
-            again = decompressed(self.source(path)?)?.0;
-            unpacked = &mut again;
-        }
         let directory = self.directory.clone().unwrap_or_else(std::env::temp_dir);
         let mut copy = tempfile::tempfile_in(directory)?;
-        io::copy(unpacked, &mut copy)?;
+        io::copy(&mut unpacked, &mut copy)?;
         FilePart::whole(&Arc::new(copy))
     }
 }

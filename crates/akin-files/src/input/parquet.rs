@@ -1,6 +1,7 @@
 //! Reads the rows of Parquet files, with the needed columns only.
 
 use std::cell::Cell;
+use std::io;
 use std::panic::{self, AssertUnwindSafe};
 use std::path::Path;
 use std::sync::atomic::Ordering;
@@ -45,7 +46,14 @@ pub fn open_parquet(path: &Path, reading: &Reading) -> Result<Option<FilePart>, 
 }
 
 pub fn read(input: OpenInput<'_>, sink: &mut Sink<'_, '_>) -> Result<(), Stop> {
-    let OpenInput { path, reading, content, is_packed, bytes_read, .. } = input;
+    let OpenInput { path, reading, mut content, is_packed, bytes_read, .. } = input;
+    if let Some(copies) = reading.copies.as_ref().filter(|of| is_packed && of.keeps_unpacked) {
+        // The unpacked bytes are kept once all are read, if there is room.
+        io::copy(&mut content, &mut io::sink())?;
+        if copies.unpacked(path).is_none() {
+            content = decompressed(reading.source(path)?)?.0;
+        }
+    }
     let file = reading.seekable(path, content, is_packed)?;
     let pages = file.clone();
     let mut size = RowsSize { of_file: file.left(), of_rows: 0 };

@@ -125,7 +125,8 @@ fn read_file(
     let keeps_unpacked = is_packed && copies.is_some_and(|copies| copies.keeps_unpacked);
     let (pages, unpacked) = match (format.copied)(&start) {
         CopyOf::Pages => (begin(CopyOf::Pages), None),
-        CopyOf::Unpacked => (None, keeps_unpacked.then(|| begin(CopyOf::Unpacked)).flatten()),
+        CopyOf::Unpacked if keeps_unpacked => (None, begin(CopyOf::Unpacked)),
+        CopyOf::Unpacked => (None, None),
     };
     let content = match unpacked {
         Some(copy) => Box::new(BufReader::with_capacity(BUFFER_BYTES, Copied::new(content, copy))),

@@ -35,8 +35,9 @@ pub enum Source {
 pub struct Record<'a> {
     pub id: DocumentId,
     pub content: Content,
-    /// Without the text, if it is the whole content.
+    /// The text is empty here if it is the whole content: `text_name` is its name.
     members: Vec<Member<'a>>,
+    /// The name of the member whose text was taken as the content.
     text_name: Option<&'a str>,
 }
 
@@ -172,7 +173,9 @@ impl Item {
 impl Record<'_> {
     /// The value of a member, also within the metadata.
     pub fn value(&self, name: &str) -> Option<Value<'_>> {
-        if let (Content::Text(text), true) = (&self.content, self.text_name == Some(name)) {
+        if self.text_name == Some(name)
+            && let Content::Text(text) = &self.content
+        {
             return Some(Value::Text(text.into()));
         }
         find(&self.members, name).or_else(|| find(&self.members, &format!("metadata.{name}")))

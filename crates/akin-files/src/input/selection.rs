@@ -77,8 +77,8 @@ impl Selection {
     }
 
     /// Copies stdin and pipes, which can be read only once, into unnamed files of this directory,
-    /// which has all further unnamed files of the selection, too. Their bytes are
-    /// copied as they are: a pipe that breaks off is for the reader of its format to name.
+    /// which has all further unnamed files of the selection, too. Their bytes are copied as they
+    /// are: a pipe that breaks off is for the reader of its format to name.
     ///
     /// # Errors
     /// A pipe cannot be read, or the disk is full.

@@ -138,8 +138,8 @@ impl Progress {
     }
 }
 
-/// Fails once more than the allowance was read since it was last set: an unclosed quote must not
-/// read the whole file into memory.
+/// Reads a table and its end, and counts the bytes. Fails once more than the allowance was read
+/// since it was last set: an unclosed quote must not read the whole file into memory.
 struct BoundedRows<R> {
     inner: R,
     /// What follows the bytes of the inner reader.

@@ -16,8 +16,6 @@ use super::sink::{Page, Sink};
 use super::warc_records::WarcRecords;
 
 pub const HEAD_BYTES_MAX: u64 = 64 << 10;
-/// The types of pages begin with these.
-const PAGE_TYPES: [&str; 3] = [PLAIN, HTML[0], HTML[1]];
 const PLAIN: &str = "text/plain";
 const HTML: [&str; 2] = ["text/html", "application/xhtml"];
 const CUT_OFF: &str = "the head of the record is cut off, or too long";
@@ -155,8 +153,7 @@ fn of_answer(mut block: &[u8], reading: &Reading) -> Option<Result<Page, String>
         // The type may be cut off, too, wholly or in part.
         let found = head.get("content-type").unwrap_or_default().to_ascii_lowercase();
         let may_be = |page: &&str| page.starts_with(&found) || found.starts_with(*page);
-        let may_be_page = PAGE_TYPES.iter().any(may_be);
-        return may_be_page.then(|| Err(CUT_OFF.into()));
+        return HTML.iter().chain(&[PLAIN]).any(may_be).then(|| Err(CUT_OFF.into()));
     }
     let codings = head.list("content-encoding").chain(head.list("transfer-encoding"));
     match answer::decoded(block, codings) {

@@ -10,7 +10,7 @@ use std::process::ExitCode;
 use clap::Args;
 
 pub use self::write::{SketchOptions, SketchSource, write};
-use super::corpus::{AnalysisOptions, Configured, read};
+use super::corpus::{AnalysisOptions, Configured, bytes_of, read};
 use super::failure::Failure;
 use super::feature::PARQUET;
 use super::output::Destination;
@@ -48,7 +48,7 @@ pub fn run(arguments: Arguments, configured: Configured) -> Result<ExitCode, Fai
     destination.check_summary(json)?;
     let settings = analysis.collection(configured, sketches.threshold)?;
     let source = SketchSource {
-        bytes: selection.bytes(|| true).unwrap_or(0),
+        bytes: bytes_of([&selection]),
         threads: analysis.read.threads(),
         quiet: analysis.read.quiet,
         json,
