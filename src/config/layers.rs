@@ -112,9 +112,10 @@ impl SettingSources {
     /// The defaults, overridden by every valid entry of the layers; where the entries come from;
     /// and unknown keys and values of another type.
     fn merge(&self) -> Result<(Value, Origins, Vec<Fault>), ConfigError> {
-        let (mut values, mut origins, mut faults) = (defaults(), Origins::new(), Vec::new());
+        let defaults = defaults();
+        let (mut values, mut origins, mut faults) = (defaults.clone(), Origins::new(), Vec::new());
         // Most commands are started without any entry.
-        let schema = LazyCell::new(Schema::new);
+        let schema = LazyCell::new(|| Schema::new(&defaults));
         for SettingEntry { key, value, origin } in self.entries()? {
             if schema.is_empty_section(&key, &value) {
                 continue;
@@ -179,13 +180,13 @@ struct Schema {
 }
 
 impl Schema {
-    fn new() -> Self {
+    fn new(defaults: &Value) -> Self {
         let mut schemas = Vec::new();
         Settings::schemas(&mut schemas);
         let schemas = schemas.into_iter().collect();
         let mut keys = BTreeSet::new();
         add_keys("", &Settings::schema(), &schemas, &mut keys);
-        Self { defaults: defaults(), keys }
+        Self { defaults: defaults.clone(), keys }
     }
 
     /// The value in the key's type, or the fault. Environment and flags have texts only, so a text
@@ -313,7 +314,7 @@ mod tests {
         let mut leaves = Vec::new();
         flatten("", valid.clone(), &mut leaves);
         let names: BTreeSet<String> = leaves.iter().map(|(key, _)| key.clone()).collect();
-        assert_eq!(names, Schema::new().keys, "config/default.toml, and the settings");
+        assert_eq!(names, Schema::new(&defaults()).keys, "config/default.toml, and the settings");
         let file = tempfile::NamedTempFile::new().unwrap();
         std::fs::write(file.path(), documented).unwrap();
         let path = Some(file.path().to_owned());

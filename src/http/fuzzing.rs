@@ -136,7 +136,7 @@ fn split(form: Form, bytes_max: usize, body: &[u8], size: usize) -> Vec<Numbered
     for chunk in body.chunks(size) {
         splitter.push(Bytes::copy_from_slice(chunk));
         items.extend(std::iter::from_fn(|| splitter.next()));
-        if splitter.is_faulty() {
+        if splitter.has_ended() {
             break;
         }
     }

@@ -112,7 +112,7 @@ pub fn revocable(grant: Grant, id: RequestId, response: Response) -> Response {
     response.map(|body| Body::from_stream(body.into_data_stream().take_until(ended).chain(last)))
 }
 
-/// What the client gets last: the problem, if the answer is NDJSON, and the end of the connection.
+/// The end of the answer: the problem, if the answer is NDJSON, and then the end of the connection.
 fn broken_off(
     problem: &Problem,
     is_ndjson: bool,

@@ -64,7 +64,7 @@ pub struct Route {
     handler: MethodRouter<AppState>,
     pub needs: Needs,
     pub limits: Limits,
-    /// The problems that it can answer with, beside those of every route.
+    /// The problems of its answers, without the problems that every route has.
     problems: Vec<Code>,
     /// Its part of the OpenAPI document; `None` of pages for browsers.
     operation: Option<fn() -> Operation>,

@@ -104,7 +104,6 @@ pub struct Intake {
     cost_max: u64,
     /// The grant of the request, if it needed a key.
     grant: Option<Grant>,
-    ended: bool,
 }
 
 impl Intake {
@@ -125,7 +124,6 @@ impl Intake {
             client: state.client_share(client),
             cost_max: settings.request_cost_max,
             grant,
-            ended: false,
         }
     }
 
@@ -194,7 +192,7 @@ impl Intake {
                 let units = Self::units(&item);
                 let permit = Arc::clone(&self.in_flight).acquire_many_owned(units).await;
                 gathered.push(item, Some(permit.expect("the semaphore is never closed")));
-            } else if self.ended || self.splitter.is_faulty() {
+            } else if self.splitter.has_ended() {
                 return None;
             } else if let Some(last) = self.read().await {
                 gathered.push(last, None);
@@ -221,8 +219,8 @@ impl Intake {
         match self.reader.chunk().await {
             Ok(Some(chunk)) => self.splitter.push(chunk),
             Ok(None) => {
-                self.ended = true;
                 self.waiting = self.splitter.finish();
+                self.splitter.abandon();
             }
             Err(problem) => return Some(self.end_with(self.splitter.number_next(), problem)),
         }
@@ -230,7 +228,6 @@ impl Intake {
     }
 
     fn end_with(&mut self, number: u64, problem: Problem) -> InputLine<Bytes> {
-        self.ended = true;
         self.splitter.abandon();
         InputLine { number, content: Err(problem) }
     }

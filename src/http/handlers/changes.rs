@@ -86,23 +86,18 @@ impl Since {
 
     /// `None` if it is none.
     fn parse(text: &str) -> Option<Self> {
-        let numbers: Result<Vec<u64>, _> = text.splitn(6, '-').map(str::parse).collect();
-        let (documents, clusters) = match *numbers.ok()? {
-            [store, sequence] => ((store, sequence), None),
-            [store, sequence, start, notes] => ((store, sequence), Some((start, notes, None))),
-            [store, sequence, start, notes, from] => {
-                ((store, sequence), Some((start, notes, Some(from))))
+        let numbers = text.splitn(6, '-').map(|number| number.parse().ok());
+        let numbers: Vec<u64> = numbers.collect::<Option<_>>()?;
+        let [store, sequence, ref clusters @ ..] = *numbers else { return None };
+        let clusters = match *clusters {
+            [] => None,
+            [start, notes] => Some(ClusterPosition { start, notes, documents_from: None }),
+            [start, notes, from] => {
+                Some(ClusterPosition { start, notes, documents_from: Some(from) })
             }
             _ => return None,
         };
-        let clusters = clusters.map(|(start, notes, documents_from)| ClusterPosition {
-            start,
-            notes,
-            documents_from,
-        });
-        let (store, sequence) = documents;
-        let documents = Position { store: store.try_into().ok()?, sequence };
-        Some(Self { documents, clusters })
+        Some(Self { documents: Position { store: store.try_into().ok()?, sequence }, clusters })
     }
 
     /// Whether anything changed after it, also in clusters if these are read.

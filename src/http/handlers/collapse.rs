@@ -10,10 +10,9 @@ use utoipa::{IntoParams, ToSchema};
 use crate::document::{Content, DocumentId};
 use crate::engine::{Collapsed, Collapsing, HitName, RankedHit};
 use crate::http::ServerSettings;
-use crate::http::handlers::document::check_count;
 use crate::http::problem::{Code, Problem};
 use crate::http::request::{
-    AnswerMemory, Body, BodyMembers, GivenId, JsonCall, OptionStruct, Ready,
+    AnswerMemory, Body, BodyMembers, GivenId, JsonCall, OptionStruct, Ready, check_count,
 };
 use crate::http::response::timed_within;
 use akin_core::scheme::Threshold;
@@ -78,11 +77,11 @@ impl BodyMembers for RankedList {
     fn check(self, settings: &ServerSettings) -> Result<Self::Checked, Problem> {
         let hits: Vec<(usize, RankedHit)> = match (self.ids, self.hits) {
             (Some(ids), None) => {
-                check_count("ids", ids.len(), settings.limit_max)?;
+                check_count("/ids", "ids", ids.len(), settings.limit_max)?;
                 ids.into_iter().map(RankedHit::stored).enumerate().collect()
             }
             (None, Some(hits)) => {
-                check_count("hits", hits.len(), settings.limit_max)?;
+                check_count("/hits", "hits", hits.len(), settings.limit_max)?;
                 let hits = hits.into_iter().enumerate();
                 hits.map(|(at, Object(hit))| hit.read(at)).collect::<Result<_, Problem>>()?
             }

@@ -150,8 +150,6 @@ fn streamed<T: 'static>(
     ([(header::CONTENT_TYPE, ndjson::MEDIA)], Body::from_stream(pieces)).into_response()
 }
 
-const PLAIN: &str = "replies are plain JSON";
-
 /// Writes clusters as lines of NDJSON, from their parts.
 #[derive(Default)]
 pub struct ClusterLines {
@@ -163,7 +161,7 @@ impl ClusterLines {
         match part {
             ClusterPart::Begin(head) => {
                 self.members_written = false;
-                serde_json::to_writer(&mut *text, &head).expect(PLAIN);
+                ndjson::write_on_one_line(text, &head);
                 // The object goes on.
                 text.pop();
                 text.extend_from_slice(br#","members":["#);
@@ -173,8 +171,7 @@ impl ClusterLines {
                     text.push(b',');
                 }
                 self.members_written = true;
-                let member = ClusterMemberReply { id, resemblance };
-                serde_json::to_writer(text, &member).expect(PLAIN);
+                ndjson::write_on_one_line(text, &ClusterMemberReply { id, resemblance });
             }
             ClusterPart::End => text.extend_from_slice(b"]}\n"),
             ClusterPart::Incomplete(incomplete) => {

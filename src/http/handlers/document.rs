@@ -16,9 +16,9 @@ use crate::http::access::Caller;
 use crate::http::handlers::documents::{add_one, one};
 use crate::http::problem::{Code, Problem};
 use crate::http::request::{
-    AddParameters, AnswerMemory, Body, BodyMembers, BodyReader, ChangeBody, Chosen, DocumentBody,
+    AddParameters, AnswerMemory, Body, BodyMembers, BodyReader, ChangeBody, DocumentBody,
     GetParameters, GivenId, Include, JsonCall, Media, PageParameters, PathId, Query, Ready, SMALL,
-    bodies, json,
+    bodies, check_count, json,
 };
 use crate::http::response::{JSON, ReplyWriter, StoredReply, reply, stored};
 use crate::http::{AppState, ServerSettings, metrics};
@@ -38,8 +38,7 @@ pub async fn get(
     AnswerMemory(memory): AnswerMemory<SMALL>,
     caller: Caller,
 ) -> Result<Response, Problem> {
-    let include = include.map(|Chosen(include)| include);
-    Include::check(include, &caller, &engine)?;
+    let include = Include::check(include, &caller, &engine)?;
     let stored = engine.get(&id).await?;
     memory.grow(stored::bytes(&stored, include.as_ref()))?;
     let reply = StoredReply::of(&engine, stored, include).await?;
@@ -209,20 +208,10 @@ impl BodyMembers for WantedIds {
 /// # Errors
 /// More than `ids_max` of them.
 pub fn distinct(mut ids: Vec<DocumentId>, ids_max: usize) -> Result<Vec<DocumentId>, Problem> {
-    check_count("ids", ids.len(), ids_max)?;
+    check_count("/ids", "ids", ids.len(), ids_max)?;
     let mut seen = HashSet::new();
     ids.retain(|id| seen.insert(id.clone()));
     Ok(ids)
-}
-
-/// # Errors
-/// The list of this name has more than `max` elements.
-pub fn check_count(name: &str, found: usize, max: usize) -> Result<(), Problem> {
-    if found <= max {
-        return Ok(());
-    }
-    let detail = format!("{found} {name} are more than the {max} allowed");
-    Err(Problem::of_field(Code::InvalidRequest, format!("/{name}"), detail))
 }
 
 /// Get many documents
@@ -240,8 +229,7 @@ pub async fn fetch(
     caller: Caller,
     JsonCall(ids, GetParameters { include }): JsonCall<WantedIds>,
 ) -> Result<Response, Problem> {
-    let include = include.map(|Chosen(include)| include);
-    Include::check(include, &caller, &engine)?;
+    let include = Include::check(include, &caller, &engine)?;
     let write = |mut writer: ReplyWriter| async move {
         let mut rest = Unfetched::default();
         let memory = writer.another(0)?;

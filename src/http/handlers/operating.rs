@@ -15,7 +15,7 @@ use crate::http::access::Caller;
 use crate::http::metrics::exposition;
 use crate::http::problem::{Code, Problem};
 use crate::http::request::{AllReady, Ready};
-use crate::http::response::{Json, ReadinessReply, SnapshotsReply, StatsReply, StatusReply};
+use crate::http::response::{JSON, Json, ReadinessReply, SnapshotsReply, StatsReply, StatusReply};
 
 /// Alive
 ///
@@ -200,8 +200,8 @@ pub async fn metrics(State(state): State<AppState>, caller: Caller) -> impl Into
     responses((status = 200, description = "The OpenAPI document.", body = Object)),
 )]
 pub async fn openapi_json() -> impl IntoResponse {
-    static JSON: LazyLock<String> = LazyLock::new(crate::http::openapi::json);
-    ([(header::CONTENT_TYPE, "application/json")], JSON.as_str())
+    static TEXT: LazyLock<String> = LazyLock::new(crate::http::openapi::json);
+    ([(header::CONTENT_TYPE, JSON)], TEXT.as_str())
 }
 
 /// This document

@@ -180,7 +180,7 @@ pub async fn stored(
     ),
 )]
 pub async fn posted(
-    Query(call): Query<(PassageParameters, ConditionParameters)>,
+    Query(call): Query<PassageOptions>,
     State(state): State<AppState>,
     Ready(engine): Ready,
     AnswerMemory(memory): AnswerMemory,
@@ -189,7 +189,7 @@ pub async fn posted(
     let in_body = own.is_some();
     let query = merged(own, &call).and_then(|given| read(&given, &state.settings));
     let query = query.map_err(|wrong| match in_body {
-        true => wrong.in_body(Code::InvalidRequest),
+        true => wrong.in_body(CODE),
         false => wrong.into(),
     })?;
     timed_within(memory, engine.passages(probe, &query)).await

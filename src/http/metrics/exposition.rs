@@ -1,4 +1,4 @@
-//! Gauges of collections in the text format of Prometheus. They are not kept in the recorder, which
+//! The metrics that are not kept in the recorder, in the text format of Prometheus. The recorder
 //! never forgets a series: metrics of removed collections would stay, and clients choose the names.
 
 use std::fmt::{Display, Write};
@@ -168,17 +168,16 @@ fn write_sample(
 const BUILD: &str = env!("CARGO_PKG_VERSION");
 const REVISION: Option<&str> = option_env!("AKIN_REVISION");
 
-/// All metrics of the process. Reads files, so it must not run on a runtime thread.
+/// All metrics of the process, under the names that Prometheus's own clients use. A figure that
+/// cannot be read is left out. Reads files, so it must not run on a runtime thread.
 pub fn process() -> String {
     let mut text = String::new();
     let build = match REVISION {
         Some(revision) => format!("{{version=\"{BUILD}\",revision=\"{revision}\"}}"),
         None => format!("{{version=\"{BUILD}\"}}"),
     };
-    let mut write = |name, kind, help, labels: &str, value: Option<f64>| {
-        write_sample(&mut text, (name, kind, help), value.map(|value| (labels, value)));
-    };
-    write("akin_build_info", "gauge", "1, with the version as a label.", &build, Some(1.0));
+    let help = "1, with the version as a label.";
+    write_sample(&mut text, ("akin_build_info", "gauge", help), [(build, 1.0)]);
     let process = metrics_process::collector::collect();
     let [resident, open_fds, max_fds, started_s] = [
         process.resident_memory_bytes,
@@ -186,7 +185,7 @@ pub fn process() -> String {
         process.max_fds,
         process.start_time_seconds,
     ]
-    .map(|figure| figure.map(|figure| figure as f64));
+    .map(number);
     let cpu_s = process.cpu_seconds_total;
     for (name, kind, help, value) in [
         ("process_cpu_seconds_total", "counter", "Processor time of the process.", cpu_s),
@@ -195,7 +194,7 @@ pub fn process() -> String {
         ("process_max_fds", "gauge", "Limit of open file descriptors.", max_fds),
         ("process_start_time_seconds", "gauge", "When the process started.", started_s),
     ] {
-        write(name, kind, help, "", value);
+        write_sample(&mut text, (name, kind, help), value.map(|value| ("", value)));
     }
     text
 }

@@ -143,6 +143,16 @@ pub trait BodyMembers: DeserializeOwned + 'static {
     fn check(self, settings: &ServerSettings) -> Result<Self::Checked, Problem>;
 }
 
+/// # Errors
+/// There are more than `max` of them.
+pub fn check_count(pointer: &str, name: &str, found: usize, max: usize) -> Result<(), Problem> {
+    if found <= max {
+        return Ok(());
+    }
+    let detail = format!("{found} {name} are more than the {max} allowed");
+    Err(Problem::of_field(Code::InvalidRequest, pointer, detail))
+}
+
 /// A call with a body of JSON: the members of the body, and the options in the query or the body.
 pub struct JsonCall<T: BodyMembers>(pub T::Checked, pub T::Options);
 

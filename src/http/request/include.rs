@@ -22,14 +22,19 @@ impl Include {
     ///
     /// # Errors
     /// `not_permitted`: the caller's key has not the action `admin`; `unsupported_mode`.
-    pub fn check(include: Option<Self>, caller: &Caller, engine: &Engine) -> Result<(), Problem> {
+    pub fn check(
+        chosen: Option<Chosen<Self>>,
+        caller: &Caller,
+        engine: &Engine,
+    ) -> Result<Option<Self>, Problem> {
+        let include = chosen.map(|Chosen(include)| include);
         if include.is_some_and(|of| of.sketch) {
             caller.permits(Action::Admin)?;
         }
         if include.is_some_and(|of| of.shingles) {
             engine.refuse_signatures()?;
         }
-        Ok(())
+        Ok(include)
     }
 }
 

@@ -17,7 +17,7 @@ pub mod reading;
 pub mod settings;
 
 pub use bodies::{ChangeBody, DocumentBody, DocumentsBody, GivenId};
-pub use body::{Body, BodyMembers, JsonCall, OptionStruct, merged};
+pub use body::{Body, BodyMembers, JsonCall, OptionStruct, check_count, merged};
 pub use extract::{AllReady, AnswerMemory, PathCollection, PathId, Ready, SMALL, in_path};
 pub use include::{Chosen, Include, PassageInclude};
 pub use lookup::{ConditionParameters, LookupOptions, LookupParameters, WrongOption};

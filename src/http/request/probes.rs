@@ -14,7 +14,7 @@ use crate::http::problem::{Code, Problem};
 use crate::http::request::body;
 use crate::http::request::{
     AnswerMemory, Body, BodyMembers, BodyReader, CompareParameters, ConditionParameters, GivenId,
-    LookupOptions, LookupParameters, Media, PageParameters, PageReader, Query, json,
+    LookupOptions, LookupParameters, Media, PageParameters, PageReader, Query, check_count, json,
 };
 use crate::http::{AppState, ServerSettings};
 use akin_model::content::{Extract, FieldsBody, Object, content};
@@ -189,7 +189,8 @@ pub fn probe(json: &[u8], pages: &PageReader) -> Result<OwnProbe, Problem> {
 /// Reads an array of probes.
 pub fn array(json: &[u8], pages: &PageReader) -> Result<OwnProbes, Problem> {
     // Counted first, which takes no memory: a probe takes a hundred times the bytes of `{},`.
-    check_count(json::read::<Vec<IgnoredAny>>(json, CODE)?.len())?;
+    let count = json::read::<Vec<IgnoredAny>>(json, CODE)?.len();
+    check_count("", "probes", count, PROBES_MAX)?;
     let elements: Vec<&RawValue> = json::read(json, CODE)?;
     Ok(elements.into_iter().map(|element| probe(element.get().as_bytes(), pages)).collect())
 }
@@ -197,16 +198,8 @@ pub fn array(json: &[u8], pages: &PageReader) -> Result<OwnProbes, Problem> {
 /// Reads lines with a probe on each; empty lines are passed over.
 pub fn lines(body: &[u8], pages: &PageReader) -> Result<OwnProbes, Problem> {
     let lines = || body.split(|byte| *byte == b'\n').filter(|line| !line.trim_ascii().is_empty());
-    check_count(lines().count())?;
+    check_count("", "probes", lines().count(), PROBES_MAX)?;
     Ok(lines().map(|line| probe(line, pages)).collect())
-}
-
-fn check_count(count: usize) -> Result<(), Problem> {
-    if count <= PROBES_MAX {
-        return Ok(());
-    }
-    let detail = format!("{count} probes are more than the {PROBES_MAX} allowed");
-    Err(Problem::of_field(CODE, "", detail))
 }
 
 impl BodyMembers for PairMembers {

@@ -44,15 +44,15 @@ impl<T> InputLine<T> {
 /// How to split the next bytes: skip `before` bytes, then `take` bytes of an item, which may or may
 /// not end there, then skip `after` bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::http) struct SplitStep {
-    pub before: usize,
-    pub take: usize,
-    pub after: usize,
-    pub end: SplitEnd,
+struct SplitStep {
+    before: usize,
+    take: usize,
+    after: usize,
+    end: SplitEnd,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::http) enum SplitEnd {
+enum SplitEnd {
     /// The item continues in the next chunk, or the next item has not begun.
     Open,
     Item,
@@ -118,8 +118,8 @@ impl Splitter {
         self.chunk = chunk;
     }
 
-    /// Whether an error was found, or the rest of the body was abandoned.
-    pub fn is_faulty(&self) -> bool {
+    /// Whether no item follows: an error was found, or the rest of the body is ignored.
+    pub fn has_ended(&self) -> bool {
         self.faulty
     }
 
@@ -213,9 +213,6 @@ impl Splitter {
     }
 }
 
-#[cfg(test)]
-mod tests;
-
 /// The position of the parser in the array.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum ArrayPosition {
@@ -235,17 +232,17 @@ enum ArrayPosition {
 }
 
 #[derive(Debug, Default)]
-pub(in crate::http) struct ArrayCutter {
+struct ArrayCutter {
     position: ArrayPosition,
     element: ValueEnd,
 }
 
 impl ArrayCutter {
-    pub fn is_closed(&self) -> bool {
+    fn is_closed(&self) -> bool {
         self.position == ArrayPosition::Closed
     }
 
-    pub fn cut(&mut self, bytes: &[u8]) -> SplitStep {
+    fn cut(&mut self, bytes: &[u8]) -> SplitStep {
         let before = match self.position {
             ArrayPosition::Within => 0,
             _ => match self.skip(bytes) {
@@ -295,3 +292,6 @@ impl ArrayCutter {
         Ok(bytes.len())
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -14,7 +14,7 @@ fn split(form: Form, bytes_max: usize, body: &[u8], sizes: &[usize]) -> Vec<Inpu
         splitter.push(Bytes::copy_from_slice(chunk));
         items.extend(std::iter::from_fn(|| splitter.next()));
         rest = after;
-        if splitter.is_faulty() {
+        if splitter.has_ended() {
             break;
         }
     }
