@@ -7,7 +7,7 @@ use akin::backend::BackendError;
 use akin::document::DocumentId;
 use akin::engine::{
     CollectionName, CollectionSettings, Collections, CollectionsSettings, Creation, EngineError,
-    LimitSettings, Opening, ReindexState,
+    LimitSettings, Opening, ReindexState, ReindexStatus,
 };
 use akin_postgres::{ConnectionSettings, PostgresStore};
 use serde_json::json;
@@ -40,7 +40,7 @@ fn name(name: &str) -> CollectionName {
     name.parse().unwrap()
 }
 
-/// Waits until a server knows of a change of another.
+/// Waits for another server, a task or the database.
 async fn await_until(mut is_so: impl FnMut() -> bool) {
     while !is_so() {
         tokio::task::yield_now().await;
@@ -88,8 +88,7 @@ async fn a_reindex_keeps_what_another_server_writes_meanwhile() {
     for n in 0..300 {
         add(&old, &format!("a{n}"), &of_family(n % 40, n)).await;
     }
-    let settings: CollectionSettings =
-        serde_json::from_value(json!({"shingles": {"size": 2}})).unwrap();
+    let settings = of_pairs_of_words();
     one.reindex(&name("books"), settings.clone()).await.unwrap();
     // Until the swap into the old collection, and then into the new one.
     let mut written = 0;
@@ -97,7 +96,7 @@ async fn a_reindex_keeps_what_another_server_writes_meanwhile() {
         add(&seen, &format!("b{written}"), &of_family(written % 40, written)).await;
         written += 1;
         let status = one.reindex_status(&name("books")).unwrap();
-        assert!(status.state != akin::engine::ReindexState::Failed, "{:?}", status.failure);
+        assert!(status.state != ReindexState::Failed, "{:?}", status.failure);
         let current = other.get(&name("books")).unwrap();
         if current.settings() == &settings {
             break;
@@ -125,9 +124,8 @@ async fn a_reindex_does_not_wait_for_transactions_that_write_elsewhere() {
     }
     old.remove(&crate::id("d0")).await.unwrap();
     one.reindex(&name("books"), of_pairs_of_words()).await.unwrap();
-    let status = || one.reindex_status(&name("books")).unwrap();
-    await_until(|| status().state != ReindexState::Running).await;
-    assert_eq!(status().state, ReindexState::Done, "{:?}", status().failure);
+    let status = reindexed(&one).await;
+    assert_eq!(status.state, ReindexState::Done, "{:?}", status.failure);
     let new = one.get(&name("books")).unwrap();
     assert_eq!(new.list(None, 9).await.unwrap().len(), 2);
     drop(running);
@@ -141,7 +139,6 @@ async fn a_reindex_stops_before_it_pauses_writes_for_many_changes_that_are_not_s
     let one = collections_within(&database, Duration::from_secs(1)).await;
     let (old, _) = one.create(name("books"), CollectionSettings::default()).await.unwrap();
     add(&old, "d", &of_family(1, 1)).await;
-    let status = || one.reindex_status(&name("books")).unwrap();
     let mut running = elsewhere.begin();
     database.sql(
         "INSERT INTO akin.changes (collection, ordinal, removed_id)
@@ -149,16 +146,23 @@ async fn a_reindex_stops_before_it_pauses_writes_for_many_changes_that_are_not_s
          WHERE c.name = 'books'",
     );
     one.reindex(&name("books"), of_pairs_of_words()).await.unwrap();
-    await_until(|| status().state != ReindexState::Running).await;
-    assert_eq!(status().state, ReindexState::Failed);
-    let failure = status().failure.unwrap().to_string();
+    let status = reindexed(&one).await;
+    assert_eq!(status.state, ReindexState::Failed);
+    let failure = status.failure.unwrap().to_string();
     assert!(failure.contains("older than many changes"), "{failure}");
     running.kill().unwrap();
     running.wait().unwrap();
     one.reindex(&name("books"), of_pairs_of_words()).await.unwrap();
-    await_until(|| status().state != ReindexState::Running).await;
-    assert_eq!(status().state, ReindexState::Done, "{:?}", status().failure);
+    let status = reindexed(&one).await;
+    assert_eq!(status.state, ReindexState::Done, "{:?}", status.failure);
     assert!(one.get(&name("books")).unwrap().get(&crate::id("d")).await.is_ok());
+}
+
+/// The status of the last reindex of `books`, once it has ended.
+async fn reindexed(one: &Collections) -> ReindexStatus {
+    let status = || one.reindex_status(&name("books")).unwrap();
+    await_until(|| status().state != ReindexState::Running).await;
+    status()
 }
 
 fn of_pairs_of_words() -> CollectionSettings {
@@ -224,9 +228,7 @@ async fn a_reindex_that_no_longer_keeps_writers_waiting_fails() {
     );
     assert_eq!(ended, "t");
     add(&old, "late", &of_family(1, 2)).await;
-    let status = || one.reindex_status(&name("books")).unwrap();
-    await_until(|| status().state != ReindexState::Running).await;
-    assert_eq!(status().state, ReindexState::Failed);
+    assert_eq!(reindexed(&one).await.state, ReindexState::Failed);
     let kept = one.get(&name("books")).unwrap().list(None, 9).await.unwrap();
     assert_eq!(kept.iter().map(DocumentId::as_str).collect::<Vec<_>>(), ["early", "late"]);
 }
