@@ -16,9 +16,9 @@ use crate::backend::PostgresCollection;
 use crate::lookup::document_id;
 use crate::pool::Parameters;
 
-/// The first transaction whose changes readers do not take, and one that is later than all changes
-/// of a collection without writers.
+/// The oldest running transaction: readers take the changes of the transactions before it.
 pub(crate) const RUNNING: &str = "pg_snapshot_xmin(pg_current_snapshot())::text::int8";
+/// The next transaction: no change of a collection without writers is later.
 const COMING: &str = "pg_snapshot_xmax(pg_current_snapshot())::text::int8";
 
 /// How often it is looked whether older transactions have ended.

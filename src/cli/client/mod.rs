@@ -314,7 +314,7 @@ fn reason(error: &legacy::Error) -> String {
     reason
 }
 
-/// What needs no escape in a query, beside letters and digits.
+/// Letters, digits and these characters need no escape in a query.
 const QUERY: &AsciiSet =
     &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~').remove(b'/');
 

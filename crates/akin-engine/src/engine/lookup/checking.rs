@@ -5,8 +5,7 @@ use std::cmp::Reverse;
 use super::ProbeQuery;
 use super::conditions::READ_AT_ONCE;
 use super::scoring::{ScoredCandidates, put_first_in_order, put_in_order};
-use crate::backend::SHINGLES_AT_ONCE_MAX;
-use crate::backend::{CHECKED_AT_ONCE, Candidate};
+use crate::backend::{CHECKED_AT_ONCE, Candidate, SHINGLES_AT_ONCE_MAX};
 use crate::engine::{Engine, EngineError, LimitSettings, Match};
 
 /// Shingles that a lookup compares for candidates that did not match although they should: as many

@@ -7,8 +7,7 @@ use futures_util::{StreamExt, TryStreamExt};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::backend::Records;
-use crate::backend::SHINGLES_AT_ONCE_MAX;
+use crate::backend::{Records, SHINGLES_AT_ONCE_MAX};
 use crate::background;
 use crate::background::request::{self, charge, reserve};
 use crate::budget::cost;
