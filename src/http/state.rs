@@ -1,11 +1,12 @@
 use std::collections::HashMap;
 use std::ops::Deref;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
 use jiff::Timestamp;
 use metrics_exporter_prometheus::PrometheusHandle;
+use parking_lot::Mutex;
 
 use super::ServerSettings;
 use super::settings::RATE_BURST_S;
@@ -124,7 +125,7 @@ impl AppState {
 
     /// The memory and work that the requests of a client may take together.
     pub(super) fn client_share(&self, client: &RequestClient) -> Arc<ClientShare> {
-        let mut shares = self.client_shares.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut shares = self.client_shares.lock();
         if let Some(share) = shares.get(client).and_then(Weak::upgrade) {
             return share;
         }

@@ -1,10 +1,11 @@
 //! The keys in force, and following changes of their file.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use axum::http::{HeaderMap, header};
 use jiff::Timestamp;
+use parking_lot::Mutex;
 use subtle::ConditionallySelectable;
 use tokio::sync::watch;
 
@@ -60,7 +61,7 @@ impl KeyRing {
         read: impl FnOnce(&Path) -> Result<Option<StoredKeys>, KeyFileError>,
     ) -> Result<bool, KeyFileError> {
         let Some(path) = &self.path else { return Ok(false) };
-        let mut known = self.read.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.read.lock();
         if !is_forced {
             let version = trusted_file::version(path);
             let version = version.map_err(|error| KeyFileError::unreadable(path, error))?;

@@ -216,8 +216,22 @@ fn is_local_probe(parts: &Parts, needs: Needs) -> bool {
 /// `overloaded`, `too_many_requests`
 fn limit(state: &AppState, parts: &Parts, needs: Option<Needs>) -> Result<(), Problem> {
     let Some(peer) = parts.extensions.get::<Peer>() else { return Ok(()) };
-    if needs != Some(Needs::Metrics) {
-        check_room(state, peer.room)?;
+    let max = state.settings.connections_max;
+    match peer.room {
+        _ if needs == Some(Needs::Metrics) => {}
+        ConnectionRoom::Open => {}
+        ConnectionRoom::AllAreBusy => {
+            let detail = format!("{max} connections are busy (connections_max)");
+            return Err(Problem::new(Code::Overloaded, detail));
+        }
+        ConnectionRoom::ShareIsTaken => {
+            let share = quotas::share(max, state.settings.client_share_percent);
+            let detail = format!(
+                "{share} connections of this address are busy, its share (client_share_percent) of \
+                 connections_max"
+            );
+            return Err(Problem::new(Code::TooManyRequests, detail));
+        }
     }
     if needs.is_some_and(|needs| is_local_probe(parts, needs)) {
         return Ok(());
@@ -231,27 +245,6 @@ fn limit(state: &AppState, parts: &Parts, needs: Option<Needs>) -> Result<(), Pr
         return Err(Problem::new(Code::TooManyRequests, detail));
     }
     Ok(())
-}
-
-/// # Errors
-/// `overloaded`, `too_many_requests`: the connection is one of the reserve.
-fn check_room(state: &AppState, room: ConnectionRoom) -> Result<(), Problem> {
-    let max = state.settings.connections_max;
-    match room {
-        ConnectionRoom::Open => Ok(()),
-        ConnectionRoom::AllAreBusy => {
-            let detail = format!("{max} connections are busy (connections_max)");
-            Err(Problem::new(Code::Overloaded, detail))
-        }
-        ConnectionRoom::ShareIsTaken => {
-            let share = quotas::share(max, state.settings.client_share_percent);
-            let detail = format!(
-                "{share} connections of this address are busy, its share (client_share_percent) of \
-                 connections_max"
-            );
-            Err(Problem::new(Code::TooManyRequests, detail))
-        }
-    }
 }
 
 /// # Errors

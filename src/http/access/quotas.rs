@@ -3,11 +3,12 @@
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
 use std::net::IpAddr;
-use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, LazyLock};
 
 use axum::extract::FromRequestParts;
 use axum::http::Extensions;
 use axum::http::request::Parts;
+use parking_lot::Mutex;
 
 use crate::background::turns::ClientId;
 use crate::http::AppState;
@@ -89,7 +90,7 @@ impl ClientQuotas {
     /// `overloaded`: all permits are held; `too_many_requests`: the client holds its share.
     pub fn take(self: &Arc<Self>, client: &RequestClient) -> Result<QuotaPermit, Problem> {
         let Self { what, setting, max, per_client_max, .. } = **self;
-        let mut held = self.held();
+        let mut held = self.held.lock();
         if held.sum >= max {
             return Err(Problem::new(
                 Code::Overloaded,
@@ -109,16 +110,11 @@ impl ClientQuotas {
         drop(held);
         Ok(QuotaPermit { quotas: Arc::clone(self), client: client.clone() })
     }
-
-    /// No panic happens under the lock.
-    fn held(&self) -> MutexGuard<'_, Held> {
-        self.held.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 impl Drop for QuotaPermit {
     fn drop(&mut self) {
-        let mut held = self.quotas.held();
+        let mut held = self.quotas.held.lock();
         held.sum -= 1;
         let count = held.by_client.get_mut(&self.client).expect("whoever has a permit is counted");
         *count -= 1;
@@ -161,7 +157,7 @@ mod tests {
         assert!(is_share(key("a")));
         drop(first);
         assert!(quotas.take(&key("a")).is_ok());
-        assert_eq!(quotas.held().by_client.len(), 1, "who holds none takes no memory");
+        assert_eq!(quotas.held.lock().by_client.len(), 1, "who holds none takes no memory");
     }
 
     #[test]

@@ -27,7 +27,7 @@ use crate::engine::{AddOptions, Added, Collection, Engine, PreparedDocument};
 use crate::http::access::{EndsByItself, QuotaPermit};
 use crate::http::bulk::{Batch, BatchPermit, Form, InputLine, Intake, Reporter};
 use crate::http::problem::Problem;
-use crate::http::request::{AddParameters, PageParameters, PageReader, bodies};
+use crate::http::request::{AddParameters, PageParameters, PageReader, bodies, page};
 use crate::http::response::SentPiece;
 use crate::http::response::reply;
 use crate::http::settings::BULK_DOCUMENTS_IN_FLIGHT_MAX;
@@ -41,16 +41,14 @@ const INLINE_BYTES_MAX: usize = 8 << 10;
 /// A document, and how it is added.
 type Prepared = (PreparedDocument, AddOptions);
 
-/// The options of the query, for all documents.
-type BulkCall = (AddParameters, PageParameters);
-
 /// A bulk import that has not started yet.
 pub struct Bulk {
-    form: Form,
-    intake: Intake,
-    call: BulkCall,
-    request_id: RequestId,
-    permit: QuotaPermit,
+    pub form: Form,
+    pub intake: Intake,
+    /// The options of the query, for all documents.
+    pub call: (AddParameters, PageParameters),
+    pub request_id: RequestId,
+    pub permit: QuotaPermit,
 }
 
 /// Batches of results that wait for the client: no more than documents in flight, and the batches
@@ -70,16 +68,6 @@ impl AsRef<[u8]> for BatchResults {
 }
 
 impl Bulk {
-    pub fn new(
-        intake: Intake,
-        form: Form,
-        call: BulkCall,
-        request_id: RequestId,
-        permit: QuotaPermit,
-    ) -> Self {
-        Self { form, intake, call, request_id, permit }
-    }
-
     /// Starts the work and streams its results.
     pub fn answer(self, engine: Arc<Collection>) -> Response {
         let media = self.form.media();
@@ -120,7 +108,7 @@ impl Bulk {
 fn added(
     engine: &Arc<Collection>,
     intake: Intake,
-    call: BulkCall,
+    call: (AddParameters, PageParameters),
 ) -> impl Stream<Item = impl Future<Output = Batch<Added>>> {
     let batches = stream::unfold(intake, |mut intake| async move {
         let gathered = intake.batch().await?;
@@ -157,9 +145,14 @@ async fn admit(
 }
 
 /// Parses and sketches the documents of a batch, on a blocking thread unless it is small.
-async fn prepare(engine: Arc<Collection>, batch: Batch<Bytes>, call: BulkCall) -> Batch<Prepared> {
+async fn prepare(
+    engine: Arc<Collection>,
+    batch: Batch<Bytes>,
+    call: (AddParameters, PageParameters),
+) -> Batch<Prepared> {
     let bytes: usize = batch.documents().map(Bytes::len).sum();
-    let is_quick = bytes <= INLINE_BYTES_MAX && !batch.may_have_pages();
+    let has_page = batch.documents().any(|json| page::may_be_in(json));
+    let is_quick = bytes <= INLINE_BYTES_MAX && !has_page;
     let Batch { lines, permit } = batch;
     let prepare_all = move || {
         let prepare = |json: Bytes| prepare_one(&engine, &json, &call, permit.memory.as_ref());
@@ -176,7 +169,7 @@ async fn prepare(engine: Arc<Collection>, batch: Batch<Bytes>, call: BulkCall) -
 fn prepare_one(
     engine: &Engine,
     json: &[u8],
-    (call, pages): &BulkCall,
+    (call, pages): &(AddParameters, PageParameters),
     memory: Option<&Arc<Reservation>>,
 ) -> Result<Prepared, Problem> {
     let pages = PageReader::new(*pages, bodies::CODE, memory.cloned());

@@ -11,7 +11,7 @@ use crate::http::AppState;
 use crate::http::access::{Grant, RequestClient};
 use crate::http::bulk::{Form, InputLine, Splitter};
 use crate::http::problem::Problem;
-use crate::http::request::{BodyReader, page};
+use crate::http::request::BodyReader;
 use crate::http::settings::BULK_DOCUMENTS_IN_FLIGHT_MAX;
 
 /// A batch is closed at this number of documents or bytes, or when the body pauses.
@@ -73,11 +73,6 @@ impl Batch<Bytes> {
     /// The documents that are not refused.
     pub fn documents(&self) -> impl Iterator<Item = &Bytes> {
         self.lines.iter().filter_map(|line| line.content.as_ref().ok())
-    }
-
-    /// Whether documents may have pages, whose texts take long to find.
-    pub fn may_have_pages(&self) -> bool {
-        self.documents().any(|json| page::may_be_in(json))
     }
 
     fn refuse(&mut self, exhausted: Exhausted) {

@@ -183,7 +183,10 @@ impl Reporter {
     fn failed(&mut self, results: &mut Vec<u8>, number: u64, problem: &Problem) {
         self.errors += 1;
         metrics::refused(problem.code);
-        self.log_fault(problem);
+        if problem.code.status().is_server_error() && !self.fault_logged {
+            self.fault_logged = true;
+            problem.log(request_id::text(&self.request_id));
+        }
         let (begin, before) = (results.len(), self.before);
         let reply = problem.reply(request_id::text(&self.request_id));
         let line = ErrorLine { line: number, status: ErrorStatus::Error, problem: reply };
@@ -195,12 +198,5 @@ impl Reporter {
         results.truncate(begin);
         self.before = before;
         self.counted.get_or_insert_with(|| CountedErrors::from(number)).add(number, problem);
-    }
-
-    fn log_fault(&mut self, problem: &Problem) {
-        if problem.code.status().is_server_error() && !self.fault_logged {
-            self.fault_logged = true;
-            problem.log(request_id::text(&self.request_id));
-        }
     }
 }

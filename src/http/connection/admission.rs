@@ -5,9 +5,10 @@
 //! to work. A request that waits holds a connection and little else, so as many requests may wait
 //! as there may be connections.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::time::{Instant, sleep};
 
 use crate::budget::ClientShare;
@@ -72,7 +73,7 @@ impl Admission {
 
     fn exchange(&self, quotas: &Arc<ClientQuotas>) -> Result<(), Problem> {
         let permit = quotas.take(&self.client)?;
-        *self.permit.lock().unwrap_or_else(PoisonError::into_inner) = Some(permit);
+        *self.permit.lock() = Some(permit);
         Ok(())
     }
 }

@@ -69,8 +69,15 @@ async fn limited(
     request.extensions_mut().insert(Arc::clone(&admission));
     let grant = request.extensions().get().cloned();
     let answering = turns::on_behalf_of(client_id, next.run(request));
+    let limit_ms = state.settings.request_timeout_ms;
     let response = match route.limits {
-        Limits::NumberAndTime => within_time(state.settings.request_timeout_ms, answering).await,
+        Limits::NumberAndTime => {
+            let answered = tokio::time::timeout(Duration::from_millis(limit_ms), answering).await;
+            answered.unwrap_or_else(|_| {
+                let detail = format!("no answer within the {limit_ms} ms of request_timeout_ms");
+                Problem::new(Code::TimedOut, detail).into_response()
+            })
+        }
         // It ends with its key.
         Limits::None | Limits::Number => tokio::select! {
             response = answering => response,
@@ -82,12 +89,4 @@ async fn limited(
     }
     // A streamed answer makes work until its end.
     Ok(response.map(|body| Body::new(holding(body, admission))))
-}
-
-async fn within_time(limit_ms: u64, answering: impl Future<Output = Response>) -> Response {
-    let answered = tokio::time::timeout(Duration::from_millis(limit_ms), answering).await;
-    answered.unwrap_or_else(|_| {
-        let detail = format!("no answer within the {limit_ms} ms of request_timeout_ms");
-        Problem::new(Code::TimedOut, detail).into_response()
-    })
 }

@@ -2,9 +2,10 @@
 
 use std::collections::HashMap;
 use std::net::IpAddr;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use parking_lot::Mutex;
 use tokio::sync::Notify;
 
 use crate::http::access::ConnectionRoom;
@@ -83,19 +84,14 @@ impl OpenConnections {
         Some(self.open(network, room))
     }
 
-    /// No panic happens under the lock.
-    fn all(&self) -> MutexGuard<'_, All> {
-        self.all.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn count(&self, network: IpAddr) -> Count {
-        self.all().by_network.get(&network).copied().unwrap_or_default()
+        self.all.lock().by_network.get(&network).copied().unwrap_or_default()
     }
 
     /// Closes the connection of the network that has been idle for longest. Returns whether the
     /// network had an idle connection.
     fn close_idle_of(&self, network: IpAddr) -> bool {
-        let all = self.all();
+        let all = self.all.lock();
         let of_network = all.by_number.values().filter(|activity| {
             activity.network == network
                 && activity.room == ConnectionRoom::Open
@@ -121,7 +117,7 @@ impl OpenConnections {
             room,
             close: Notify::new(),
         });
-        let mut all = self.all();
+        let mut all = self.all.lock();
         all.by_number.insert(number, Arc::clone(&activity));
         *all.by_network.entry(network).or_default().of(room) += 1;
         drop(all);
@@ -131,7 +127,7 @@ impl OpenConnections {
     /// Closes the connections that have been idle for longest; connections of the reserve only if
     /// no other connection is idle. Returns whether a connection outside the reserve is closing.
     pub fn close_idle(&self) -> bool {
-        let all = self.all();
+        let all = self.all.lock();
         let all = &all.by_number;
         let idle = all.values().filter_map(|activity| Some((activity.idle_since()?, activity)));
         let (others, reserve): (Vec<_>, Vec<_>) =
@@ -196,7 +192,7 @@ impl Opened {
 impl Drop for Opened {
     fn drop(&mut self) {
         let Activity { network, room, .. } = *self.activity;
-        let mut all = self.all.all();
+        let mut all = self.all.all.lock();
         all.by_number.remove(&self.number);
         let count = all.by_network.get_mut(&network).expect("whoever is open is counted");
         *count.of(room) -= 1;
@@ -291,6 +287,6 @@ mod tests {
         drop((busy, fourth));
         assert_eq!(room(NETWORK).unwrap().0, ConnectionRoom::Open, "one is idle again");
         drop((second, third));
-        assert!(all.all().by_network.is_empty(), "who has none takes no memory");
+        assert!(all.all.lock().by_network.is_empty(), "who has none takes no memory");
     }
 }

@@ -1,9 +1,9 @@
 //! Which requests are logged.
 
-use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use axum::http::StatusCode;
+use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -62,7 +62,7 @@ impl RequestLog {
 
     fn next(&self) -> Option<u64> {
         let second = self.started.elapsed().as_secs();
-        let mut lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut lines = self.lines.lock();
         if lines.second != second {
             (lines.second, lines.written) = (second, 0);
         }
@@ -106,7 +106,7 @@ mod tests {
         // A test that is held up in the middle spans two seconds.
         let written: Vec<u64> = (0..1_000).filter_map(|_| line()).collect();
         assert!((10..=1_000).contains(&written.len()), "{}", written.len());
-        log.lines.lock().unwrap().second = u64::MAX;
+        log.lines.lock().second = u64::MAX;
         let left_out = line().unwrap();
         assert_eq!(written.len() as u64 + written.iter().sum::<u64>() + left_out, 1_000);
         let all = RequestLog::new(LoggedRequests::All);

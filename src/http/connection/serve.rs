@@ -1,7 +1,7 @@
 //! From a listener to the router: accepting connections, their limits, and the shutdown.
 
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::time::Duration;
@@ -61,7 +61,7 @@ pub async fn serve(
     settings: &ServerSettings,
     tls: Option<Arc<Tls>>,
 ) {
-    let connections = Connections::new(router, settings, tls);
+    let connections = Arc::new(Connections::new(router, settings, tls));
     let mut shutdown = pin!(shutdown);
     loop {
         tokio::select! {
@@ -148,82 +148,42 @@ impl Connections {
     }
 
     /// Serves a connection in a task.
-    fn open(&self, stream: TcpStream, from: SocketAddr, permit: OwnedSemaphorePermit) {
+    fn open(self: &Arc<Self>, stream: TcpStream, from: SocketAddr, permit: OwnedSemaphorePermit) {
         // Clients wait for small result lines, so lines must not be held back to fill a packet.
         if let Err(error) = stream.set_nodelay(true) {
             tracing::debug!(%error, "set_nodelay failed");
         }
         let is_full = self.permits.available_permits() < CONNECTIONS_RESERVE;
         let Some(opened) = self.all.accept(rates::network(from.ip()), is_full) else { return };
-        let room = opened.room();
-        let is_reserve = room != ConnectionRoom::Open;
-        let connection = Connection {
-            stream,
-            tls: self.tls.as_ref().map(|tls| tls.acceptor()),
-            header_timeout: match is_reserve {
-                true => self.header_timeout.min(RESERVE_HEADER_TIMEOUT),
-                false => self.header_timeout,
-            },
-            http: if is_reserve { self.http_of_reserve.clone() } else { self.http.clone() },
-            router: self.router.clone(),
-            peer: Peer { address: from.ip(), room },
-            opened,
-            write_timeout: self.write_timeout,
-            lingering: if is_reserve { RESERVE_HEADER_TIMEOUT } else { self.write_timeout },
-        };
-        let stopping = self.stopping.subscribe();
+        let (this, stopping) = (Arc::clone(self), self.stopping.subscribe());
         tokio::spawn(async move {
-            connection.serve(stopping).await;
-            drop(permit);
+            this.serve(stream, from.ip(), &opened, stopping).await;
+            drop((opened, permit));
         });
     }
 
-    async fn close(self, grace: Duration) {
-        self.stopping.send_replace(());
-        let all_ended = self.permits.acquire_many(self.permits_max);
-        if tokio::time::timeout(grace, all_ended).await.is_err() {
-            tracing::warn!(?grace, "requests were still running at the end of the grace period");
-        }
-    }
-}
-
-/// Writes fail once they have waited for `timeout` without progress: an answer that nobody reads
-/// would hold memory, and perhaps a read transaction and a permit, for ever. The connection is then
-/// closed without the end of the body, so that a part never looks whole.
-fn with_write_timeout<S: AsyncRead + AsyncWrite>(
-    stream: S,
-    timeout: Duration,
-) -> Pin<Box<TimeoutWriter<S>>> {
-    let mut stream = TimeoutWriter::new(stream);
-    stream.set_timeout(Some(timeout));
-    Box::pin(stream)
-}
-
-/// A connection that was accepted.
-struct Connection {
-    stream: TcpStream,
-    tls: Option<TlsAcceptor>,
-    header_timeout: Duration,
-    http: http1::Builder,
-    router: Router,
-    peer: Peer,
-    opened: Opened,
-    write_timeout: Duration,
-    /// How long the body of a request is read that nobody wants.
-    lingering: Duration,
-}
-
-impl Connection {
     /// Serves a connection to its end, or until it is to make room for another connection. Once the
     /// server stops, the running request is the last one.
-    async fn serve(self, mut stopping: watch::Receiver<()>) {
-        let Self { stream, tls, header_timeout, http, router, peer, opened, .. } = self;
-        let (write_timeout, lingering) = (self.write_timeout, self.lingering);
-        let opened = &opened;
-        let stream = match tls {
+    async fn serve(
+        &self,
+        stream: TcpStream,
+        address: IpAddr,
+        opened: &Opened,
+        mut stopping: watch::Receiver<()>,
+    ) {
+        let peer = Peer { address, room: opened.room() };
+        // `lingering`: how long the body of a request is read that nobody wants.
+        let (http, header_timeout, lingering) = match peer.room {
+            ConnectionRoom::Open => (&self.http, self.header_timeout, self.write_timeout),
+            ConnectionRoom::AllAreBusy | ConnectionRoom::ShareIsTaken => {
+                let header_timeout = self.header_timeout.min(RESERVE_HEADER_TIMEOUT);
+                (&self.http_of_reserve, header_timeout, RESERVE_HEADER_TIMEOUT)
+            }
+        };
+        let stream = match &self.tls {
             None => Transport::Left(stream),
             Some(tls) => tokio::select! {
-                shaken = handshake(stream, &tls, header_timeout) => {
+                shaken = handshake(stream, tls.acceptor(), header_timeout) => {
                     let Some(stream) = shaken else { return };
                     Transport::Right(Box::new(stream))
                 }
@@ -231,14 +191,14 @@ impl Connection {
                 _ = stopping.changed() => return,
             },
         };
-        let mut stream = TokioIo::new(with_write_timeout(stream, write_timeout));
+        let mut stream = TokioIo::new(with_write_timeout(stream, self.write_timeout));
         let service = service_fn(move |request: Request<Incoming>| {
             let busy = opened.request();
             let (mut parts, body) = request.into_parts();
             parts.extensions.insert(peer);
             let body = LingeringBody::new(body, &parts.headers, lingering);
             let request = Request::from_parts(parts, Body::new(body));
-            let answered = router.clone().oneshot(request);
+            let answered = self.router.clone().oneshot(request);
             async move {
                 let response = answered.await?;
                 Ok::<_, std::convert::Infallible>(response.map(|body| holding(body, busy)))
@@ -271,12 +231,32 @@ impl Connection {
             }
         }
     }
+
+    async fn close(&self, grace: Duration) {
+        self.stopping.send_replace(());
+        let all_ended = self.permits.acquire_many(self.permits_max);
+        if tokio::time::timeout(grace, all_ended).await.is_err() {
+            tracing::warn!(?grace, "requests were still running at the end of the grace period");
+        }
+    }
+}
+
+/// Writes fail once they have waited for `timeout` without progress: an answer that nobody reads
+/// would hold memory, and perhaps a read transaction and a permit, for ever. The connection is then
+/// closed without the end of the body, so that a part never looks whole.
+fn with_write_timeout<S: AsyncRead + AsyncWrite>(
+    stream: S,
+    timeout: Duration,
+) -> Pin<Box<TimeoutWriter<S>>> {
+    let mut stream = TimeoutWriter::new(stream);
+    stream.set_timeout(Some(timeout));
+    Box::pin(stream)
 }
 
 /// `None` if it fails, or takes too long.
 async fn handshake(
     stream: TcpStream,
-    tls: &TlsAcceptor,
+    tls: TlsAcceptor,
     limit: Duration,
 ) -> Option<TlsStream<TcpStream>> {
     let shaken = tokio::time::timeout(limit, tls.accept(stream)).await;

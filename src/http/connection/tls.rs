@@ -1,8 +1,9 @@
 //! Certificates, and reading them again.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 
+use parking_lot::RwLock;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::client::WebPkiServerVerifier;
 use tokio_rustls::rustls::client::danger::ServerCertVerifier;
@@ -65,12 +66,12 @@ impl Tls {
     /// As `open`; the former certificate stays in use.
     pub fn reload(&self) -> Result<(), TlsError> {
         let new = acceptor(&self.cert, &self.key)?;
-        *self.current.write().unwrap_or_else(PoisonError::into_inner) = new;
+        *self.current.write() = new;
         Ok(())
     }
 
     pub(super) fn acceptor(&self) -> TlsAcceptor {
-        self.current.read().unwrap_or_else(PoisonError::into_inner).clone()
+        self.current.read().clone()
     }
 }
 

@@ -26,8 +26,8 @@ use crate::http::request::bodies;
 use crate::http::request::lookup;
 use crate::http::request::{
     AddParameters, AnswerMemory, BodyReader, ConditionParameters, DocumentBody, DocumentsBody,
-    ExportParameters, ListParameters, Media, OnDamaged, PageParameters, Patience, Query, Ready,
-    SMALL, TextParameters, json,
+    ExportParameters, ListParameters, Media, OnDamaged, PageParameters, PageReader, Patience,
+    Query, Ready, SMALL, TextParameters, json,
 };
 use crate::http::request_id;
 use crate::http::response::reply;
@@ -77,7 +77,8 @@ impl FromRequest<AppState> for Posted {
         let request_id = request_id::of(&parts.extensions);
         let grant = parts.extensions.get().cloned();
         let intake = Intake::new(reader.streamed()?, form, (&client, grant), state);
-        Ok(Self::Many(Box::new(Bulk::new(intake, form, (call, parameters), request_id, permit))))
+        let call = (call, parameters);
+        Ok(Self::Many(Box::new(Bulk { form, intake, call, request_id, permit })))
     }
 }
 
@@ -88,10 +89,12 @@ pub async fn one(
     call: AddParameters,
     parameters: PageParameters,
 ) -> Result<(Document, AddOptions), Problem> {
-    let pages = reader.pages(parameters, bodies::CODE);
+    let pages = PageReader::new(parameters, bodies::CODE, Some(Arc::clone(&reader.memory)));
     if media == Media::Json {
+        let bytes_max = reader.document_bytes_max;
+        let body = reader.whole_json(bytes_max, Code::DocumentTooLarge).await?;
         let read = move |body: Bytes| bodies::document(&body, id, &call, &pages);
-        return json::off_runtime_if_long(reader.json_document().await?, read).await;
+        return json::off_runtime_if_long(body, read).await;
     }
     let text = pages.text_of_body(reader, media, headers).await?;
     Ok((Document::of_text(id.unwrap_or_else(bodies::new_id), text), call.options()?))

@@ -182,20 +182,6 @@ impl LookupParameters {
             }
         }
     }
-
-    fn lookup(&self, settings: &ServerSettings) -> Result<Lookup, WrongOption> {
-        let limit = limit(self.limit, settings)?;
-        Ok(Lookup {
-            k: self.k(settings)?,
-            contained: self.contained()?,
-            threshold: self.threshold,
-            points: self.points.map(NonZeroU32::get),
-            limit,
-            offset: offset(self.offset, limit, settings)?,
-            mode: self.mode,
-            ..Lookup::default()
-        })
-    }
 }
 
 impl ConditionParameters {
@@ -231,8 +217,16 @@ pub fn read(
     (given, conditions): &LookupOptions,
     settings: &ServerSettings,
 ) -> Result<(Lookup, MatchDetails), WrongOption> {
-    let lookup = given.lookup(settings)?;
-    let conditions = conditions.conditions()?;
-    let include = given.include.unwrap_or_default().0;
-    Ok((Lookup { conditions, ..lookup }, include))
+    let limit = limit(given.limit, settings)?;
+    let lookup = Lookup {
+        k: given.k(settings)?,
+        contained: given.contained()?,
+        threshold: given.threshold,
+        points: given.points.map(NonZeroU32::get),
+        limit,
+        offset: offset(given.offset, limit, settings)?,
+        mode: given.mode,
+        conditions: conditions.conditions()?,
+    };
+    Ok((lookup, given.include.unwrap_or_default().0))
 }

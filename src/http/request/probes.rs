@@ -1,5 +1,7 @@
 //! The probes that are looked up or compared.
 
+use std::sync::Arc;
+
 use axum::extract::{FromRequest, FromRequestParts, Request};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
@@ -159,7 +161,8 @@ impl FromRequest<AppState> for PostedProbes {
         let AnswerMemory::<0>(memory) = AnswerMemory::from_request_parts(&mut parts, state)
             .await
             .unwrap_or_else(|never| match never {});
-        let pages = reader.pages(parameters, CODE).of_share(memory.another(0)?);
+        let pages = PageReader::new(parameters, CODE, Some(Arc::clone(&reader.memory)));
+        let pages = pages.of_share(memory.another(0)?);
         if matches!(media, Media::Text | Media::Html) {
             let text = pages.text_of_body(reader, media, &parts.headers).await?;
             let probe = Probe::Content(Content::Text(text));

@@ -14,7 +14,6 @@ use crate::budget::{Purpose, Reservation, decoded_json_bytes};
 use crate::http::AppState;
 use crate::http::connection::admission::Admission;
 use crate::http::problem::{Code, Problem};
-use crate::http::request::{PageParameters, PageReader};
 use crate::http::settings::BODY_BYTES_PER_S_MIN;
 
 /// Bytes of memory reserved for each byte of a body: itself while it is joined from chunks, and the
@@ -72,7 +71,7 @@ pub struct BodyReader {
     dropped_bytes: usize,
     patience: Patience,
     /// The memory of the request.
-    memory: Arc<Reservation>,
+    pub memory: Arc<Reservation>,
     /// The permit of the request; `None` if the request is not limited or has a permit of another
     /// kind.
     admission: Option<Arc<Admission>>,
@@ -80,7 +79,8 @@ pub struct BodyReader {
     is_waiting: bool,
     /// The length that the client announced, if the body is uncompressed.
     bytes_announced: u64,
-    document_bytes_max: usize,
+    /// The most bytes of a body that is one document.
+    pub document_bytes_max: usize,
 }
 
 /// Reads a complete body of JSON of at most `bytes_max` bytes, or fewer if `body_bytes_max` is.
@@ -192,11 +192,6 @@ impl BodyReader {
         Ok(body)
     }
 
-    /// Reads the pages of the body.
-    pub fn pages(&self, parameters: PageParameters, invalid: Code) -> PageReader {
-        PageReader::new(parameters, invalid, Some(Arc::clone(&self.memory)))
-    }
-
     /// Reads all of a body of plain text.
     pub async fn text(self) -> Result<String, Problem> {
         let body = self.whole_document().await?;
@@ -212,43 +207,30 @@ impl BodyReader {
         self.whole(bytes_max, Code::DocumentTooLarge).await
     }
 
-    /// Reads all of a body that is one document as JSON.
-    pub async fn json_document(self) -> Result<Bytes, Problem> {
-        let bytes_max = self.document_bytes_max;
-        self.whole_json(bytes_max, Code::DocumentTooLarge).await
-    }
-
     /// Reads all of the body, unless it has more than `bytes_max` bytes.
     pub async fn whole(mut self, bytes_max: usize, code: Code) -> Result<Bytes, Problem> {
-        let body = self.joined(bytes_max, code).await?;
-        self.work()?;
-        Ok(body)
-    }
-
-    async fn joined(&mut self, bytes_max: usize, code: Code) -> Result<Bytes, Problem> {
-        let refuse = || Err(too_large(code, bytes_max));
-        if self.bytes_announced > bytes_max as u64 || self.dropped_bytes > bytes_max {
-            return refuse();
-        }
-        let left = bytes_max - self.dropped_bytes;
-        let mut whole = self.chunk().await?.unwrap_or_default();
-        self.memory.grow(whole.len() * BYTES_PER_BYTE)?;
-        if whole.len() > left {
-            return refuse();
-        }
-        let Some(second) = self.chunk().await? else { return Ok(whole) };
-        let mut joined = BytesMut::from(std::mem::take(&mut whole));
-        let mut next = Some(second);
-        while let Some(chunk) = next {
-            if joined.len() + chunk.len() > left {
-                return refuse();
+        let left = bytes_max.checked_sub(self.dropped_bytes);
+        let left = left.filter(|_| self.bytes_announced <= bytes_max as u64);
+        let left = left.ok_or_else(|| too_large(code, bytes_max))?;
+        let mut whole = Bytes::new();
+        while let Some(chunk) = self.chunk().await? {
+            if whole.len() + chunk.len() > left {
+                return Err(too_large(code, bytes_max));
             }
             self.memory.grow(chunk.len() * BYTES_PER_BYTE)?;
-            joined.extend_from_slice(&chunk);
-            next = self.chunk().await?;
+            // A body of one chunk is not copied.
+            whole = if whole.is_empty() { chunk } else { joined(whole, &chunk) };
         }
-        Ok(joined.freeze())
+        self.work()?;
+        Ok(whole)
     }
+}
+
+/// Appends a chunk. Of a body that was joined before only the chunk is copied.
+fn joined(body: Bytes, chunk: &[u8]) -> Bytes {
+    let mut joined = BytesMut::from(body);
+    joined.extend_from_slice(chunk);
+    joined.freeze()
 }
 
 fn too_large(code: Code, bytes_max: usize) -> Problem {

@@ -13,7 +13,7 @@ mod list;
 use std::future;
 use std::io::{self, Write};
 use std::mem;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::task::Poll;
 
 use axum::body::Body;
@@ -21,6 +21,7 @@ use axum::http::header;
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use futures_util::{StreamExt, stream};
+use parking_lot::Mutex;
 use serde::Serialize;
 use tokio::sync::mpsc;
 use tracing::Instrument;
@@ -137,7 +138,7 @@ where
     let writer =
         ReplyWriter { sent: Some(Arc::clone(&sent)), ..ReplyWriter::new(Some(Arc::new(memory))) };
     let mut writing = Box::pin(write(writer));
-    let take_sent = || sent.lock().unwrap_or_else(PoisonError::into_inner).take();
+    let take_sent = || sent.lock().take();
     let begun = future::poll_fn(|context| match writing.as_mut().poll(context) {
         Poll::Ready(written) => Poll::Ready((Some(written), take_sent())),
         // The first piece was sent.
@@ -287,7 +288,7 @@ impl ReplyWriter {
         if self.sender.is_none() && !self.full.is_empty() {
             let (sender, receiver) = mpsc::channel(PIECES_AHEAD);
             let sent = self.sent.as_ref().expect("the answer is streamed");
-            *sent.lock().unwrap_or_else(PoisonError::into_inner) = Some(receiver);
+            *sent.lock() = Some(receiver);
             self.sender = Some(sender);
         }
         for piece in mem::take(&mut self.full) {

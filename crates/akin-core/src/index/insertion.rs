@@ -92,16 +92,10 @@ impl Index {
     }
 
     fn insert_fetched(&self, ordinal: Ordinal, new: &NewSet<'_>) {
-        let crowded = self.insert_alone(ordinal, new);
-        self.index_pairs(crowded);
-    }
-
-    /// Returns the entries to be indexed by their pairs of slots.
-    fn insert_alone(&self, ordinal: Ordinal, new: &NewSet<'_>) -> Vec<u32> {
-        let _alone = self.alone_with(new.fingerprint);
+        let alone = self.alone_with(new.fingerprint);
         if let Some(entry) = self.entry_of(new.fingerprint) {
             self.sets.add_member(entry, ordinal);
-            return Vec::new();
+            return;
         }
         let NewSet { fingerprint, shingles, sketch, .. } = *new;
         let entry = self.sets.add(fingerprint, shingles, sketch.as_bytes(), ordinal);
@@ -111,7 +105,8 @@ impl Index {
             prefix.insert(entry, set);
         }
         self.fingerprints.insert(entry, [(fold(fingerprint), ())]);
-        crowded
+        drop(alone);
+        self.index_pairs(crowded);
     }
 
     /// The number of postings from which the sets of a key are also indexed by their pairs of

@@ -9,7 +9,7 @@ use tokio::sync::watch;
 
 use super::in_flight::{Arrival, Outcome, was_stored};
 use super::{ArrivingText, BackendError, Candidates, PreparedDocument, Stored};
-use crate::document::DocumentId;
+use crate::document::{DocumentId, Ordinal};
 use crate::stored::Times;
 use akin_core::index::{Search, SearchLimits};
 use akin_core::scheme::{Key, Threshold};
@@ -122,6 +122,11 @@ impl Addition {
         let RivalSearch { keys, agreeing_min, threshold, .. } = self.search.as_ref()?;
         let Analysis { sketch, fingerprint, .. } = &self.document.analysis;
         Some(Search::new(keys, sketch, *fingerprint, *threshold, *agreeing_min, limits))
+    }
+
+    /// By which [`Arrival::earlier_texts`] knows the document.
+    pub(crate) fn ticket(&self) -> Option<Ordinal> {
+        self.text.as_ref().map(|text| text.ticket)
     }
 
     pub fn new(

@@ -14,11 +14,6 @@ pub struct WriteGate {
     superseded: Arc<RwLock<bool>>,
 }
 
-/// The permit of a write.
-pub struct Passed<'a> {
-    _superseded: RwLockReadGuard<'a, bool>,
-}
-
 /// New writes wait until it is dropped.
 struct PausedGate {
     superseded: OwnedRwLockWriteGuard<bool>,
@@ -29,14 +24,11 @@ impl WriteGate {
     ///
     /// # Errors
     /// [`BackendError::Superseded`]
-    pub async fn pass(&self) -> Result<Passed<'_>, BackendError> {
+    pub async fn pass(&self) -> Result<RwLockReadGuard<'_, bool>, BackendError> {
         // Without this, tokio's cooperative budget could make a busy task wait here and be
         // overtaken.
         let superseded = unconstrained(self.superseded.read()).await;
-        match *superseded {
-            true => Err(BackendError::Superseded),
-            false => Ok(Passed { _superseded: superseded }),
-        }
+        if *superseded { Err(BackendError::Superseded) } else { Ok(superseded) }
     }
 
     /// Blocks new writes, and waits for the writes that have passed.

@@ -93,9 +93,7 @@ impl Memory {
         while verdict == Verdict::Again {
             let found = Findings { rivals, arrival: Some(&arrival), ..Findings::new(None) };
             verdict = check.check(number, found).await;
-            let search = addition.search.as_ref();
-            let again = |search| arrival.rivals(&addition.document, addition.tentative, search);
-            rivals = search.map(again).unwrap_or_default();
+            rivals = arrival.rivals(addition);
         }
         if verdict == Verdict::Withdraw {
             return Ok(None);
@@ -186,7 +184,7 @@ impl Backend for Memory {
         let arrive = |of: &Addition| {
             let is_absent =
                 || !self.documents.lock().unwrap().contains_key(&of.document.document.id);
-            self.in_flight.enter(&of.document, is_absent, of.tentative, of.search.as_ref(), None)
+            self.in_flight.enter(of, is_absent)
         };
         let arrived: Vec<_> = documents.iter().map(arrive).collect();
         Box::pin(async move {

@@ -2,8 +2,9 @@
 //! each other client before it, however many requests the other clients have sent.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use tokio::sync::oneshot;
 
 /// A client: its requests share a queue. Work on behalf of no client has the default.
@@ -62,7 +63,7 @@ impl Turns {
     /// queue.
     pub async fn take(self: &Arc<Self>) -> Turn {
         let queued = {
-            let mut state = self.state();
+            let mut state = self.state.lock();
             if state.free > 0 {
                 state.free -= 1;
                 return Turn { turns: Some(Arc::clone(self)) };
@@ -75,7 +76,7 @@ impl Turns {
     fn pass_on(self: Arc<Self>) {
         let mut turn = Turn { turns: Some(Arc::clone(&self)) };
         loop {
-            let next = self.state().next();
+            let next = self.state.lock().next();
             let Some(next) = next else { break };
             match next.send(turn) {
                 Ok(()) => return,
@@ -83,11 +84,6 @@ impl Turns {
             }
         }
         turn.turns = None;
-    }
-
-    /// No panic happens under the lock.
-    fn state(&self) -> MutexGuard<'_, TurnState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -176,7 +172,7 @@ mod tests {
         drop(taken);
         drop(last);
         drop(second);
-        assert_eq!(turns.state().free, 2);
-        assert!(turns.state().queues.is_empty());
+        assert_eq!(turns.state.lock().free, 2);
+        assert!(turns.state.lock().queues.is_empty());
     }
 }

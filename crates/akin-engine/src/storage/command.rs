@@ -20,13 +20,6 @@ pub enum Write {
 }
 
 impl Write {
-    fn bytes(&self) -> u64 {
-        match self {
-            Self::Put { record, .. } => record.bytes(),
-            Self::Remove { .. } => 0,
-        }
-    }
-
     fn perform(
         &self,
         connection: &Connection,
@@ -42,7 +35,11 @@ impl Write {
                 if let Some(replaced) = replaces {
                     remove(connection, counters, logged, *replaced)?;
                 }
-                put(connection, counters, logged, record)
+                record.insert(connection)?;
+                counters.documents += 1;
+                counters.next_ordinal = counters.next_ordinal.max(record.ordinal().get() + 1);
+                logged.append(counters, Operation::Put, record.ordinal());
+                Ok(())
             }
         }
     }
@@ -79,8 +76,17 @@ impl StoreCommand {
         Self { writes: Vec::new(), trim_up_to: None, syncs: false, applied: Box::new(|_| ()), done }
     }
 
+    /// The approximate size of its records in the database.
     pub fn bytes(&self) -> u64 {
-        self.writes.iter().map(Write::bytes).sum()
+        self.records().map(EncodedRecord::bytes).sum()
+    }
+
+    /// The records that it stores, which take room on the disk.
+    pub fn records(&self) -> impl Iterator<Item = &EncodedRecord> {
+        self.writes.iter().filter_map(|write| match write {
+            Write::Put { record, .. } => Some(record),
+            Write::Remove { .. } => None,
+        })
     }
 
     pub fn perform(
@@ -102,11 +108,6 @@ impl StoreCommand {
         Ok(outcome)
     }
 
-    /// Whether it stores records, which takes room on the disk.
-    pub fn needs_room(&self) -> bool {
-        self.writes.iter().any(|write| matches!(write, Write::Put { .. }))
-    }
-
     /// Sends the result. The change is permanent even if the caller no longer waits for it.
     pub fn conclude(self, outcome: CommandOutcome, applied_sequence: &AtomicU64) {
         (self.applied)(outcome.sequence);
@@ -120,20 +121,6 @@ impl StoreCommand {
         drop(self.applied);
         let _ = self.done.send(Err(error));
     }
-}
-
-fn put(
-    connection: &Connection,
-    counters: &mut Counters,
-    logged: &mut Logged,
-    record: &EncodedRecord,
-) -> Result<(), StorageError> {
-    let ordinal = record.ordinal();
-    record.insert(connection)?;
-    counters.documents += 1;
-    counters.next_ordinal = counters.next_ordinal.max(ordinal.get() + 1);
-    logged.append(counters, Operation::Put, ordinal);
-    Ok(())
 }
 
 /// Returns the id of the document.

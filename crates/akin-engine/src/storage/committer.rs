@@ -129,7 +129,11 @@ impl Committer {
 
     /// Runs on each of the two threads until the queue is closed and empty, or a write fails.
     pub fn run(&self) {
-        let reason = match catch_unwind(AssertUnwindSafe(|| self.take_turns())) {
+        let take_turns = || {
+            while self.take_turn()? {}
+            Ok::<_, StorageError>(())
+        };
+        let reason = match catch_unwind(AssertUnwindSafe(take_turns)) {
             Ok(Ok(())) => return,
             Ok(Err(error)) => error.to_string(),
             Err(_) => "the committer panicked".to_owned(),
@@ -138,11 +142,6 @@ impl Committer {
         self.poison.send_replace(Some(reason));
         // Dropping the queue fails the commands that wait in it.
         self.writing.lock().unwrap_or_else(PoisonError::into_inner).take();
-    }
-
-    fn take_turns(&self) -> Result<(), StorageError> {
-        while self.take_turn()? {}
-        Ok(())
     }
 
     /// Writes groups until a group is large; then lets the other thread write while it concludes
@@ -246,11 +245,12 @@ impl Writing {
     /// Refuses records for which the disk has no room.
     fn turn_away(&mut self, mut group: CommandGroup) -> Option<CommandGroup> {
         let refusal = self.room.refusal(&self.connection, group.bytes);
-        if !group.commands.iter().any(StoreCommand::needs_room) {
+        let needs_room = |command: &StoreCommand| command.records().next().is_some();
+        if !group.commands.iter().any(needs_room) {
             return Some(group);
         }
         if let Some(why) = refusal {
-            let (needing, others) = group.commands.into_iter().partition(StoreCommand::needs_room);
+            let (needing, others) = group.commands.into_iter().partition(needs_room);
             self.refuse(needing, &why);
             group.commands = others;
         } else if std::mem::take(&mut self.is_full) {

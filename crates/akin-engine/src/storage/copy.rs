@@ -4,8 +4,8 @@ use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use parking_lot::Mutex;
 use rusqlite::InterruptHandle;
 
 use super::record;
@@ -29,7 +29,7 @@ pub struct CopyStop {
 impl CopyStop {
     pub fn stop(&self) {
         self.stopped.store(true, Ordering::SeqCst);
-        if let Some(copying) = &*self.copying() {
+        if let Some(copying) = &*self.copying.lock() {
             copying.interrupt();
         }
     }
@@ -37,12 +37,8 @@ impl CopyStop {
     /// # Errors
     /// [`StorageError::Closed`] if it was cancelled before.
     fn set(&self, copying: InterruptHandle) -> Result<(), StorageError> {
-        *self.copying() = Some(copying);
+        *self.copying.lock() = Some(copying);
         if self.stopped.load(Ordering::SeqCst) { Err(StorageError::Closed) } else { Ok(()) }
-    }
-
-    fn copying(&self) -> MutexGuard<'_, Option<InterruptHandle>> {
-        self.copying.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -75,7 +71,7 @@ impl Store {
     /// [`StorageError::Database`]: the disk is full, or the copy was cancelled;
     /// [`StorageError::CorruptDocument`], [`StorageError::Corrupt`].
     pub fn copy(&self, stop: &CopyStop) -> Result<File, StorageError> {
-        let _one_at_a_time = self.copying.lock().unwrap_or_else(PoisonError::into_inner);
+        let _one_at_a_time = self.copying.lock();
         let path = self.dir().join(NAME);
         remove_if_exists(&path)?;
         let unfinished = UnfinishedCopy(path.clone());

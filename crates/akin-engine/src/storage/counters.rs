@@ -22,19 +22,15 @@ impl Counters {
     /// The counters after the last transaction.
     pub fn read(connection: &Connection) -> Result<Self, StorageError> {
         let counters = log::last_counters(connection)?;
-        match counters.are_possible() {
-            true => Ok(counters),
-            false => {
-                Err(StorageError::corrupt(format!("its counters are impossible: {counters:?}")))
-            }
+        let Self { documents, next_ordinal, last_sequence } = counters;
+        // The next write must not overflow. A foreign store has right checksums, too.
+        if documents <= next_ordinal
+            && next_ordinal <= Ordinal::MAX.get() + 1
+            && last_sequence <= SEQUENCE_MAX
+        {
+            return Ok(counters);
         }
-    }
-
-    /// Then the next write cannot overflow. A foreign store has right checksums, too.
-    fn are_possible(&self) -> bool {
-        self.documents <= self.next_ordinal
-            && self.next_ordinal <= Ordinal::MAX.get() + 1
-            && self.last_sequence <= SEQUENCE_MAX
+        Err(StorageError::corrupt(format!("its counters are impossible: {counters:?}")))
     }
 
     /// Checks that no document has an ordinal that would be assigned again.

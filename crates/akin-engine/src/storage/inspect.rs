@@ -176,7 +176,8 @@ impl Inspection {
         if let Err(error) = verify::check_log(&connection, &counters) {
             self.damage(&error);
         }
-        let same = schema::check_identity(&connection, &files.database, &expected.identity);
+        let stored = schema::read_identity(&connection)?;
+        let same = schema::check_same(&stored, &files.database, &expected.identity);
         let detail = if same.is_ok() { Detail::All } else { Detail::Content };
         self.check_documents(&connection, &counters, detail, expected)?;
         same

@@ -139,7 +139,6 @@ pub use directory::{DirectoryLock, lock_directory, lock_existing, read_small};
 pub use disk::{check_room, free_bytes};
 pub use error::StorageError;
 pub use inspect::{Expected, Finding, Inspection, inspect};
-pub use readers::StoreSizes;
 pub use record::EncodedRecord;
 pub use row::SketchRow;
 pub use schema::stored_identity;

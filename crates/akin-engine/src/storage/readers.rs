@@ -4,8 +4,9 @@
 use std::ops::ControlFlow;
 use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use rusqlite::Connection;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 use tokio::task::{JoinError, spawn_blocking};
@@ -49,7 +50,7 @@ impl Readers {
             let connection = schema::open_reader(database, pool.page_cache_kib)?;
             // The first read opens the write-ahead log.
             Counters::read(&connection)?;
-            pool.idle().push(connection);
+            pool.idle.lock().push(connection);
         }
         Ok(Self {
             pool: Arc::new(pool),
@@ -180,10 +181,12 @@ impl Store {
         let permit = permit_of(&self.readers.exports).await;
         let pool = Arc::clone(&self.readers.pool);
         let (sender, receiver) = mpsc::channel(EXPORT_RECORDS_AHEAD);
-        let export = Export { detail, order, now_ms, shingler: Arc::clone(&self.shingler) };
+        let shingler = Arc::clone(&self.shingler);
         spawn_blocking(move || {
             let _permit = permit;
-            let exported = pool.read(|connection| export.send(connection, &sender));
+            let exported = pool.read(|connection| {
+                send_records(connection, detail, order, now_ms, &shingler, &sender)
+            });
             if let Err(error) = exported {
                 // Sending fails only if the receiver was dropped.
                 let _ = sender.blocking_send(Err(error));
@@ -237,18 +240,17 @@ impl Store {
         blocking(open).await
     }
 
+    /// The bytes of the database, and of its write-ahead log.
+    ///
     /// # Errors
     /// [`StorageError::Io`].
-    pub async fn sizes(&self) -> Result<StoreSizes, StorageError> {
+    pub async fn sizes(&self) -> Result<(u64, u64), StorageError> {
         let files = self.files.clone();
         blocking(move || {
             let bytes = |path: &Path| {
                 path.metadata().map(|file| file.len()).map_err(StorageError::io(path))
             };
-            Ok(StoreSizes {
-                database_bytes: bytes(&files.database)?,
-                wal_bytes: bytes(&files.wal)?,
-            })
+            Ok((bytes(&files.database)?, bytes(&files.wal)?))
         })
         .await
     }
@@ -281,26 +283,14 @@ impl Pool {
         &self,
         read: impl FnOnce(&Connection) -> Result<T, StorageError>,
     ) -> Result<T, StorageError> {
-        let connection = match self.idle().pop() {
+        let connection = match self.idle.lock().pop() {
             Some(connection) => connection,
             None => schema::open_reader(&self.database, self.page_cache_kib)?,
         };
         let outcome = schema::in_transaction(&connection, "BEGIN", read)?;
-        self.idle().push(connection);
+        self.idle.lock().push(connection);
         Ok(outcome)
     }
-
-    fn idle(&self) -> MutexGuard<'_, Vec<Connection>> {
-        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// The size of a store.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct StoreSizes {
-    pub database_bytes: u64,
-    /// The write-ahead log.
-    pub wal_bytes: u64,
 }
 
 fn records(
@@ -312,47 +302,41 @@ fn records(
     by_ordinals(connection, ALL_COLUMNS, ordinals, |row| record::decode(row, detail, shingler))
 }
 
-/// The parameters of an export.
-struct Export {
+/// Sends the documents of an export. A corrupt document is sent as an error; any other error ends
+/// the export.
+fn send_records(
+    connection: &Connection,
     detail: Detail,
     order: Order,
     now_ms: i64,
-    shingler: Arc<Shingler>,
-}
-
-impl Export {
-    /// Sends a corrupt document as an error and continues; any other error ends the export.
-    fn send(
-        &self,
-        connection: &Connection,
-        sender: &mpsc::Sender<Result<Record, StorageError>>,
-    ) -> Result<(), StorageError> {
-        let by = match self.order {
-            Order::Stored => "ordinal",
-            Order::Id => "id",
-        };
-        // Sorting whole rows would spill them to a temporary file, so only ordinals are sorted.
-        let mut ordinals =
-            connection.prepare(&format!("SELECT ordinal FROM documents ORDER BY {by}"))?;
-        let mut ordinals = ordinals.query([])?;
-        let query = format!("SELECT {ALL_COLUMNS} FROM documents WHERE ordinal = ?1");
-        let mut statement = connection.prepare_cached(&query)?;
-        let mut seen = 0;
-        while let Some(ordinal) = ordinals.next()? {
-            let mut rows = statement.query([ordinal.get::<_, i64>(0)?])?;
-            let Some(row) = rows.next()? else { continue };
-            seen += 1;
-            let record = match record::decode(row, self.detail, &self.shingler) {
-                Err(error) if !matches!(error, StorageError::CorruptDocument { .. }) => {
-                    return Err(error);
-                }
-                Ok(record) if !record.is_alive(self.now_ms) => continue,
-                record => record,
-            };
-            if sender.blocking_send(record).is_err() {
-                return Ok(());
+    shingler: &Shingler,
+    sender: &mpsc::Sender<Result<Record, StorageError>>,
+) -> Result<(), StorageError> {
+    let by = match order {
+        Order::Stored => "ordinal",
+        Order::Id => "id",
+    };
+    // Sorting whole rows would spill them to a temporary file, so only ordinals are sorted.
+    let mut ordinals =
+        connection.prepare(&format!("SELECT ordinal FROM documents ORDER BY {by}"))?;
+    let mut ordinals = ordinals.query([])?;
+    let query = format!("SELECT {ALL_COLUMNS} FROM documents WHERE ordinal = ?1");
+    let mut statement = connection.prepare_cached(&query)?;
+    let mut seen = 0;
+    while let Some(ordinal) = ordinals.next()? {
+        let mut rows = statement.query([ordinal.get::<_, i64>(0)?])?;
+        let Some(row) = rows.next()? else { continue };
+        seen += 1;
+        let record = match record::decode(row, detail, shingler) {
+            Err(error) if !matches!(error, StorageError::CorruptDocument { .. }) => {
+                return Err(error);
             }
+            Ok(record) if !record.is_alive(now_ms) => continue,
+            record => record,
+        };
+        if sender.blocking_send(record).is_err() {
+            return Ok(());
         }
-        Counters::read(connection)?.check_seen(seen)
     }
+    Counters::read(connection)?.check_seen(seen)
 }

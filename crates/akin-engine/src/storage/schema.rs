@@ -269,7 +269,7 @@ pub fn stored_identity(dir: &Path) -> Result<Option<String>, StorageError> {
     read_identity(&connection).map(Some)
 }
 
-fn read_identity(connection: &Connection) -> Result<String, StorageError> {
+pub(super) fn read_identity(connection: &Connection) -> Result<String, StorageError> {
     let query = "SELECT value FROM settings WHERE name = 'identity'";
     Ok(connection.query_row(query, [], |row| row.get(0))?)
 }
@@ -279,14 +279,6 @@ pub(super) fn created_at_ms(connection: &Connection) -> Result<i64, StorageError
     let query = "SELECT value FROM settings WHERE name = 'created_at_ms'";
     let value: String = connection.query_row(query, [], |row| row.get(0))?;
     value.parse().map_err(|_| StorageError::corrupt("its time of creation is not a number"))
-}
-
-pub(super) fn check_identity(
-    connection: &Connection,
-    path: &Path,
-    identity: &str,
-) -> Result<(), StorageError> {
-    check_same(&read_identity(connection)?, path, identity)
 }
 
 /// # Errors

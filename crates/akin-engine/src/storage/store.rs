@@ -2,10 +2,11 @@
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::thread::{self, JoinHandle};
 
+use parking_lot::{Mutex, RwLock};
 use rusqlite::Connection;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::unconstrained;
@@ -190,7 +191,7 @@ impl Store {
         command: impl FnOnce(Done) -> StoreCommand,
     ) -> Result<CommandOutcome, StorageError> {
         let (done, outcome) = oneshot::channel();
-        let queue = self.queue.read().unwrap_or_else(PoisonError::into_inner).clone();
+        let queue = self.queue.read().clone();
         let Some(queue) = queue else { return Err(StorageError::Closed) };
         // Without `unconstrained`, Tokio's budget could delay this task and let later tasks pass
         // it.
@@ -238,14 +239,14 @@ impl Store {
     }
 
     fn stop(&self) {
-        self.queue.write().unwrap_or_else(PoisonError::into_inner).take();
-        let mut committers = self.committers.lock().unwrap_or_else(PoisonError::into_inner);
+        self.queue.write().take();
+        let mut committers = self.committers.lock();
         for committer in committers.drain(..) {
             // It catches its own panics and reports them through `poisoned`.
             let _ = committer.join();
         }
         drop(committers);
-        self.lock.lock().unwrap_or_else(PoisonError::into_inner).take();
+        self.lock.lock().take();
     }
 
     pub fn snapshots(&self) -> &Snapshots {

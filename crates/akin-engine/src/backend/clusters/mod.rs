@@ -18,7 +18,8 @@ mod tests;
 
 use std::ops::Bound;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use parking_lot::Mutex;
 
 use crate::backend::{ClusterCounts, ClusterNote, ClustersState, Version};
 use crate::document::{DocumentId, Ordinal};
@@ -169,7 +170,7 @@ impl Clusters {
     /// A number for the cluster of each document, or for its part of a stale cluster. Documents
     /// with equal numbers are connected for certain.
     pub fn components_of(&self, ordinals: &[Ordinal]) -> Vec<Option<u64>> {
-        let mut lock = self.lock();
+        let mut lock = self.state.lock();
         let of = |state: &mut State| ordinals.iter().map(|of| state.component_of(*of)).collect();
         lock.as_mut().map_or_else(|| vec![None; ordinals.len()], of)
     }
@@ -304,12 +305,12 @@ impl Clusters {
     }
 
     fn read<R>(&self, read: impl FnOnce(&State) -> R) -> Option<R> {
-        self.lock().as_ref().map(read)
+        self.state.lock().as_ref().map(read)
     }
 
     /// `None` over the limit.
     fn change<R>(&self, change: impl FnOnce(&mut State) -> R) -> Option<R> {
-        let mut lock = self.lock();
+        let mut lock = self.state.lock();
         let state = lock.as_mut()?;
         let changed = change(state);
         let bytes = state.bytes();
@@ -323,9 +324,5 @@ impl Clusters {
             );
         }
         Some(changed)
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Option<State>> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

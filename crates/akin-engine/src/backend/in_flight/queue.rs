@@ -7,7 +7,7 @@ use tokio::sync::watch;
 
 use super::sets::SetsInFlight;
 use super::{Mutex, MutexGuard, Outcome, PoisonError, was_stored};
-use crate::backend::{PreparedDocument, Rival, RivalSearch, Rivals};
+use crate::backend::{Addition, PreparedDocument, Rival, Rivals};
 use crate::document::{DocumentId, Ordinal};
 use akin_core::sketch::Estimator;
 
@@ -74,40 +74,27 @@ impl InFlight {
 
     /// Gives an arriving document its number and finds its rivals, to which it is a
     /// [reporter](Arrival::reporters) if no version of it is stored (`is_absent`, which is called
-    /// under the lock) or in flight. [`Arrival::earlier_texts`] knows the document by the ticket.
+    /// under the lock) or in flight.
     pub fn enter(
         &self,
-        document: &Arc<PreparedDocument>,
+        addition: &Addition,
         is_absent: impl FnOnce() -> bool,
-        tentative: bool,
-        search: Option<&RivalSearch>,
-        ticket: Option<Ordinal>,
     ) -> (Arrival, Rivals) {
         let mut queue = self.lock();
-        let (number, id) = (queue.next_number, &document.document.id);
+        let (number, id) = (queue.next_number, &addition.document.document.id);
         let reporter = (!queue.latest.contains_key(id) && is_absent()).then_some(id);
-        let rivals =
-            search.map(|search| queue.rivals(number, document, tentative, search, reporter));
-        let arrival = self.issue(&mut queue, id, Some(Arc::clone(document)), tentative);
-        queue.sets.insert(number, document);
-        if let (Some(ticket), Some(entry)) = (ticket, queue.entries.get_mut(&number)) {
-            entry.ticket = Some(ticket);
-            queue.texts.insert(ticket, number);
-        }
-        (arrival, rivals.unwrap_or_default())
+        let rivals = queue.rivals(number, addition, reporter);
+        let arrival = self.issue(&mut queue, id, Some(addition));
+        queue.sets.insert(number, &addition.document);
+        queue.texts.extend(addition.ticket().map(|ticket| (ticket, number)));
+        (arrival, rivals)
     }
 
     pub fn enter_removal(&self, id: &DocumentId) -> Arrival {
-        self.issue(&mut self.lock(), id, None, false)
+        self.issue(&mut self.lock(), id, None)
     }
 
-    fn issue(
-        &self,
-        queue: &mut Queue,
-        id: &DocumentId,
-        document: Option<Arc<PreparedDocument>>,
-        tentative: bool,
-    ) -> Arrival {
+    fn issue(&self, queue: &mut Queue, id: &DocumentId, addition: Option<&Addition>) -> Arrival {
         let number = queue.next_number;
         queue.next_number += 1;
         let previous = queue.latest.insert(id.clone(), number);
@@ -118,13 +105,13 @@ impl InFlight {
         });
         let entry = Entry {
             id: id.clone(),
-            document,
-            tentative,
+            document: addition.map(|addition| Arc::clone(&addition.document)),
+            tentative: addition.is_some_and(|addition| addition.tentative),
             outcome: None,
             previous,
             next: None,
             withdrawn: false,
-            ticket: None,
+            ticket: addition.and_then(Addition::ticket),
             reporters: Vec::new(),
         };
         queue.entries.insert(number, entry);
@@ -138,20 +125,21 @@ impl InFlight {
 }
 
 impl Queue {
-    /// The documents in flight before `number` that match the search. The cost is bounded
-    /// regardless of the number in flight.
+    /// The documents in flight before `number` that match the search, if there is one. The cost is
+    /// bounded regardless of the number in flight.
     fn rivals(
         &mut self,
         number: u64,
-        document: &PreparedDocument,
-        tentative: bool,
-        search: &RivalSearch,
+        addition: &Addition,
         reporter: Option<&DocumentId>,
     ) -> Rivals {
+        let Addition { document, search: Some(search), tentative, .. } = addition else {
+            return Rivals::default();
+        };
         let Self { entries, sets, .. } = self;
-        let near = sets.near(document, tentative, search);
-        let mut rivals = Rivals { found: Vec::new(), truncated: near.truncated };
-        for set in near.sets {
+        let (near, truncated) = sets.near(document, *tentative, search);
+        let mut rivals = Rivals { found: Vec::new(), truncated };
+        for set in near {
             let examined_max = EXAMINED_PER_RIVAL * search.rivals_max;
             let mut numbers = set.documents.range(..number);
             for number in numbers.by_ref().take(examined_max) {
@@ -163,7 +151,7 @@ impl Queue {
                     return Rivals { truncated: true, ..rivals };
                 }
                 entry.reporters.extend(reporter.cloned());
-                rivals.found.extend(entry.as_rival(tentative));
+                rivals.found.extend(entry.as_rival(*tentative));
             }
             rivals.truncated |= numbers.next().is_some();
         }
@@ -244,13 +232,8 @@ impl Arrival {
     }
 
     /// The rivals that are still in flight.
-    pub fn rivals(
-        &self,
-        document: &PreparedDocument,
-        tentative: bool,
-        search: &RivalSearch,
-    ) -> Rivals {
-        self.in_flight.lock().rivals(self.number, document, tentative, search, None)
+    pub fn rivals(&self, addition: &Addition) -> Rivals {
+        self.in_flight.lock().rivals(self.number, addition, None)
     }
 
     /// The new documents that arrived later and report the document of this arrival, if they are

@@ -42,13 +42,6 @@ pub(super) struct SetInFlight {
     pub documents: BTreeSet<u64>,
 }
 
-/// The sets found by a search, in its preferred order.
-pub(super) struct NearSets<'a> {
-    pub sets: Vec<&'a SetInFlight>,
-    /// Some sets were not examined.
-    pub truncated: bool,
-}
-
 impl SetsInFlight {
     pub fn new(estimator: Estimator) -> Self {
         Self {
@@ -88,13 +81,13 @@ impl SetsInFlight {
 
     /// The equal set, and the sets that share a key and have sketches that agree well enough:
     /// earliest first for a `tentative` document, which waits for them, otherwise best agreement
-    /// first.
+    /// first. Also returns whether some sets were not examined.
     pub fn near(
         &mut self,
         document: &PreparedDocument,
         tentative: bool,
         search: &RivalSearch,
-    ) -> NearSets<'_> {
+    ) -> (Vec<&SetInFlight>, bool) {
         let tables = search.keys.iter().map(|key| key.table.saturating_add(1)).max();
         self.index_tables(tables.unwrap_or(0));
         let (firsts, truncated) = self.sharing(document.analysis.fingerprint, search);
@@ -113,7 +106,7 @@ impl SetsInFlight {
         if !tentative {
             near.sort_by_key(|(agreeing, _)| Reverse(*agreeing));
         }
-        NearSets { sets: near.into_iter().map(|(_, set)| set).collect(), truncated }
+        (near.into_iter().map(|(_, set)| set).collect(), truncated)
     }
 
     /// The sets that share a key, ascending; and whether some were left out.

@@ -6,11 +6,11 @@ use std::sync::atomic::Ordering;
 use futures_util::future::{join, join_all};
 
 use super::Local;
-use super::memory_state::{DurableDocument, RemovalData};
+use super::memory_state::DurableDocument;
 use crate::backend::in_flight::Arrival;
 use crate::backend::{
-    Addition, Backend, BackendError, Candidates, Check, Findings, PreparedDocument, Rival, Rivals,
-    Stored, Verdict, content_hash,
+    Addition, ArrivingText, Backend, BackendError, Candidates, Check, Findings, PreparedDocument,
+    Rival, Rivals, Stored, Verdict, content_hash,
 };
 use crate::document::{Document, Ordinal};
 use crate::storage::{EncodedRecord, Write};
@@ -36,17 +36,6 @@ pub(super) struct Arrived {
 /// The outcome of each document, by its number in the call.
 type Outcomes = Vec<(usize, Result<Option<Stored>, BackendError>)>;
 
-/// A document that is about to be written.
-struct Planned {
-    number: usize,
-    arrived: Arrived,
-    stamp: Stamp,
-    /// A stored version that is replaced, which may have expired.
-    replaces: Option<Ordinal>,
-    removal: RemovalData,
-    stored: Stored,
-}
-
 impl Arrived {
     /// Whether the document may replace a document, or has to wait for another document: for a
     /// rival, or for the write that replaces a candidate for the sake of which it may be withdrawn.
@@ -62,9 +51,7 @@ impl Arrived {
 impl Local {
     /// Gives a document its number in the order of arrival.
     pub(super) fn arrive(&self, addition: Addition) -> Arrived {
-        let Addition { document, search, tentative, text, .. } = &addition;
-        let ticket = text.as_ref().map(|text| text.ticket);
-        let id = &document.document.id;
+        let id = &addition.document.document.id;
         let mut is_new = false;
         // Called if no version is in flight: a document that is no longer in flight is in the
         // catalog.
@@ -72,8 +59,7 @@ impl Local {
             is_new = self.memory.catalog.ordinal(id).is_none();
             is_new || self.memory.catalog.alive(id, self.now_ms()).is_none()
         };
-        let (arrival, rivals) =
-            self.in_flight.enter(document, is_absent, *tentative, search.as_ref(), ticket);
+        let (arrival, rivals) = self.in_flight.enter(&addition, is_absent);
         Arrived { addition, arrival, rivals, is_new }
     }
 
@@ -84,7 +70,11 @@ impl Local {
         arrived: Vec<Arrived>,
         check: &dyn Check,
     ) -> Vec<Result<Option<Stored>, BackendError>> {
-        let candidates = self.candidates_of(&arrived).await;
+        let searches: Vec<_> = arrived.iter().filter_map(Arrived::search).collect();
+        // After an error the checks look the candidates up.
+        let mut found = self.candidates(&searches).await.unwrap_or_default().into_iter();
+        let candidates: Vec<Option<Candidates>> =
+            arrived.iter().map(|of| of.search().and_then(|_| found.next())).collect();
         let numbered = arrived.into_iter().zip(candidates).enumerate();
         let (alone, together): (Vec<_>, Vec<_>) = numbered
             .partition(|(_, (arrived, candidates))| arrived.is_added_alone(candidates.as_ref()));
@@ -96,98 +86,87 @@ impl Local {
         outcomes.into_iter().map(|(_, outcome)| outcome).collect()
     }
 
-    /// Looks up the candidates of all documents in one batch. After an error the checks look them
-    /// up.
-    async fn candidates_of(&self, arrived: &[Arrived]) -> Vec<Option<Candidates>> {
-        let searches: Vec<_> = arrived.iter().filter_map(Arrived::search).collect();
-        let found = match searches.is_empty() {
-            true => Vec::new(),
-            false => self.candidates(&searches).await.unwrap_or_default(),
-        };
-        let mut found = found.into_iter();
-        arrived.iter().map(|of| of.search().and_then(|_| found.next())).collect()
-    }
-
     async fn check_and_store(
         &self,
         arrived: Vec<(usize, (Arrived, Option<Candidates>))>,
         check: &dyn Check,
     ) -> Outcomes {
-        let (mut outcomes, mut to_store) = (Vec::new(), Vec::new());
+        let (mut outcomes, mut stored) = (Vec::new(), Vec::new());
+        let (mut written, mut arrivals) = (Vec::new(), Vec::new());
         for (at, (number, (mut arrived, candidates))) in arrived.into_iter().enumerate() {
             if at % CHECKED_BEFORE_YIELD == CHECKED_BEFORE_YIELD - 1 {
                 tokio::task::yield_now().await;
             }
-            match arrived.decide(number, candidates, check).await {
-                Verdict::Withdraw => outcomes.push((number, Ok(None))),
-                verdict => to_store.push((number, arrived, verdict == Verdict::Replace)),
-            }
-        }
-        outcomes.extend(self.store_all(to_store).await);
-        outcomes
-    }
-
-    async fn store_all(&self, arrived: Vec<(usize, Arrived, bool)>) -> Outcomes {
-        let (mut outcomes, mut planned) = (Vec::new(), Vec::with_capacity(arrived.len()));
-        for (number, arrived, only_replaces) in arrived {
-            match self.plan(number, arrived, only_replaces).await {
-                Ok(Ok(plan)) => planned.push(plan),
-                Ok(Err(stored)) => outcomes.push((number, Ok(stored))),
+            let verdict = arrived.decide(number, candidates, check).await;
+            match self.plan(&arrived, verdict).await {
+                Ok((outcome, Some(document))) => {
+                    stored.push((number, outcome));
+                    written.push(document);
+                    arrivals.push((arrived.arrival, arrived.addition.text));
+                }
+                Ok((outcome, None)) => {
+                    if outcome.is_some() {
+                        arrived.arrival.stored();
+                    }
+                    outcomes.push((number, Ok(outcome)));
+                }
                 Err(error) => outcomes.push((number, Err(error))),
             }
         }
-        if planned.is_empty() {
-            return outcomes;
+        if !written.is_empty() {
+            let written = self.write_documents(written, arrivals).await;
+            let outcome = |(number, stored)| (number, written.clone().map(|()| stored));
+            outcomes.extend(stored.into_iter().map(outcome));
         }
-        let stored: Vec<_> = planned.iter().map(|of| (of.number, of.stored.clone())).collect();
-        let written = self.write_planned(planned).await;
-        outcomes.extend(stored.into_iter().map(|(number, stored)| match &written {
-            Ok(()) => (number, Ok(Some(stored))),
-            Err(error) => (number, Err(error.clone())),
-        }));
         outcomes
     }
 
-    /// The written part of a document; else whether it is stored already, or `None` if it may only
-    /// replace a document and there is none.
+    /// Whether a document is stored, and what is written for that: nothing if it is withdrawn, if
+    /// it is stored already, or if it may only replace a document and there is none.
     async fn plan(
         &self,
-        number: usize,
-        arrived: Arrived,
-        only_replaces: bool,
-    ) -> Result<Result<Planned, Option<Stored>>, BackendError> {
-        arrived.arrival.wait_for_predecessor().await;
-        let prepared = Arc::clone(&arrived.addition.document);
+        Arrived { addition, arrival, .. }: &Arrived,
+        verdict: Verdict,
+    ) -> Result<(Option<Stored>, Option<DurableDocument>), BackendError> {
+        if verdict == Verdict::Withdraw {
+            return Ok((None, None));
+        }
+        arrival.wait_for_predecessor().await;
+        let prepared = Arc::clone(&addition.document);
         let document = &prepared.document;
-        let times = arrived.addition.times.unwrap_or_else(|| self.times_of(document));
+        let times = addition.times.unwrap_or_else(|| self.times_of(document));
         let old = self.memory.catalog.alive(&document.id, self.now_ms());
         let is_over = |over| old.as_ref().is_some_and(|old| old.ordinal == over);
         if !prepared.only_over.is_none_or(is_over) {
             return Err(BackendError::Changed);
         }
-        if only_replaces && old.is_none() {
-            return Ok(Err(None));
+        if verdict == Verdict::Replace && old.is_none() {
+            return Ok((None, None));
         }
         let expires_as_before =
             old.as_ref().filter(|old| old.expires_at_ms() == times.expires_at_ms);
         let stamp = Stamp { content_hash: content_hash(document), times };
         if let Some(old) = expires_as_before
-            && arrived.addition.times.is_none()
+            && addition.times.is_none()
             && Box::pin(self.is_equal(old.ordinal, stamp.content_hash)).await?
         {
-            arrived.arrival.stored();
-            return Ok(Err(Some(Stored::Unchanged)));
+            return Ok((Some(Stored::Unchanged), None));
         }
         // This may be an expired document that is not removed yet.
-        let replaces = self.memory.catalog.ordinal(&document.id);
+        let replaced = self.memory.catalog.ordinal(&document.id);
         // Before the indexes ask for the set, which is in the cache then.
         let stored = match old {
             None => Stored::Created,
-            Some(_) if arrived.addition.times.is_some() => Stored::Replaced(None),
+            Some(_) if addition.times.is_some() => Stored::Replaced(None),
             Some(old) => Stored::Replaced(Box::pin(self.replaced(old.ordinal)).await),
         };
-        let removal = self.removal_data(replaces).await;
-        Ok(Ok(Planned { number, arrived, stamp, replaces, removal, stored }))
+        let replaces = match replaced {
+            Some(ordinal) => Some((ordinal, self.removal_data(ordinal).await)),
+            None => None,
+        };
+        let is_copy = addition.times.is_some();
+        let ordinal = Ordinal::MIN;
+        Ok((Some(stored), Some(DurableDocument { ordinal, prepared, stamp, is_copy, replaces })))
     }
 
     /// A version that is replaced. A damaged version does not prevent its replacement.
@@ -203,34 +182,30 @@ impl Local {
         Some(Box::new(record))
     }
 
-    async fn write_planned(&self, planned: Vec<Planned>) -> Result<(), BackendError> {
-        let documents = planned
-            .iter()
-            .map(|of| (Arc::clone(&of.arrived.addition.document), of.stamp))
-            .collect();
-        let records = self.encode(documents).await?;
+    async fn write_documents(
+        &self,
+        mut documents: Vec<DurableDocument>,
+        arrivals: Vec<(Arrival, Option<ArrivingText>)>,
+    ) -> Result<(), BackendError> {
+        let stamped = |of: &DurableDocument| (Arc::clone(&of.prepared), of.stamp);
+        let records = self.encode(documents.iter().map(stamped).collect()).await?;
         // Assigned last, so that documents reach the store in the order of their ordinals: only
         // rows appended to their table fill its pages.
-        let ordinals = self.take_ordinals(planned.len())?;
+        let ordinals = self.take_ordinals(documents.len())?;
         if let Some(clusters) = &self.memory.clusters
-            && planned.iter().any(|of| of.arrived.addition.times.is_some())
+            && documents.iter().any(|of| of.is_copy)
         {
             clusters.copied();
         }
-        let (mut writes, mut durable) = (Vec::new(), Vec::with_capacity(planned.len()));
-        let mut arrivals = Vec::with_capacity(planned.len());
-        for ((record, ordinal), planned) in records.into_iter().zip(ordinals).zip(planned) {
-            let Planned { arrived, stamp, replaces, removal, .. } = planned;
+        let mut writes = Vec::with_capacity(documents.len());
+        for ((record, ordinal), document) in records.into_iter().zip(ordinals).zip(&mut documents) {
+            document.ordinal = ordinal;
+            let replaces = document.replaces.as_ref().map(|(ordinal, _)| *ordinal);
             writes.push(Write::Put { record: record.with_ordinal(ordinal), replaces });
-            let Addition { document: prepared, text, .. } = arrived.addition;
-            let expires_at_ms = stamp.times.expires_at_ms;
-            let replaced = replaces.map(|_| removal);
-            durable.push(DurableDocument { ordinal, prepared, expires_at_ms, replaced });
-            arrivals.push((arrived.arrival, text));
         }
         // Kept here as well, so that the committing thread does not have to free them.
-        let durable = Arc::new(durable);
-        let (memory, committed) = (Arc::clone(&self.memory), Arc::clone(&durable));
+        let documents = Arc::new(documents);
+        let (memory, committed) = (Arc::clone(&self.memory), Arc::clone(&documents));
         let apply = move |_sequence| {
             memory.put_all(&committed);
             for (arrival, _text) in arrivals {
@@ -317,9 +292,7 @@ impl Arrived {
             if verdict != Verdict::Again {
                 return verdict;
             }
-            let Addition { document, tentative, search, .. } = &self.addition;
-            let rivals = |search| self.arrival.rivals(document, *tentative, search);
-            self.rivals = search.as_ref().map(rivals).unwrap_or_default();
+            self.rivals = self.arrival.rivals(&self.addition);
         }
     }
 }

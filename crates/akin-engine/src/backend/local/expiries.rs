@@ -1,7 +1,8 @@
 //! The documents with an expiry time, ordered by it.
 
 use std::collections::BTreeSet;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use parking_lot::Mutex;
 
 use crate::document::Ordinal;
 
@@ -14,29 +15,29 @@ pub(super) struct Expiries(Mutex<BTreeSet<(i64, Ordinal)>>);
 
 impl Expiries {
     pub fn insert(&self, expires_at_ms: i64, ordinal: Ordinal) {
-        self.lock().insert((expires_at_ms, ordinal));
+        self.0.lock().insert((expires_at_ms, ordinal));
     }
 
     /// Loads all expiries at a start, before concurrent use.
     pub fn load(&self, all: Vec<(i64, Ordinal)>) {
         // Building a tree from a list is many times as fast, and its nodes are full.
-        *self.lock() = all.into_iter().collect();
+        *self.0.lock() = all.into_iter().collect();
     }
 
     pub fn remove(&self, expires_at_ms: i64, ordinal: Ordinal) {
-        self.lock().remove(&(expires_at_ms, ordinal));
+        self.0.lock().remove(&(expires_at_ms, ordinal));
     }
 
     /// At most `max` expired documents, soonest first.
     pub fn due(&self, now_ms: i64, max: usize) -> Vec<Ordinal> {
-        self.lock().range(..=(now_ms, Ordinal::MAX)).take(max).map(|&(_, due)| due).collect()
+        self.0.lock().range(..=(now_ms, Ordinal::MAX)).take(max).map(|&(_, due)| due).collect()
     }
 
     /// The number of expired documents; concurrent changes may or may not be counted.
     pub fn due_count(&self, now_ms: i64) -> u64 {
         let (mut count, mut from) = (0, (i64::MIN, Ordinal::MIN));
         loop {
-            let due = self.lock();
+            let due = self.0.lock();
             let mut due = due.range(from..=(now_ms, Ordinal::MAX));
             count += due.by_ref().take(COUNTED_AT_ONCE).count() as u64;
             let Some(&next) = due.next() else { return count };
@@ -46,12 +47,7 @@ impl Expiries {
 
     /// An estimate: nodes of the tree are two thirds full on average.
     pub fn bytes(&self) -> u64 {
-        (self.lock().len() * size_of::<(i64, Ordinal)>() * 3 / 2) as u64
-    }
-
-    fn lock(&self) -> MutexGuard<'_, BTreeSet<(i64, Ordinal)>> {
-        // Each change is a single insertion or removal, so a panic leaves the tree consistent.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        (self.0.lock().len() * size_of::<(i64, Ordinal)>() * 3 / 2) as u64
     }
 }
 

@@ -24,9 +24,11 @@ use std::ffi::OsStr;
 use std::fs::{self, DirEntry, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
+
+use parking_lot::Mutex;
 
 use crate::backend::{BackendError, Removal};
 use crate::storage::{StorageSettings, read_small};
@@ -135,7 +137,7 @@ impl LocalCollection {
 
     /// Removes the replaced collection. If that fails, the next start does it.
     pub(crate) fn remove_replaced(&self) -> Result<(), BackendError> {
-        let replaced = self.replaced.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let replaced = self.replaced.lock().take();
         let Some(replaced) = replaced else { return Ok(()) };
         self.takeover_unfinished.store(true, Ordering::Relaxed);
         if let Removal::Uncertain(error) = replaced.mark_removed()? {

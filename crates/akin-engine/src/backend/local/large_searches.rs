@@ -12,7 +12,8 @@ const FOUND_INLINE_MAX: usize = 2_048;
 /// Searches that read more postings than this run on a blocking thread, too.
 const POSTINGS_INLINE_MAX: usize = 16_384;
 
-/// Searches between two pauses: in a crowd they take some milliseconds.
+/// Searches between two pauses: in a crowd they take some milliseconds. So few that hardly a
+/// document is replaced meanwhile.
 const LOOKUPS_AT_ONCE: usize = 32;
 
 impl Local {

@@ -9,9 +9,7 @@ use crate::backend::{Candidate, Candidates, Member};
 use crate::document::Ordinal;
 use akin_core::index::{self, ExactSearch, Members, Search, Unanswered};
 use akin_core::measure::Overlap;
-
-/// Lookups in a batch: few enough that hardly a document is replaced while a batch runs.
-const LOOKUPS_PER_BATCH: usize = 32;
+use akin_core::scheme::Key;
 
 /// The maximum number of attempts while there are more replacements than
 /// [`Replacements`](super::replacements::Replacements) records, and of checks of the replacements
@@ -25,14 +23,9 @@ impl MemoryState {
         found.pop().expect("a search has a result")
     }
 
-    /// Runs [`candidates`](Self::candidates) for several searches; the results are in the same
+    /// Runs [`candidates`](Self::candidates) for a few searches; the results are in the same
     /// order.
     pub fn candidates_of_all(&self, searches: &[Search<'_>], now_ms: i64) -> Vec<Candidates> {
-        let some = |searches| self.candidates_of_some(searches, now_ms);
-        searches.chunks(LOOKUPS_PER_BATCH).flat_map(some).collect()
-    }
-
-    fn candidates_of_some(&self, searches: &[Search<'_>], now_ms: i64) -> Vec<Candidates> {
         let look_up = || {
             let found = self.index.candidates_of_all(searches);
             Ok(found.iter().map(|found| self.resolved(found, now_ms)).collect())
@@ -40,7 +33,7 @@ impl MemoryState {
         let add = |found: &mut [Candidates], new: &Candidate, sketch: &[u8]| {
             for (candidates, search) in found.iter_mut().zip(searches) {
                 let agreeing = self.index.agreeing(search.sketch.as_bytes(), sketch);
-                let shared = |key: &&_| self.is_filed_under(sketch, **key);
+                let shared = |key: &&Key| self.scheme.value(sketch, key.table) == Some(key.value);
                 let keys_shared = search.keys.iter().filter(shared).count() as u32;
                 if agreeing >= search.agreeing_min && keys_shared > 0 {
                     let new = Candidate { agreeing, keys_shared, ..new.clone() };

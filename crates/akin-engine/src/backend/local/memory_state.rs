@@ -8,20 +8,23 @@ use smallvec::smallvec;
 use super::catalog::{Catalog, Listing};
 use super::passages::CollectionPassages;
 use super::replacements::Replacements;
-use crate::backend::{Candidate, Clusters, Member, PreparedDocument, SetCache, Sketched};
+use crate::backend::{Candidate, Clusters, Member, PreparedDocument, SetCache, Sketched, Stamp};
 use crate::document::{DocumentId, Ordinal};
 use akin_core::index::{Index, NewSet};
 use akin_core::passages::TextBlocks;
-use akin_core::scheme::{Key, Scheme};
+use akin_core::scheme::Scheme;
 use akin_core::text::ShingleSet;
 
 /// A document that is durable, or about to be.
 pub(super) struct DurableDocument {
+    /// Assigned when it is written.
     pub ordinal: Ordinal,
     pub prepared: Arc<PreparedDocument>,
-    pub expires_at_ms: Option<i64>,
-    /// Of the stored document that it replaces, if there is one.
-    pub replaced: Option<RemovalData>,
+    pub stamp: Stamp,
+    /// It is copied from another collection.
+    pub is_copy: bool,
+    /// The stored version that it replaces, if there is one, which may have expired.
+    pub replaces: Option<(Ordinal, RemovalData)>,
 }
 
 /// The data with which the indexes remove a document: nothing if they do not need it.
@@ -35,7 +38,7 @@ pub(super) struct MemoryState {
     pub index: Index,
     pub catalog: Catalog,
     pub sets: SetCache,
-    scheme: Scheme,
+    pub scheme: Scheme,
     pub replacements: Replacements,
     /// `None` if they are not kept.
     pub clusters: Option<Clusters>,
@@ -47,11 +50,6 @@ impl MemoryState {
     pub fn new(index: Index, catalog: Catalog, scheme: Scheme, sets: SetCache) -> Self {
         let replacements = Replacements::default();
         Self { index, catalog, sets, scheme, replacements, clusters: None, passages: None }
-    }
-
-    /// Keeps clusters, in so much memory, and so many notes of their changes.
-    pub fn keep_clusters(&mut self, bytes_max: u64, notes_max: usize) {
-        self.clusters = Some(Clusters::new(bytes_max, notes_max, self.catalog.chunks()));
     }
 
     /// Applies a durable document, in place of the stored document with its id, which leaves.
@@ -84,12 +82,12 @@ impl MemoryState {
 
     /// Applies durable documents with unlike ids.
     pub fn put_all(&self, durable: &[DurableDocument]) {
-        let new: Vec<_> = durable.iter().filter(|document| document.replaced.is_none()).collect();
+        let new: Vec<_> = durable.iter().filter(|document| document.replaces.is_none()).collect();
         if !new.is_empty() {
             self.put_new(&new);
         }
         for document in durable {
-            if let Some(removal) = &document.replaced {
+            if let Some((_, removal)) = &document.replaces {
                 self.replace(document, removal);
             }
         }
@@ -122,10 +120,11 @@ impl MemoryState {
         self.sets.insert(prepared.analysis.fingerprint, prepared.analysis.set.clone());
     }
 
-    fn list(&self, DurableDocument { ordinal, prepared, expires_at_ms, .. }: &DurableDocument) {
+    fn list(&self, DurableDocument { ordinal, prepared, stamp, .. }: &DurableDocument) {
         let id = prepared.document.id.clone();
         let has_metadata = prepared.document.metadata.is_some();
-        let (fingerprint, expires_at_ms) = (prepared.analysis.fingerprint, *expires_at_ms);
+        let fingerprint = prepared.analysis.fingerprint;
+        let expires_at_ms = stamp.times.expires_at_ms;
         let listing = Listing::new(*ordinal, id, fingerprint, has_metadata, expires_at_ms);
         self.catalog.insert(listing);
     }
@@ -197,10 +196,6 @@ impl MemoryState {
     pub fn member(&self, ordinal: Ordinal, now_ms: i64) -> Option<Member> {
         self.catalog.listing(ordinal).filter(|listing| !listing.has_expired(now_ms)).map(member)
     }
-
-    pub fn is_filed_under(&self, sketch: &[u8], key: Key) -> bool {
-        self.scheme.value(sketch, key.table) == Some(key.value)
-    }
 }
 
 fn member(Listing { ordinal, id, has_metadata, .. }: Listing) -> Member {
@@ -214,6 +209,7 @@ mod tests {
 
     use super::*;
     use crate::backend::testing::prepared;
+    use crate::stored::Times;
     use akin_core::index::{Search, SearchLimits};
     use akin_core::scheme::SchemeSettings;
     use akin_core::sketch::{Estimator, SketchSettings};
@@ -236,8 +232,9 @@ mod tests {
         DurableDocument {
             ordinal: Ordinal::from(ordinal),
             prepared: Arc::clone(prepared),
-            expires_at_ms: None,
-            replaced: Some(RemovalData::default()),
+            stamp: Stamp { content_hash: 0, times: Times { stored_at_ms: 0, expires_at_ms: None } },
+            is_copy: false,
+            replaces: Some((Ordinal::MIN, RemovalData::default())),
         }
     }
 

@@ -37,9 +37,9 @@ use crate::backend::in_flight::InFlight;
 use crate::backend::parallel::cores;
 use crate::backend::{
     Adding, Addition, Backend, BackendError, BackendStats, Backups, Candidate, Candidates,
-    ChangeFeed, Check, Clock, ClusterKeeping, ExactCandidates, Matches, Opening, PassageSearch,
-    PausedWrites, Records, Recovery, Removed, SketchScanning, Sketched, SnapshotWriting, Stamp,
-    Version, WriteGate, seeded,
+    ChangeFeed, Check, Clock, ClusterKeeping, Clusters, ExactCandidates, Matches, Opening,
+    PassageSearch, PausedWrites, Records, Recovery, Removed, SketchScanning, Sketched,
+    SnapshotWriting, Stamp, Version, WriteGate, seeded,
 };
 use crate::background::turns::Turns;
 use crate::document::{Content, DocumentId, Ordinal};
@@ -123,7 +123,8 @@ impl Local {
         let mut memory = MemoryState::new(index, recovered.catalog, scheme, sets);
         if settings.clusters.threshold.is_some() {
             let bytes_max = settings.limits.clusters_bytes_max;
-            memory.keep_clusters(bytes_max, storage.changes_kept as usize);
+            let (notes_max, chunks) = (storage.changes_kept as usize, memory.catalog.chunks());
+            memory.clusters = Some(Clusters::new(bytes_max, notes_max, chunks));
         }
         let passages = settings.passages.settings();
         if let Some(passages) = passages {
@@ -327,7 +328,7 @@ impl Backend for Local {
     }
 
     async fn stats(&self) -> Result<BackendStats, BackendError> {
-        let sizes = self.store.sizes().await?;
+        let (database_bytes, wal_bytes) = self.store.sizes().await?;
         let index = self.memory.index.stats();
         let ids_bytes = self.memory.catalog.bytes();
         let passages = self.memory.passages.as_ref().map(|passages| passages.index.stats());
@@ -339,13 +340,13 @@ impl Backend for Local {
             postings: Some(index.postings),
             postings_longest: Some(index.postings_longest),
             index_bytes: Some(index.bytes + ids_bytes + passages_bytes),
-            database_bytes: Some(sizes.database_bytes),
+            database_bytes: Some(database_bytes),
         };
         Ok(BackendStats {
             size,
             passages,
             ids_bytes: Some(ids_bytes),
-            wal_bytes: Some(sizes.wal_bytes),
+            wal_bytes: Some(wal_bytes),
             log_rows: Some(self.operations_since_snapshot()),
             sequence: Some(self.store.applied_sequence()),
             recovery: Some(self.recovery.clone()),

@@ -6,9 +6,10 @@
 //! ends with the first pass that it is in.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use async_trait::async_trait;
+use parking_lot::Mutex;
 use tokio::sync::oneshot;
 
 use super::Local;
@@ -93,7 +94,7 @@ impl Passes {
 
     fn join(&self, search: SketchSearch) -> (u64, oneshot::Receiver<Candidates>) {
         let (found, receiver) = oneshot::channel();
-        let mut waiting = self.waiting();
+        let mut waiting = self.waiting.lock();
         // Abandoned searches take no memory for long.
         while waiting.searches.front().is_some_and(|(_, first)| first.found.is_closed()) {
             waiting.searches.pop_front();
@@ -106,7 +107,7 @@ impl Passes {
 
     /// The searches of the next pass: this search, and the searches that have waited longest.
     fn next(&self, number: u64) -> Vec<WaitingSearch> {
-        let mut waiting = self.waiting();
+        let mut waiting = self.waiting.lock();
         #[cfg(test)]
         {
             waiting.passes += 1;
@@ -120,11 +121,6 @@ impl Passes {
             next.extend(Some(first).filter(|first| !first.found.is_closed()));
         }
         next
-    }
-
-    /// No panic happens under the lock.
-    fn waiting(&self) -> MutexGuard<'_, Waiting> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -274,8 +270,8 @@ mod tests {
             assert_eq!(best(&found), (id.clone(), 128));
             assert_eq!(found.seen, ids.len());
         }
-        assert_eq!(local.passes.waiting().passes, 2, "thirty-two searches, sixteen at a time");
-        assert!(local.passes.waiting().searches.is_empty());
+        assert_eq!(local.passes.waiting.lock().passes, 2, "thirty-two searches, sixteen at a time");
+        assert!(local.passes.waiting.lock().searches.is_empty());
     }
 
     /// A pass for a version, with work after all sketches were read.

@@ -14,7 +14,6 @@ use crate::document::{Content, DocumentId, Ordinal};
 use crate::storage::{
     SketchRow, SnapshotEntry, SnapshotListing, SnapshotReader, SnapshotRecord, StorageError, Store,
 };
-use crate::stored::Tail;
 use akin_core::index::{self, Index};
 use akin_core::passages::PassageSettings;
 use akin_core::scheme::{Scheme, Threshold};
@@ -190,7 +189,9 @@ impl Recovering<'_> {
                 },
             )
         })?;
-        timed("tail", || self.read_rows(born_since(&tail), &loading))?;
+        let first = tail.born.first().map_or(0, |first| first.get());
+        let end = tail.born.last().map_or(0, |last| last.get() + 1);
+        timed("tail", || self.read_rows(first..end, &loading))?;
         let recovery = Recovery {
             source: RecoverySource::Snapshot,
             snapshot_sequence: Some(header.sequence),
@@ -320,13 +321,6 @@ impl<'a> Loading<'a> {
         })?;
         Ok(documents)
     }
-}
-
-/// The range from the first to the last ordinal stored since the snapshot.
-fn born_since(tail: &Tail) -> Range<u64> {
-    let first = tail.born.first().map_or(0, |first| first.get());
-    let end = tail.born.last().map_or(0, |last| last.get() + 1);
-    first..end
 }
 
 fn share_out_ordinals<S>(

@@ -58,7 +58,7 @@ impl Local {
         id: DocumentId,
         ordinal: Ordinal,
     ) -> Result<(), BackendError> {
-        let removal = self.removal_data(Some(ordinal)).await;
+        let removal = self.removal_data(ordinal).await;
         let memory = Arc::clone(&self.memory);
         let apply = move |_sequence| {
             memory.remove(&id, ordinal, &removal);
@@ -68,8 +68,7 @@ impl Local {
     }
 
     /// What the indexes need of a document that is removed or replaced.
-    pub(super) async fn removal_data(&self, ordinal: Option<Ordinal>) -> RemovalData {
-        let Some(ordinal) = ordinal else { return RemovalData::default() };
+    pub(super) async fn removal_data(&self, ordinal: Ordinal) -> RemovalData {
         let set = Box::pin(self.set_to_remove(ordinal)).await;
         RemovalData { set, blocks: Box::pin(self.blocks_to_remove(ordinal)).await }
     }

@@ -7,7 +7,8 @@
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use parking_lot::Mutex;
 
 use crate::document::Ordinal;
 
@@ -23,7 +24,7 @@ pub(super) struct Replacements {
 
 impl Replacements {
     pub fn note(&self, ordinal: Ordinal) {
-        let mut newest = self.newest();
+        let mut newest = self.newest.lock();
         if newest.len() == KEPT {
             newest.pop_front();
         }
@@ -41,14 +42,10 @@ impl Replacements {
         if self.count() == count {
             return Some(Vec::new());
         }
-        let newest = self.newest();
+        let newest = self.newest.lock();
         let since = usize::try_from(self.count() - count).ok()?;
         let skipped = newest.len().checked_sub(since)?;
         Some(newest.range(skipped..).copied().collect())
-    }
-
-    fn newest(&self) -> MutexGuard<'_, VecDeque<Ordinal>> {
-        self.newest.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -1,9 +1,10 @@
 //! The running discoveries, and the figures of the last discovery of clusters.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use jiff::Timestamp;
+use parking_lot::Mutex;
 use serde::Serialize;
 use tokio::sync::Notify;
 use utoipa::ToSchema;
@@ -100,7 +101,7 @@ impl DiscoveryGuard {
 
 impl Drop for DiscoveryGuard {
     fn drop(&mut self) {
-        self.discoveries.state().running.remove(&self.number);
+        self.discoveries.state.lock().running.remove(&self.number);
     }
 }
 
@@ -112,7 +113,7 @@ impl Discoveries {
         mode: Mode,
     ) -> Result<DiscoveryGuard, EngineError> {
         let progress = Arc::new(JoinProgress::default());
-        let mut state = self.state();
+        let mut state = self.state.lock();
         if state.closed {
             return Err(BackendError::Closed.into());
         }
@@ -130,12 +131,12 @@ impl Discoveries {
 
     /// The running discoveries, oldest first.
     pub fn list(&self) -> Vec<DiscoveryStats> {
-        self.state().running.values().map(RunningDiscovery::stats).collect()
+        self.state.lock().running.values().map(RunningDiscovery::stats).collect()
     }
 
     /// Stops the running discoveries and refuses new discoveries.
     pub fn close(&self) {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         state.closed = true;
         for discovery in state.running.values() {
             discovery.progress.stop();
@@ -144,7 +145,7 @@ impl Discoveries {
     }
 
     pub fn last_clusters(&self) -> Option<ClusterFigures> {
-        self.state().clusters
+        self.state.lock().clusters
     }
 
     /// Records the figures of clusters of these sizes, and warns of giant clusters.
@@ -155,11 +156,7 @@ impl Discoveries {
             tracing::warn!(over_alarm, members_largest, members_alarm, "giant clusters");
         }
         let clusters = sizes.iter().filter(|size| **size > 1).count() as u64;
-        self.state().clusters = Some(ClusterFigures { clusters, members_largest, over_alarm });
-    }
-
-    fn state(&self) -> MutexGuard<'_, RunningState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock().clusters = Some(ClusterFigures { clusters, members_largest, over_alarm });
     }
 }
 

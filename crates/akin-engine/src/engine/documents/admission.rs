@@ -5,8 +5,9 @@
 //! documents in flight does not cost more, however many documents a client sends.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::add::Outcomes;
@@ -41,18 +42,13 @@ impl Places {
     }
 
     fn of(&self, client: ClientId) -> Arc<Semaphore> {
-        let mut left = self.left();
+        let mut left = self.left.lock();
         if left.len() >= CLIENTS {
             // Others are held by permits and by waiting calls.
             left.retain(|_, places| Arc::strong_count(places) > 1);
         }
         let all = || Arc::new(Semaphore::new(PLACES as usize));
         Arc::clone(left.entry(client).or_insert_with(all))
-    }
-
-    /// No panic happens under the lock.
-    fn left(&self) -> MutexGuard<'_, HashMap<ClientId, Arc<Semaphore>>> {
-        self.left.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -105,7 +101,7 @@ mod tests {
         for client in 0..2 * CLIENTS as u64 {
             drop(on_behalf_of(ClientId(client), places.take(1)).await);
         }
-        assert!(places.left().len() <= CLIENTS, "clients without documents are forgotten");
+        assert!(places.left.lock().len() <= CLIENTS, "clients without documents are forgotten");
     }
 
     /// Documents that share a run of words, and are searched for it.

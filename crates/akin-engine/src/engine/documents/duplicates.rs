@@ -1,9 +1,8 @@
 //! The near-duplicates of a document that is added: stored documents, and earlier documents in
 //! flight (rivals), which are scored like stored ones.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
-
 use async_trait::async_trait;
+use parking_lot::Mutex;
 
 use super::add::DocumentToAdd;
 use crate::backend::{
@@ -40,11 +39,7 @@ impl Checks {
 
     /// The result of each document as if it were not stored; `None` if it was not checked.
     pub fn take(&self) -> Vec<Option<Result<Added, EngineError>>> {
-        std::mem::take(&mut *self.checked())
-    }
-
-    fn checked(&self) -> MutexGuard<'_, Vec<Option<Result<Added, EngineError>>>> {
-        self.checked.lock().unwrap_or_else(PoisonError::into_inner)
+        std::mem::take(&mut *self.checked.lock())
     }
 }
 
@@ -58,17 +53,9 @@ impl Check for Checks {
             Ok((verdict, added)) => (verdict, Ok(added)),
             Err(error) => (Verdict::Withdraw, Err(error)),
         };
-        self.checked()[number] = Some(checked);
+        self.checked.lock()[number] = Some(checked);
         verdict
     }
-}
-
-/// The outcome of scoring rivals.
-struct ScoredRivals {
-    /// Some rivals were not scored, or not found.
-    truncated: bool,
-    /// Near-duplicates that were withdrawn in the end.
-    withdrawn: usize,
 }
 
 impl Engine {
@@ -167,7 +154,18 @@ impl Engine {
         if !options.needs_search() {
             return Ok((Verdict::Store, added));
         }
-        let query = self.query(prepared, options)?;
+        let minimum = self.minimum_score(options.threshold, options.points)?;
+        let query = ProbeQuery {
+            analysis: &prepared.analysis,
+            keys: Some(&prepared.keys),
+            own_id: Some(&prepared.document.id),
+            threshold: minimum.threshold,
+            mode: if self.analyser.takes_signatures() { Mode::Estimated } else { Mode::Verified },
+            limit: self.settings.limits.duplicates_max,
+            conditions: None,
+            record: self.record_query(&prepared.document.content, minimum)?,
+            members_max: self.members_of_added(),
+        };
         let skips = options.on_duplicate == OnDuplicate::Skip;
         let matches = self.find(&query, found.candidates.take()).await?;
         let mut scored = matches.scored;
@@ -179,9 +177,10 @@ impl Engine {
             added.truncated = was_cut && scored.len() <= query.limit;
         }
         let rivals = std::mem::take(&mut found.rivals);
-        let scoring = self.score_rivals(&query, rivals, skips, &mut scored).await?;
+        let (is_truncated, withdrawn) =
+            self.score_rivals(&query, rivals, skips, &mut scored).await?;
         // All near-duplicates in flight were withdrawn: a new search may find more.
-        if skips && scored.is_empty() && scoring.truncated && scoring.withdrawn > 0 {
+        if skips && scored.is_empty() && is_truncated && withdrawn > 0 {
             return Ok((Verdict::Again, added));
         }
         if skips && !scored.is_empty() && self.are_replaced(&scored, found).await? {
@@ -189,7 +188,7 @@ impl Engine {
         }
         put_in_order(&mut scored);
         (added.duplicates, added.more) = Self::page(scored, PageRange::first(query.limit))?;
-        added.truncated |= scoring.truncated || matches.truncated;
+        added.truncated |= is_truncated || matches.truncated;
         let is_near = skips && !added.duplicates.is_empty();
         Ok((if is_near { Verdict::Replace } else { Verdict::Store }, added))
     }
@@ -216,36 +215,17 @@ impl Engine {
         Ok(true)
     }
 
-    fn query<'a>(
-        &self,
-        prepared: &'a PreparedDocument,
-        options: &'a AddOptions,
-    ) -> Result<ProbeQuery<'a>, EngineError> {
-        let limit = self.settings.limits.duplicates_max;
-        let minimum = self.minimum_score(options.threshold, options.points)?;
-        Ok(ProbeQuery {
-            analysis: &prepared.analysis,
-            keys: Some(&prepared.keys),
-            own_id: Some(&prepared.document.id),
-            threshold: minimum.threshold,
-            mode: if self.analyser.takes_signatures() { Mode::Estimated } else { Mode::Verified },
-            limit,
-            conditions: None,
-            record: self.record_query(&prepared.document.content, minimum)?,
-            members_max: self.members_of_added(),
-        })
-    }
-
     /// Adds the rivals that reach the threshold and are stored in the end, as many as may be
     /// reported, or are needed to skip the document if it is skipped for a near-duplicate
-    /// (`skips`). Waits for rivals that may be withdrawn.
+    /// (`skips`). Waits for rivals that may be withdrawn. Returns whether some rivals were not
+    /// scored, or not found, and how many near-duplicates were withdrawn in the end.
     async fn score_rivals(
         &self,
         query: &ProbeQuery<'_>,
         rivals: Rivals,
         skips: bool,
         near: &mut Vec<Match>,
-    ) -> Result<ScoredRivals, EngineError> {
+    ) -> Result<(bool, usize), EngineError> {
         let mut enough = match &query.record {
             _ if skips => 1,
             // The order of the upper bounds says little of the order of the points.
@@ -270,7 +250,7 @@ impl Engine {
             enough = enough.saturating_add(usize::from(is_known));
             near.push(scored);
         }
-        Ok(ScoredRivals { truncated: rivals.truncated || rest.len() > 0, withdrawn })
+        Ok((rivals.truncated || rest.len() > 0, withdrawn))
     }
 
     /// `None` below the threshold. `is_long`: the work is too long for a runtime thread.

@@ -4,7 +4,6 @@ use crate::backend::Candidate;
 use crate::background::request::{self, charge};
 use crate::budget::cost;
 use crate::document::Content;
-use crate::engine::lookup::ProbeQuery;
 use crate::engine::{Engine, EngineError};
 
 /// The cost of cutting and sketching a content. In multisets each count of a token is an element,
@@ -28,15 +27,6 @@ pub(crate) fn of_comparing(a: usize, b: usize) -> usize {
 }
 
 impl Engine {
-    /// Charges a scan of all documents where the prefix index does not serve the threshold.
-    pub(super) async fn charge_scan(&self, query: &ProbeQuery<'_>) -> Result<(), EngineError> {
-        let from = self.settings.scheme.exact_from();
-        if from.is_some_and(|from| query.threshold.get() >= from.get()) {
-            return Ok(());
-        }
-        self.charge_documents().await
-    }
-
     /// Charges a pass over all documents.
     pub(crate) async fn charge_documents(&self) -> Result<(), EngineError> {
         if request::current().is_none() {

@@ -83,11 +83,6 @@ impl Checking {
         2 * self.matching < self.checked.max(1)
     }
 
-    /// Each block has as many candidates as all blocks before, so that a long list has few blocks.
-    fn block_size(&self) -> usize {
-        self.taken.max(self.at_once)
-    }
-
     /// How many candidates of a block are scored together.
     fn part_size(&self) -> usize {
         match self.checked_max.saturating_sub(self.checked) {
@@ -164,7 +159,8 @@ impl Engine {
             .sort_unstable_by_key(|candidate| (Reverse(candidate.agreeing), candidate.fingerprint));
         let mut rest = candidates.into_iter();
         while !checking.is_over(query) && rest.len() > 0 {
-            let mut left = checking.block_size();
+            // As many candidates as all blocks before, so that a long list has few blocks.
+            let mut left = checking.taken.max(checking.at_once);
             let mut block = Vec::new();
             while left > 0 && rest.len() > 0 && !checking.has_end() {
                 let likely = rest.as_slice().partition_point(|next| self.should_match(query, next));

@@ -20,7 +20,10 @@ impl Engine {
             threshold: query.threshold,
             members_max: query.members_max,
         };
-        self.charge_scan(query).await?;
+        let from = self.settings.scheme.exact_from();
+        if from.is_none_or(|from| query.threshold < from) {
+            self.charge_documents().await?;
+        }
         for attempt in 1.. {
             let candidates = match self.backend.exact_candidates(&search).await? {
                 ExactCandidates::Indexed(candidates) => candidates,

@@ -35,12 +35,6 @@ pub(crate) const ATTEMPTS_MAX: usize = 4;
 /// sets that share the most keys with the probe are compared.
 const POSTINGS_OF_WIDE: usize = 8;
 
-/// The plan of a keyed query, and the keys that it probes.
-struct Probed<'a> {
-    plan: ProbePlan,
-    keys: Cow<'a, [Key]>,
-}
-
 impl Engine {
     /// The limits of the first two searches for candidates of a document that is added, if the
     /// searches take the document's keys and the sketch alone.
@@ -89,30 +83,6 @@ impl Engine {
         }
     }
 
-    fn probed<'a>(&self, query: &ProbeQuery<'a>) -> Probed<'a> {
-        let scheme = &self.analyser.scheme;
-        let plan = scheme.plan(query.threshold);
-        let keys = match query.keys {
-            Some(all) => Cow::Borrowed(plan.keys_of(all)),
-            None => scheme.keys(query.sketch().as_bytes(), plan.bands).collect(),
-        };
-        Probed { plan, keys }
-    }
-
-    fn search<'a>(
-        &self,
-        query: &ProbeQuery<'a>,
-        probed: &'a Probed<'_>,
-        found_max: usize,
-        is_wide: bool,
-    ) -> Search<'a> {
-        let postings_of_each = if is_wide { POSTINGS_OF_WIDE } else { 1 };
-        let limits = self.search_limits(found_max, query.members_max, postings_of_each);
-        let (sketch, fingerprint) = (query.sketch(), query.analysis.fingerprint);
-        let agreeing_min = probed.plan.agreeing_min;
-        Search::new(&probed.keys, sketch, fingerprint, query.threshold, agreeing_min, limits)
-    }
-
     /// How many candidates each search for a query may find, ascending. Does not depend on the
     /// limit of the query.
     fn founds_max(&self, query: &ProbeQuery<'_>) -> Vec<usize> {
@@ -132,9 +102,15 @@ impl Engine {
         query: &ProbeQuery<'_>,
         mut looked_up: Option<Candidates>,
     ) -> Result<FoundMatches, EngineError> {
-        let probed = self.probed(query);
+        let scheme = &self.analyser.scheme;
+        let plan = scheme.plan(query.threshold);
+        let keys: Cow<'_, [Key]> = match query.keys {
+            Some(all) => Cow::Borrowed(plan.keys_of(all)),
+            None => scheme.keys(query.sketch().as_bytes(), plan.bands).collect(),
+        };
         for attempt in 1.. {
-            let (checking, seen) = self.search_and_check(query, &probed, looked_up.take()).await?;
+            let looked_up = looked_up.take();
+            let (checking, seen) = self.search_and_check(query, &plan, &keys, looked_up).await?;
             if checking.none_gone || attempt == ATTEMPTS_MAX {
                 return Ok(FoundMatches {
                     truncated: checking.is_truncated || !checking.none_gone,
@@ -142,8 +118,8 @@ impl Engine {
                     candidates: seen,
                     expected_recall: match (&query.record, query.mode) {
                         (Some(record), _) => record.expected_recall(&self.analyser),
-                        (None, Mode::Estimated) => probed.plan.expected_recall_estimated,
-                        (None, _) => probed.plan.expected_recall,
+                        (None, Mode::Estimated) => plan.expected_recall_estimated,
+                        (None, _) => plan.expected_recall,
                     },
                     by: FoundBy::Keys,
                 });
@@ -157,7 +133,8 @@ impl Engine {
     async fn search_and_check(
         &self,
         query: &ProbeQuery<'_>,
-        probed: &Probed<'_>,
+        plan: &ProbePlan,
+        keys: &[Key],
         mut looked_up: Option<Candidates>,
     ) -> Result<(Checking, usize), EngineError> {
         let (mut checking, mut seen) = (Checking::new(&self.settings.limits, query), 0);
@@ -168,7 +145,11 @@ impl Engine {
                 Some(candidates) => candidates,
                 None => {
                     let is_wide = query.record.is_some() || checking.is_deceived();
-                    let search = self.search(query, probed, found_max, is_wide);
+                    let postings_of_each = if is_wide { POSTINGS_OF_WIDE } else { 1 };
+                    let limits = self.search_limits(found_max, query.members_max, postings_of_each);
+                    let (sketch, fingerprint) = (query.sketch(), query.analysis.fingerprint);
+                    let (threshold, least) = (query.threshold, plan.agreeing_min);
+                    let search = Search::new(keys, sketch, fingerprint, threshold, least, limits);
                     let mut found = self.backend.candidates(std::slice::from_ref(&search)).await?;
                     found.pop().expect("a search has a result")
                 }

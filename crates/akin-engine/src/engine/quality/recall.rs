@@ -1,13 +1,13 @@
 //! Measures the recall and precision of lookups against a full scan.
 
 use std::collections::HashSet;
-use std::sync::{Mutex, PoisonError};
 
 use futures_util::{StreamExt, TryStreamExt};
+use parking_lot::Mutex;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::backend::{Records, SHINGLES_AT_ONCE_MAX};
+use crate::backend::SHINGLES_AT_ONCE_MAX;
 use crate::background;
 use crate::background::request::{self, charge, reserve};
 use crate::budget::cost;
@@ -98,7 +98,7 @@ pub(crate) struct RecallMeter {
 impl RecallMeter {
     /// The last measurement at the collection's threshold.
     pub fn last(&self) -> Option<Recall> {
-        self.last.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.last.lock().clone()
     }
 }
 
@@ -188,7 +188,7 @@ impl Engine {
             expected_recall: self.analyser.scheme.plan(threshold).expected_recall,
         };
         if threshold == own {
-            let mut last = self.recall_meter.last.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut last = self.recall_meter.last.lock();
             *last = Some(recall.clone());
         }
         Ok(recall)
@@ -221,7 +221,8 @@ impl Engine {
         let mut records = self.backend.export(Detail::Set, Order::Stored).await;
         let mut documents = 0;
         loop {
-            let batch = next_batch(&mut records).await?;
+            let batch: Vec<Record> =
+                records.by_ref().take(RECORDS_AT_ONCE_MAX).try_collect().await?;
             if batch.is_empty() {
                 return Ok((sampled, documents));
             }
@@ -317,10 +318,6 @@ impl Engine {
         let is_found = found.is_some_and(|found| found.contains(id));
         Ok(is_found && before.is_some() && before == self.ordinal(id).await?)
     }
-}
-
-async fn next_batch(records: &mut Records) -> Result<Vec<Record>, EngineError> {
-    Ok(records.take(RECORDS_AT_ONCE_MAX).try_collect().await?)
 }
 
 /// The largest number up to `most` that fits, or 0. If a number fits, all smaller numbers fit.

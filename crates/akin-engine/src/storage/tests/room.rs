@@ -27,7 +27,7 @@ async fn the_file_shrinks_after_removals() {
     remove_all(&store, 6_000).await;
     let is_large = async || {
         let (left, unused) = pages(&home);
-        let file_bytes = store.sizes().await.unwrap().database_bytes;
+        let file_bytes = store.sizes().await.unwrap().0;
         unused > 128 || file_bytes != u64::from(left) * 8192
     };
     while is_large().await {

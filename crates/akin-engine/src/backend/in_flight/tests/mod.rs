@@ -1,10 +1,8 @@
 mod model;
 
-use std::sync::Arc;
-
 use super::*;
 use crate::backend::testing::prepared;
-use crate::backend::{PreparedDocument, Rival, RivalSearch, Rivals};
+use crate::backend::{Addition, PreparedDocument, Rival, RivalSearch, Rivals};
 use akin_core::sketch::{Estimator, SketchSettings};
 
 fn in_flight() -> InFlight {
@@ -17,10 +15,15 @@ fn search(document: &PreparedDocument) -> RivalSearch {
     RivalSearch { keys, agreeing_min: 1, threshold, rivals_max: 10, candidates: None }
 }
 
+/// A document with a search for its rivals.
+fn addition(document: PreparedDocument, tentative: bool) -> Addition {
+    let search = search(&document);
+    Addition::new(document, Some(search), tentative, false)
+}
+
 /// Returns a document's arrival and its rivals.
 fn enter(in_flight: &InFlight, id: &str, text: &str, tentative: bool) -> (Arrival, Rivals) {
-    let document = Arc::new(prepared(id, text));
-    in_flight.enter(&document, || true, tentative, Some(&search(&document)), None)
+    in_flight.enter(&addition(prepared(id, text), tentative), || true)
 }
 
 fn ids(rivals: &Rivals) -> Vec<&str> {
@@ -75,26 +78,26 @@ fn rivals_share_a_key() {
 fn rivals_agree_as_well_as_is_asked() {
     let in_flight = in_flight();
     let (_first, _) = enter(&in_flight, "a", &near_copy(1), false);
-    let second = Arc::new(prepared("b", &near_copy(2)));
+    let second = prepared("b", &near_copy(2));
     let search = RivalSearch { agreeing_min: 128, ..search(&second) };
-    let (_second, rivals) = in_flight.enter(&second, || true, false, Some(&search), None);
+    let second = Addition::new(second, Some(search), false, false);
+    let (_second, rivals) = in_flight.enter(&second, || true);
     assert!(rivals.found.is_empty());
 }
 
 #[test]
 fn searches_with_many_keys_find_all_rivals() {
     let in_flight = in_flight();
-    let first = Arc::new(prepared("a", "one two three four five six"));
-    let second = Arc::new(prepared("b", "one two three four five six seven"));
-    let under = |document: &PreparedDocument, keys: std::ops::Range<usize>| RivalSearch {
-        keys: document.keys[keys].to_vec(),
-        ..search(document)
-    };
-    let (_first, _) = in_flight.enter(&first, || true, false, Some(&under(&first, 0..1)), None);
+    let first = prepared("a", "one two three four five six");
+    let second = prepared("b", "one two three four five six seven");
     let shared = |at: &usize| first.keys[*at] == second.keys[*at];
     let shared = (1..first.keys.len()).rfind(shared).expect("they share some key");
-    let search = under(&second, shared..shared + 1);
-    let (_second, rivals) = in_flight.enter(&second, || true, false, Some(&search), None);
+    let enter_under = |document: PreparedDocument, key: usize| {
+        let search = RivalSearch { keys: vec![document.keys[key]], ..search(&document) };
+        in_flight.enter(&Addition::new(document, Some(search), false, false), || true)
+    };
+    let (_first, _) = enter_under(first, 0);
+    let (_second, rivals) = enter_under(second, shared);
     assert_eq!(ids(&rivals), ["a"]);
 }
 
@@ -158,13 +161,12 @@ fn rivals_found_again_are_earlier_and_in_flight_still() {
     let enter = |id: &str| enter(&in_flight, id, "one two three", true);
     let (first, _) = enter("a");
     let (_second, _) = enter("b");
-    let document = Arc::new(prepared("c", "one two three"));
-    let search = search(&document);
-    let (third, rivals) = in_flight.enter(&document, || true, true, Some(&search), None);
+    let addition = addition(prepared("c", "one two three"), true);
+    let (third, rivals) = in_flight.enter(&addition, || true);
     assert_eq!(ids(&rivals), ["a", "b"]);
     let (_fourth, _) = enter("d");
     drop(first);
-    assert_eq!(ids(&third.rivals(&document, true, &search)), ["b"]);
+    assert_eq!(ids(&third.rivals(&addition)), ["b"]);
 }
 
 #[test]
@@ -174,8 +176,8 @@ fn new_documents_that_arrive_later_report_their_rivals() {
     let (second, _) = enter(&in_flight, "b", "one two three", false);
     let (_version, _) = enter(&in_flight, "b", "one two three", false);
     let (_other, _) = enter(&in_flight, "c", "four five six", false);
-    let stored = Arc::new(prepared("d", "one two three"));
-    let (last, _) = in_flight.enter(&stored, || false, false, Some(&search(&stored)), None);
+    let stored = addition(prepared("d", "one two three"), false);
+    let (last, _) = in_flight.enter(&stored, || false);
     let reporters = |of: &Arrival| of.reporters().iter().map(ToString::to_string).collect();
     let of_first: Vec<String> = reporters(&first);
     assert_eq!(of_first, ["b"], "neither a version of a document nor an unlike document");

@@ -22,7 +22,7 @@ use shuttle::thread;
 use super::{near_copy, search};
 use crate::backend::in_flight::{Outcome, was_stored};
 use crate::backend::testing::prepared;
-use crate::backend::{PreparedDocument, Rivals};
+use crate::backend::{Addition, PreparedDocument, Rivals};
 use akin_core::sketch::{Estimator, SketchSettings};
 use queue::{Arrival, InFlight};
 
@@ -42,7 +42,15 @@ impl Arrivals {
     }
 
     fn enter(&self, document: &Arc<PreparedDocument>, tentative: bool) -> (Arrival, Rivals) {
-        self.in_flight.enter(document, || true, tentative, Some(&search(document)), None)
+        let addition = Addition {
+            document: Arc::clone(document),
+            search: Some(search(document)),
+            tentative,
+            waits_for_texts: false,
+            times: None,
+            text: None,
+        };
+        self.in_flight.enter(&addition, || true)
     }
 
     /// The steps of `Engine::add`: the ids of the near-duplicates, and whether it was stored.

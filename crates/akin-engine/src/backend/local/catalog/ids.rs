@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::ops::Bound::{Excluded, Unbounded};
-use std::sync::{Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
+use parking_lot::{Mutex, RwLock};
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::backend::parallel::share_out;
@@ -35,16 +35,16 @@ impl Default for Ids {
 
 impl Ids {
     pub fn get(&self, id: &DocumentId) -> Option<Ordinal> {
-        read(self.shard(id)).get(id).copied()
+        self.shard(id).read().get(id).copied()
     }
 
     /// Returns the previous ordinal of the id.
     pub fn insert(&self, id: DocumentId, ordinal: Ordinal) -> Option<Ordinal> {
-        write(self.shard(&id)).insert(id, ordinal)
+        self.shard(&id).write().insert(id, ordinal)
     }
 
     pub fn remove(&self, id: &DocumentId) -> Option<Ordinal> {
-        write(self.shard(id)).remove(id)
+        self.shard(id).write().remove(id)
     }
 
     /// Inserts all ids, which come in pieces, on all cores: many times as fast as single
@@ -63,7 +63,7 @@ impl Ids {
                     own[shard_of(&id)].push((id, ordinal));
                 }
                 for (ids, own) in by_shard.iter().zip(own) {
-                    lock(ids).append(own);
+                    ids.lock().append(own);
                 }
                 Ok(())
             },
@@ -73,15 +73,15 @@ impl Ids {
             SHARDS,
             || (),
             |(), number| {
-                let ids = sorted(std::mem::take(&mut *lock(&by_shard[number])));
+                let ids = sorted(std::mem::take(&mut *by_shard[number].lock()));
                 let repeated = ids.windows(2).filter(|pair| pair[0].0 == pair[1].0);
-                lock(&replaced).extend(repeated.map(|pair| pair[0].1));
+                replaced.lock().extend(repeated.map(|pair| pair[0].1));
                 // A map keeps the last of equal keys.
-                *write(&self.0[number]) = ids.into_iter().collect();
+                *self.0[number].write() = ids.into_iter().collect();
                 Ok(())
             },
         );
-        replaced.into_inner().unwrap_or_else(PoisonError::into_inner)
+        replaced.into_inner()
     }
 
     /// The lowest ids above `after`, in byte order: at least one if there are any, and at most
@@ -94,7 +94,7 @@ impl Ids {
         for shard in &self.0 {
             let start = page.len();
             let above = (after.map_or(Unbounded, Excluded), Unbounded);
-            let ids = read(shard);
+            let ids = shard.read();
             let ids = ids.range::<DocumentId, _>(above).take(share);
             page.extend(ids.map(|(id, ordinal)| (id.clone(), *ordinal)));
             if page.len() - start == share {
@@ -144,19 +144,6 @@ fn sorted(ids: Vec<(DocumentId, Ordinal)>) -> Vec<(DocumentId, Ordinal)> {
 
 fn shard_of(id: &DocumentId) -> usize {
     xxh3_64(id.as_str().as_bytes()) as usize % SHARDS
-}
-
-fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
-    of.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-fn read(shard: &RwLock<Shard>) -> RwLockReadGuard<'_, Shard> {
-    // A panic can only happen before or after a change, never within it.
-    shard.read().unwrap_or_else(PoisonError::into_inner)
-}
-
-fn write(shard: &RwLock<Shard>) -> RwLockWriteGuard<'_, Shard> {
-    shard.write().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

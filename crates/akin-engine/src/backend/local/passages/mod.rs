@@ -6,7 +6,8 @@ mod filtering;
 mod search;
 
 use std::collections::HashSet;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use parking_lot::Mutex;
 
 use akin_core::passages::{BlockIndex, PassageSettings, TextBlocks};
 use akin_core::text::Shingler;
@@ -44,12 +45,12 @@ impl CollectionPassages {
 
     /// Notes a document with an unreadable text.
     pub fn add_unreadable(&self, ordinal: Ordinal) {
-        self.unreadable().insert(ordinal);
+        self.unreadable.lock().insert(ordinal);
     }
 
     /// Whether every stored text is in the index.
     pub fn is_complete(&self) -> bool {
-        self.unreadable().is_empty()
+        self.unreadable.lock().is_empty()
     }
 
     pub fn add(&self, ordinal: Ordinal, blocks: Option<&TextBlocks>) {
@@ -59,14 +60,10 @@ impl CollectionPassages {
     }
 
     pub fn remove(&self, ordinal: Ordinal, blocks: Option<&TextBlocks>) {
-        self.unreadable().remove(&ordinal);
+        self.unreadable.lock().remove(&ordinal);
         if let Some(blocks) = blocks {
             self.index.remove(ordinal, blocks);
         }
-    }
-
-    fn unreadable(&self) -> MutexGuard<'_, HashSet<Ordinal>> {
-        self.unreadable.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
