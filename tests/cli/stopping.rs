@@ -49,8 +49,15 @@ const NOT_READY: &str = "stopping: not ready, connections are still accepted";
 fn a_server_that_stops_is_not_ready_before_it_accepts_no_more() {
     let dir = tempfile::tempdir().unwrap();
     let mut process = serving(dir.path(), "600000");
+    let connection = |process: &Process| {
+        let answer = ureq::get(format!("{}/stats", process.url)).call().unwrap();
+        answer.headers().get("connection").map(|value| value.to_str().unwrap().to_owned())
+    };
+    assert_eq!(connection(&process), None);
     process.signal("TERM");
     assert!(process.await_line(NOT_READY));
+    // A client that kept its connection would lose the request that meets the end of the server.
+    assert_eq!(connection(&process).as_deref(), Some("close"));
     // Each command opens a connection of its own.
     let health = akin(&["health", "--url", &process.url]);
     assert_eq!(health.code, Some(1));

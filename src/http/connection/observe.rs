@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use axum::body::Body;
 use axum::extract::{MatchedPath, Request, State};
-use axum::http::{Method, StatusCode};
+use axum::http::{HeaderValue, Method, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use futures_util::FutureExt;
@@ -40,6 +40,10 @@ pub async fn observe(State(state): State<AppState>, mut request: Request, next: 
     let mut response = problem::render(response, request_id);
     response.headers_mut().insert(request_id::HEADER, id.header_value().clone());
     headers::protect(response.headers_mut());
+    if state.is_stopping() {
+        // So that the client goes elsewhere, and has no request under way when the server closes.
+        response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+    }
 
     let status = response.status();
     let problem = response.extensions_mut().remove();
