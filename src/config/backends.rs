@@ -90,7 +90,7 @@ impl Settings {
     pub fn place(&self) -> String {
         match self.storage.backend {
             StorageBackend::Local => self.storage.data_dir.display().to_string(),
-            StorageBackend::Postgres => format!("{:?}", self.postgres.url),
+            StorageBackend::Postgres => self.postgres.url.without_password(),
         }
     }
 

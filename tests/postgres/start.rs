@@ -7,6 +7,7 @@ use akin_postgres::PostgresStore;
 use futures_util::future::join_all;
 
 use crate::postgres_server::{Database, PostgresServer};
+use crate::serving::Process;
 use crate::{add, connections, engine, of_family};
 
 async fn refusal(database: &Database) -> String {
@@ -95,6 +96,27 @@ async fn a_user_who_only_owns_the_schema_is_enough() {
     );
     add(&server.await, "a", &of_family(1, 1)).await;
     assert_eq!(database.sql("SELECT count(*) FROM akin.documents"), "1");
+}
+
+/// The password has characters that a URL would have to escape.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_password_may_be_in_the_environment() {
+    let dir = tempfile::tempdir().unwrap();
+    let rules = dir.path().join("pg_hba.conf");
+    std::fs::write(&rules, "local all keyed scram-sha-256\nlocal all all trust\n").unwrap();
+    let started = PostgresServer::start_with(&[], &[("pg_hba.conf", &rules)]);
+    let Some(database) = started else { return };
+    database.sql("postgres", "CREATE ROLE keyed SUPERUSER LOGIN PASSWORD 'p@ss/w%rd'");
+    let serving = |password| {
+        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_akin"));
+        command.args(["serve", "--listen", "127.0.0.1:0", "--data-dir"]).arg(dir.path());
+        command.env("AKIN__STORAGE__BACKEND", "postgres").env("AKIN__LOG__FORMAT", "json");
+        command.env("AKIN__POSTGRES__URL", database.url("postgres").replace("akin@", "keyed@"));
+        command.env("PGPASSWORD", password);
+        Process::spawn(command)
+    };
+    assert!(serving("another").and_then(|mut process| process.await_ready()).is_err());
+    serving("p@ss/w%rd").unwrap().await_ready().unwrap();
 }
 
 /// A document that replaces another takes as many locks as docs/postgres.md says and a start checks

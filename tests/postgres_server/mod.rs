@@ -88,7 +88,8 @@ impl PostgresServer {
         Some((Self::start_with(&settings, &files)?, port))
     }
 
-    fn start_with(settings: &[&str], files: &[(&str, &Path)]) -> Option<Self> {
+    /// `files` are put into its directory.
+    pub fn start_with(settings: &[&str], files: &[(&str, &Path)]) -> Option<Self> {
         let Some(bin) = programs() else {
             crate::not_run::note("PostgreSQL is not installed");
             return None;

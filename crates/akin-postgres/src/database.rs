@@ -46,7 +46,8 @@ struct TlsParameters {
 impl Database {
     /// A `postgres://` URL as of libpq, with several hosts if there are standbys: the connection
     /// goes to the server that accepts writes. Certificates are verified in every `sslmode` but
-    /// `disable`, and this is the default only for sockets and loopback.
+    /// `disable`, and this is the default only for sockets and loopback. A URL without a password
+    /// takes the password of the environment variable `PGPASSWORD`, as with libpq.
     ///
     /// # Errors
     /// What is wrong with the URL, without the URL: it has a password.
@@ -56,6 +57,11 @@ impl Database {
         }
         let (url, parameters) = TlsParameters::taken_from(url);
         let mut config: Config = url.parse().map_err(|error| reason(&error))?;
+        if config.get_password().is_none()
+            && let Some(password) = std::env::var_os("PGPASSWORD")
+        {
+            config.password(password.as_encoded_bytes());
+        }
         let is_near = config.get_hosts().iter().all(is_near);
         let uses_tls = match parameters.mode.as_deref() {
             Some("disable") => false,
