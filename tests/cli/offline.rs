@@ -301,10 +301,10 @@ fn a_repeated_id_is_refused_naming_both_places() {
     ] {
         let ended = akin(arguments);
         assert_eq!((ended.code, ended.stdout.as_str()), (Some(1), ""), "{arguments:?}");
-        assert!(ended.stderr.contains("stands twice: "), "{}", ended.stderr);
+        assert!(ended.stderr.contains("occurs twice: "), "{}", ended.stderr);
     }
     let ended = akin(&["pairs", &first, &second]);
-    let places = format!("the id 'A2' stands twice: {first}:2 and {second}:2");
+    let places = format!("the id 'A2' occurs twice: {first}:2 and {second}:2");
     assert!(ended.stderr.contains(&places), "{}", ended.stderr);
     let keep = ["--duplicate-ids", "keep-first", "--threshold", "0.75"];
     let ended = Corpus::run(&[&["dedup", &first, &second][..], &keep].concat());

@@ -293,6 +293,9 @@ fn names_that_say_another_format_are_refused() {
     {
         assert_eq!(run(name, further).0, Some(0), "{name}");
     }
+    for name in ["x.jsonl.bz2", "x.xz"] {
+        assert!(run(name, &[]).1.contains("would not be compressed"), "{name}");
+    }
     std::os::unix::fs::symlink("nowhere", dir.path().join("link")).unwrap();
     assert!(run("link", &[]).1.contains("exists already"));
 }

@@ -376,7 +376,7 @@ impl Gatherer<'_> {
 
 fn repeated_id(id: &DocumentId, Repeated { first, again, .. }: &Repeated) -> Failure {
     Failure::with_hint(
-        format!("the id '{id}' stands twice: {first} and {again}"),
+        format!("the id '{id}' occurs twice: {first} and {again}"),
         "--duplicate-ids keep-first leaves out the later documents",
     )
 }
@@ -384,6 +384,6 @@ fn repeated_id(id: &DocumentId, Repeated { first, again, .. }: &Repeated) -> Fai
 pub fn disk_failed(error: &io::Error) -> Failure {
     Failure::with_hint(
         format!("the corpus cannot be kept in temporary files: {error}"),
-        "set TMPDIR to a directory with more room",
+        "set TMPDIR to a directory that has room and can be written to",
     )
 }

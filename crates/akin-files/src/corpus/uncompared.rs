@@ -111,7 +111,7 @@ impl Uncompared {
                 format!("{WHAT}: no file is in a format that is read"),
                 format!("the first is {file}: {reason}"),
             ),
-            None => Failure::with_hint(WHAT, "the files have no byte, or there is none"),
+            None => Failure::with_hint(WHAT, "the files are empty, or there is no file"),
         }
     }
 

@@ -42,9 +42,10 @@ pub struct Unreadable {
 }
 
 impl Selection {
-    /// Every input, in the order of the paths given and of the names within. Symbolic links in
-    /// directories are skipped, so that nothing is read twice, and so are hidden files and
-    /// directories, among which are the unfinished outputs of runs that were killed.
+    /// Every input, in the order of the paths given and of the names within. Symbolic links in a
+    /// directory are followed, unless they lead into the directory, so that nothing is read twice.
+    /// Hidden files and directories are skipped, among which are the unfinished outputs of runs
+    /// that were killed.
     pub fn inputs(&self) -> impl Iterator<Item = Result<Input, Unreadable>> + '_ {
         self.paths.iter().flat_map(|path| self.inputs_of(path))
     }
@@ -112,19 +113,27 @@ impl Selection {
             let stdin = Input { path: None, name: "stdin".into(), is_named: true };
             return Box::new(std::iter::once(Ok(stdin)));
         }
-        let entries = WalkDir::new(path).sort_by_file_name().into_iter();
-        let entries = entries.filter_entry(|entry| entry.depth() == 0 || !is_hidden(entry));
+        let root = path.canonicalize().ok();
+        let leads_back = move |entry: &DirEntry| {
+            let target = entry.path_is_symlink().then(|| entry.path().canonicalize());
+            matches!((target, &root), (Some(Ok(target)), Some(root)) if target.starts_with(root))
+        };
+        let entries = WalkDir::new(path).follow_links(true).sort_by_file_name().into_iter();
+        let entries = entries.filter_entry(move |entry| {
+            entry.depth() == 0 || !is_hidden(entry) && !leads_back(entry)
+        });
         Box::new(entries.filter_map(move |entry| match entry {
             Ok(entry) if entry.depth() == 0 && !entry.path().is_dir() => {
                 Some(input(entry.path(), true))
             }
             Ok(entry) if !entry.file_type().is_file() || !self.wants(entry.path()) => None,
             Ok(entry) => Some(input(entry.path(), false)),
+            // A link to a directory above it.
+            Err(error) if error.loop_ancestor().is_some() => None,
             Err(error) => {
                 let name = error.path().unwrap_or(path).display().to_string();
-                let reason = error
-                    .io_error()
-                    .map_or_else(|| "it is a loop of links".into(), ToString::to_string);
+                let reason =
+                    error.io_error().map_or_else(|| error.to_string(), ToString::to_string);
                 Some(Err(Unreadable { name, reason }))
             }
         }))
@@ -224,6 +233,37 @@ mod tests {
         assert_eq!(names(&selection), ["a.txt.gz", "sub/c.txt"]);
         selection.paths = vec![dir.path().join(".hidden"), dir.path().join(".git")];
         assert_eq!(names(&selection), [".hidden", ".git/e.txt"], "they are named");
+    }
+
+    /// As in the cache of Hugging Face, where the files of a dataset are links.
+    #[test]
+    fn links_of_a_directory_are_read_once_and_lost_ones_are_named() {
+        use std::os::unix::fs::symlink;
+        let dir = tempfile::tempdir().unwrap();
+        let at = |name: &str| dir.path().join(name);
+        std::fs::create_dir_all(at("read/sub")).unwrap();
+        std::fs::create_dir_all(at("blobs/more")).unwrap();
+        for name in ["blobs/1", "blobs/more/2.txt", "read/sub/own.txt"] {
+            std::fs::write(at(name), "12345").unwrap();
+        }
+        for (target, link) in [
+            ("../blobs/1", "read/a.txt"),
+            ("../blobs/more", "read/b"),
+            ("sub/own.txt", "read/c.txt"),
+            ("sub", "read/d"),
+            (".", "read/e"),
+            ("../../read", "read/sub/f"),
+            ("nowhere", "read/g.txt"),
+        ] {
+            symlink(target, at(link)).unwrap();
+        }
+        let selection = Selection { paths: vec![at("read")], ..Selection::default() };
+        let (read, lost): (Vec<_>, Vec<_>) = selection.inputs().partition(Result::is_ok);
+        let names: Vec<_> = read.into_iter().map(|input| input.unwrap().name).collect();
+        let names: Vec<_> = names.iter().map(|name| name.rsplit_once("read/").unwrap().1).collect();
+        assert_eq!(names, ["a.txt", "b/2.txt", "sub/own.txt"]);
+        let lost: Vec<_> = lost.into_iter().map(|input| input.unwrap_err().name).collect();
+        assert_eq!(lost, [at("read/g.txt").display().to_string()]);
     }
 
     #[test]

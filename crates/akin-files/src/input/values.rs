@@ -63,6 +63,9 @@ fn elements(
             Some(_) => return Err(Stop::at(*number, NO_OBJECT)),
             None => return Err(Stop::at(*number, "the array is not closed")),
         }
+        if next_byte(reader, *number)? == Some(b']') {
+            return Err(Stop::at(*number, "a comma without a document behind it"));
+        }
         let json = object(reader, *number)?;
         sink.json(*number, json.into())?;
     }
@@ -213,6 +216,7 @@ mod tests {
             (r#"{"data": 7}"#, "no array 'data'"),
             (r#"{"data": [7]}"#, "an object is expected"),
             (r#"{"data": [{}"#, "the array is not closed"),
+            (r#"{"data": [{},]}"#, "a comma without a document"),
             (r#"{"data": [], "x" 1}"#, "not JSON"),
             (r#"{"data": [] "x": 1}"#, "not JSON"),
             (r#"{"data": []"#, "the object is not closed"),

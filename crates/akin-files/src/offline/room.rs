@@ -28,7 +28,10 @@ impl Room {
     /// # Errors
     /// The directory does not exist or cannot be written to.
     pub fn file(&self) -> io::Result<File> {
-        tempfile::tempfile_in(&self.directory)
+        let named = |error: io::Error| {
+            io::Error::new(error.kind(), format!("{}: {error}", self.directory.display()))
+        };
+        tempfile::tempfile_in(&self.directory).map_err(named)
     }
 
     /// Bytes of the disk that are free for this process.

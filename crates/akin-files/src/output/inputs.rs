@@ -90,7 +90,7 @@ impl Inputs {
             if path == Path::new("-") {
                 return Box::new(regular(stdin()).map(|key| (key, "stdin".into())).into_iter());
             }
-            let entries = WalkDir::new(path).into_iter().flatten();
+            let entries = WalkDir::new(path).follow_links(true).into_iter().flatten();
             Box::new(entries.filter_map(|entry| Some((key_of(entry.path())?, entry.into_path()))))
         })
     }

@@ -6,6 +6,7 @@ mod tests;
 
 pub use inputs::Inputs;
 
+use std::ffi::OsStr;
 use std::fs::{File, Metadata, Permissions};
 use std::io::{self, BufWriter, IsTerminal, Read, Write, stdout};
 use std::os::fd::AsFd;
@@ -15,6 +16,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use flate2::Compression;
 use flate2::write::GzEncoder;
+use rustix::fs::{Access, access};
 use serde::Serialize;
 use tempfile::TempPath;
 
@@ -65,6 +67,11 @@ impl Destination {
                 let what =
                     format!("cannot write {}: there is no directory {parent}", output.display());
                 return Err(Failure::with_hint(what, "make the directory first"));
+            }
+            check_compression(output)?;
+            if !is_special(output) {
+                let is_writable = access(parent(output), Access::WRITE_OK);
+                is_writable.map_err(|error| failed(output, &error.into()))?;
             }
         }
         inputs.protect(outputs())
@@ -156,6 +163,18 @@ pub fn refuse_overwriting(path: &Path, force: bool) -> Result<(), Failure> {
         format!("{} exists already", path.display()),
         "name another file, or overwrite it by --force",
     ))
+}
+
+/// # Errors
+/// The name says a compression that akin does not write.
+fn check_compression(path: &Path) -> Result<(), Failure> {
+    match path.extension().and_then(OsStr::to_str) {
+        Some(other @ ("bz2" | "xz" | "lz4" | "br" | "zip" | "7z")) => Err(Failure::with_hint(
+            format!("{} would not be compressed, and its name says {other}", path.display()),
+            "name it .gz or .zst, or pipe stdout into another program",
+        )),
+        _ => Ok(()),
+    }
 }
 
 fn is_stdout(path: &Path) -> bool {
