@@ -57,10 +57,13 @@ impl From<AppError> for Failure {
             AppError::Listen { source, .. } => {
                 Self::with_hint(what, hint_for_listening(source.kind()))
             }
-            AppError::Unprotected { .. } => Self::with_hint(
+            AppError::Unprotected { keys_file, .. } => Self::with_hint(
                 what,
-                "create a key by `akin keys create --name NAME --actions read,write,admin`; or \
-                 disable authentication by --no-keys",
+                format!(
+                    "create a key by `akin keys create --name NAME --actions read,write,admin \
+                     --keys-file {}`; or disable authentication by --no-keys",
+                    keys_file.display()
+                ),
             ),
             AppError::Keys(error) => error.into(),
             AppError::Tls(error) => Self::with_hint(what, hint_for_tls(&error)),

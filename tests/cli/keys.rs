@@ -119,7 +119,11 @@ fn other_machines_need_keys_by_default() {
     let arguments = ["serve", "--listen", "0.0.0.0:0", "--data-dir", data];
     let refused = akin(&arguments);
     assert_eq!(refused.code, Some(1));
-    for said in ["can be reached from other machines", "akin keys create", "--no-keys"] {
+    // Also where the data directory is not the default one.
+    let create_there = format!("--keys-file {data}/keys.json`");
+    for said in
+        ["can be reached from other machines", "akin keys create", &create_there, "--no-keys"]
+    {
         assert!(refused.stderr.contains(said), "{said}: {}", refused.stderr);
     }
     for options in [&["--listen", "0.0.0.0:0", "--no-keys"][..], &["--listen", "127.0.0.1:0"]] {
