@@ -23,7 +23,12 @@ const PREFLIGHT_MAX_AGE: Duration = Duration::from_secs(600);
 /// The request comes from a page whose origin is neither the server's own nor in `allowed`.
 pub fn check(headers: &HeaderMap, host: &Authority, allowed: &[String]) -> Result<(), Problem> {
     let mut origins = headers.get_all(header::ORIGIN).iter().peekable();
-    if origins.peek().is_none() && comes_from_elsewhere(headers) {
+    let is = |name, value: &str| headers.get(name).is_some_and(|found| found == value);
+    // A page of another site wants the answer, for an image or a script, say. A link that the user
+    // follows is a request of the user.
+    let is_foreign = (is(FETCH_SITE, "cross-site") || is(FETCH_SITE, "same-site"))
+        && !is(FETCH_MODE, "navigate");
+    if origins.peek().is_none() && is_foreign {
         return Err(refused("another site"));
     }
     for origin in origins {
@@ -40,14 +45,6 @@ fn refused(origin: &str) -> Problem {
         "a web page of {origin} sent the request; server.cors_origins lists the origins that may"
     );
     Problem::new(Code::ForeignOrigin, detail)
-}
-
-/// The browser says that a page of another site wants the answer, for an image or a script, say. A
-/// link that the user follows is a request of the user.
-fn comes_from_elsewhere(headers: &HeaderMap) -> bool {
-    let is = |name, value: &str| headers.get(name).is_some_and(|found| found == value);
-    let foreign = is(FETCH_SITE, "cross-site") || is(FETCH_SITE, "same-site");
-    foreign && !is(FETCH_MODE, "navigate")
 }
 
 /// Whether the server delivered the page. A proxy in between may add TLS, so the scheme only

@@ -13,7 +13,7 @@ use async_compression::tokio::bufread::{GzipDecoder, ZstdDecoder};
 use async_compression::zstd::DParameter;
 use axum::body::Body;
 use axum::extract::Request;
-use axum::http::{HeaderMap, StatusCode, header};
+use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use futures_util::StreamExt;
 use tokio::io::{AsyncBufRead, AsyncRead};
@@ -37,7 +37,7 @@ const ZSTD_DECODER_BYTES: usize = (1 << WINDOW_LOG_MAX) + (512 << 10);
 /// A window of 32 KiB, tables and a piece.
 const GZIP_DECODER_BYTES: usize = 80 << 10;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy)]
 enum Encoding {
     Gzip,
     Zstd,
@@ -52,44 +52,25 @@ pub fn decompressed(
     share: &Arc<ClientShare>,
     mut request: Request,
 ) -> Result<Request, Box<Response>> {
-    let Ok(encoding) = encoding(request.headers()) else {
-        let known = [(header::ACCEPT_ENCODING, "gzip, zstd")];
-        return Err(Box::new((StatusCode::UNSUPPORTED_MEDIA_TYPE, known).into_response()));
+    let mut encodings = request.headers().get_all(header::CONTENT_ENCODING).iter();
+    let first = encodings.next().map(|value| value.as_bytes().to_ascii_lowercase());
+    let are_several = encodings.next().is_some();
+    let (encoding, decoder_bytes) = match first.as_deref() {
+        None => return Ok(request),
+        Some(b"identity") if !are_several => return Ok(request),
+        Some(b"gzip" | b"x-gzip") if !are_several => (Encoding::Gzip, GZIP_DECODER_BYTES),
+        Some(b"zstd") if !are_several => (Encoding::Zstd, ZSTD_DECODER_BYTES),
+        _ => {
+            let known = [(header::ACCEPT_ENCODING, "gzip, zstd")];
+            return Err(Box::new((StatusCode::UNSUPPORTED_MEDIA_TYPE, known).into_response()));
+        }
     };
-    let Some(encoding) = encoding else { return Ok(request) };
     let memory = state.budget.reservation(Purpose::Bodies).of_client(Arc::clone(share));
-    let reserved = memory.grow(encoding.decoder_bytes());
+    let reserved = memory.grow(decoder_bytes);
     reserved.map_err(|exhausted| Box::new(Problem::from(exhausted).into_response()))?;
     request.headers_mut().remove(header::CONTENT_ENCODING);
     request.headers_mut().remove(header::CONTENT_LENGTH);
     Ok(request.map(|body| plain(body, encoding, memory)))
-}
-
-impl Encoding {
-    fn decoder_bytes(self) -> usize {
-        match self {
-            Self::Gzip => GZIP_DECODER_BYTES,
-            Self::Zstd => ZSTD_DECODER_BYTES,
-        }
-    }
-}
-
-struct Unknown;
-
-/// # Errors
-/// It is unknown, or there are several.
-fn encoding(headers: &HeaderMap) -> Result<Option<Encoding>, Unknown> {
-    let mut values = headers.get_all(header::CONTENT_ENCODING).iter();
-    let Some(value) = values.next() else { return Ok(None) };
-    if values.next().is_some() {
-        return Err(Unknown);
-    }
-    match value.as_bytes().to_ascii_lowercase().as_slice() {
-        b"identity" => Ok(None),
-        b"gzip" | b"x-gzip" => Ok(Some(Encoding::Gzip)),
-        b"zstd" => Ok(Some(Encoding::Zstd)),
-        _ => Err(Unknown),
-    }
 }
 
 fn plain(body: Body, encoding: Encoding, memory: Reservation) -> Body {

@@ -37,8 +37,8 @@ impl Write {
                 }
                 record.insert(connection)?;
                 counters.documents += 1;
-                counters.next_ordinal = counters.next_ordinal.max(record.ordinal().get() + 1);
-                logged.append(counters, Operation::Put, record.ordinal());
+                counters.next_ordinal = counters.next_ordinal.max(record.ordinal.get() + 1);
+                logged.append(counters, Operation::Put, record.ordinal);
                 Ok(())
             }
         }

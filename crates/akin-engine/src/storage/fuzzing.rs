@@ -137,7 +137,9 @@ pub fn encoded(record: &Record) -> EncodedRecord {
     let analysis = Analysis { set, fingerprint, sketch, whole_document };
     let times = Times { stored_at_ms: record.stored_at_ms, expires_at_ms };
     let stamp = Stamp { content_hash: record.content_hash, times };
-    EncodedRecord::new(&document, &analysis, stamp, keep, 1).with_ordinal(record.ordinal)
+    let mut encoded = EncodedRecord::new(&document, &analysis, stamp, keep, 1);
+    encoded.ordinal = record.ordinal;
+    encoded
 }
 
 fn only_row(connection: &Connection, shingler: &Shingler) -> Result<Record, StorageError> {

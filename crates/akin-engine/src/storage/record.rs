@@ -53,7 +53,7 @@ pub(super) fn decode(
 /// A record ready to be written.
 #[derive(Clone, Debug)]
 pub struct EncodedRecord {
-    ordinal: Ordinal,
+    pub ordinal: Ordinal,
     id: DocumentId,
     shingles: u32,
     fingerprint: u64,
@@ -69,7 +69,7 @@ pub struct EncodedRecord {
 impl EncodedRecord {
     /// Compresses and hashes on the caller's thread, so that the committer only binds columns. A
     /// collection that does not `keep` contents stores the sets, which follow from contents
-    /// elsewhere. The ordinal is set later, by [`Self::with_ordinal`].
+    /// elsewhere. The ordinal is set later.
     ///
     /// `compression_level` is zstd's, see [`super::StorageSettings`].
     pub fn new(
@@ -101,16 +101,6 @@ impl EncodedRecord {
         };
         record.digests = record.digests();
         record
-    }
-
-    pub fn ordinal(&self) -> Ordinal {
-        self.ordinal
-    }
-
-    /// Changes the ordinal; cheap.
-    #[must_use]
-    pub fn with_ordinal(self, ordinal: Ordinal) -> Self {
-        Self { ordinal, ..self }
     }
 
     /// Approximate size in the database.

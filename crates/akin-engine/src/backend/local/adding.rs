@@ -198,10 +198,12 @@ impl Local {
             clusters.copied();
         }
         let mut writes = Vec::with_capacity(documents.len());
-        for ((record, ordinal), document) in records.into_iter().zip(ordinals).zip(&mut documents) {
-            document.ordinal = ordinal;
+        for ((mut record, ordinal), document) in
+            records.into_iter().zip(ordinals).zip(&mut documents)
+        {
+            (record.ordinal, document.ordinal) = (ordinal, ordinal);
             let replaces = document.replaces.as_ref().map(|(ordinal, _)| *ordinal);
-            writes.push(Write::Put { record: record.with_ordinal(ordinal), replaces });
+            writes.push(Write::Put { record, replaces });
         }
         // Kept here as well, so that the committing thread does not have to free them.
         let documents = Arc::new(documents);

@@ -4,11 +4,12 @@
 use std::sync::Arc;
 
 use jiff::Timestamp;
+use parking_lot::Mutex;
 
 use crate::backend::{Adding, Addition, BackendError, PreparedDocument, Stored};
 use crate::document::{Document, Metadata};
 use crate::engine::documents::duplicates::Checks;
-use crate::engine::{AddOptions, AddStatus, Added, Engine, EngineError, compute_if};
+use crate::engine::{AddOptions, AddStatus, Added, Engine, EngineError, OnDuplicate, compute_if};
 use crate::engine::{Analysis, CONTENT_INLINE_BYTES_MAX};
 
 /// The outcome of adding each document.
@@ -123,7 +124,8 @@ impl Engine {
                 additions.push(addition);
             }
         }
-        let checks = Arc::new(Checks::new(self.clone(), accepted));
+        let checked = Mutex::new(accepted.iter().map(|_| None).collect());
+        let checks = Arc::new(Checks { engine: self.clone(), documents: accepted, checked });
         let check = Arc::clone(&checks);
         let adding = Arc::clone(&self.backend).add(additions, check);
         (refused, checks, adding)
@@ -137,11 +139,12 @@ impl Engine {
     ) -> Outcomes {
         let stored = adding.await;
         let mut outcomes = Vec::with_capacity(refused.len());
-        let documents = checks.documents().iter().map(|(document, _)| document);
-        for ((document, checked), stored) in documents.zip(checks.take()).zip(stored) {
+        let checked = std::mem::take(&mut *checks.checked.lock());
+        let documents = checks.documents.iter().map(|(document, _)| document);
+        for ((document, checked), stored) in documents.zip(checked).zip(stored) {
             outcomes.push(self.outcome(document, checked, stored).await);
         }
-        let outcomes = self.repeat_superseded(checks.documents(), outcomes).await;
+        let outcomes = self.repeat_superseded(&checks.documents, outcomes).await;
         let mut outcomes = outcomes.into_iter();
         let mut next = || outcomes.next().expect("there is an outcome for each document");
         refused.into_iter().map(|refused| refused.map_or_else(&mut next, Err)).collect()
@@ -156,7 +159,10 @@ impl Engine {
         if options.passages.is_some() {
             self.check_has_passages(&document.document.content)?;
         }
-        let tentative = options.may_skip() || document.only_over.is_some();
+        let on_contained = options.passages.map(|check| check.on_contained);
+        let tentative = options.on_duplicate == OnDuplicate::Skip
+            || on_contained == Some(OnDuplicate::Skip)
+            || document.only_over.is_some();
         Ok(Addition::new(document, search, tentative, options.passages.is_some()))
     }
 

@@ -36,24 +36,18 @@ impl Places {
     /// Waits for places of the current task's client, in the order of the calls. No more places
     /// than there are are taken.
     async fn take(&self, places: u32) -> OwnedSemaphorePermit {
-        let left = self.of(turns::current());
+        let left = {
+            let mut left = self.left.lock();
+            if left.len() >= CLIENTS {
+                // Others are held by permits and by waiting calls.
+                left.retain(|_, places| Arc::strong_count(places) > 1);
+            }
+            let all = || Arc::new(Semaphore::new(PLACES as usize));
+            Arc::clone(left.entry(turns::current()).or_insert_with(all))
+        };
         let taken = left.acquire_many_owned(places.min(PLACES)).await;
         taken.expect("the semaphore is never closed")
     }
-
-    fn of(&self, client: ClientId) -> Arc<Semaphore> {
-        let mut left = self.left.lock();
-        if left.len() >= CLIENTS {
-            // Others are held by permits and by waiting calls.
-            left.retain(|_, places| Arc::strong_count(places) > 1);
-        }
-        let all = || Arc::new(Semaphore::new(PLACES as usize));
-        Arc::clone(left.entry(client).or_insert_with(all))
-    }
-}
-
-fn places_of((_, options): &(PreparedDocument, AddOptions)) -> u32 {
-    if options.passages.is_some() { PLACES_OF_SEARCHED } else { 1 }
 }
 
 impl Engine {
@@ -63,8 +57,10 @@ impl Engine {
         &self,
         documents: Vec<(PreparedDocument, AddOptions)>,
     ) -> impl Future<Output = Outcomes> + Send + use<> {
+        let places =
+            |(_, options): &(_, AddOptions)| options.passages.map_or(1, |_| PLACES_OF_SEARCHED);
         // All at once: none of them waits for places while another one waits to be completed.
-        let places = self.places.take(documents.iter().map(places_of).sum()).await;
+        let places = self.places.take(documents.iter().map(places).sum()).await;
         let adding = self.add_all(documents);
         async move {
             let _places = places;

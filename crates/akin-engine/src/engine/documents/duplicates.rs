@@ -22,25 +22,10 @@ const SCORED_MIN: usize = 4;
 
 /// The documents of a call, and the findings for each.
 pub(super) struct Checks {
-    engine: Engine,
-    documents: Vec<DocumentToAdd>,
-    checked: Mutex<Vec<Option<Result<Added, EngineError>>>>,
-}
-
-impl Checks {
-    pub fn new(engine: Engine, documents: Vec<DocumentToAdd>) -> Self {
-        let checked = Mutex::new(documents.iter().map(|_| None).collect());
-        Self { engine, documents, checked }
-    }
-
-    pub fn documents(&self) -> &[DocumentToAdd] {
-        &self.documents
-    }
-
+    pub engine: Engine,
+    pub documents: Vec<DocumentToAdd>,
     /// The result of each document as if it were not stored; `None` if it was not checked.
-    pub fn take(&self) -> Vec<Option<Result<Added, EngineError>>> {
-        std::mem::take(&mut *self.checked.lock())
-    }
+    pub checked: Mutex<Vec<Option<Result<Added, EngineError>>>>,
 }
 
 #[async_trait]
@@ -308,11 +293,5 @@ impl AddOptions {
     /// Whether near-duplicates must be searched.
     fn needs_search(&self) -> bool {
         self.check || self.on_duplicate == OnDuplicate::Skip
-    }
-
-    /// Whether the document may be withdrawn because of another.
-    pub(super) fn may_skip(&self) -> bool {
-        let on_contained = self.passages.map(|check| check.on_contained);
-        self.on_duplicate == OnDuplicate::Skip || on_contained == Some(OnDuplicate::Skip)
     }
 }

@@ -148,7 +148,8 @@ async fn a_full_queue_makes_writes_wait() {
 async fn an_ordinal_may_be_given_after_encoding() {
     let home = Home::new();
     let store = home.open();
-    let encoded = encoded(&record(7)).with_ordinal(Ordinal::from(3));
+    let mut encoded = encoded(&record(7));
+    encoded.ordinal = Ordinal::from(3);
     write(&store, Write::Put { record: encoded, replaces: None }).await;
     assert_eq!(
         fetch(&store, 3).await.unwrap(),
