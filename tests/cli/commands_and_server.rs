@@ -123,6 +123,7 @@ fn a_demo_shows_near_duplicates() {
     assert!(ended.stdout.contains("1 with the same shingles, 1 with nearly the same"));
     assert!(ended.stdout.contains(&format!("  0.875  {root}/two/b\n         {root}/")));
     assert!(ended.stdout.contains(&format!("similar?id={root}/two/b'")), "{}", ended.stdout);
+    assert!(ended.stdout.contains("in a browser"), "{}", ended.stdout);
 }
 
 #[test]

@@ -170,7 +170,8 @@ async fn unknown_parameters_are_named() {
 async fn an_unsupported_media_type_is_refused_naming_the_supported() {
     let app = App::new().await;
     let untyped = Request::post("/documents").body(Body::from("{}")).unwrap();
-    app.call(untyped).await.problem(415, "unsupported_media_type");
+    let problem = app.call(untyped).await.problem(415, "unsupported_media_type");
+    assert!(problem["detail"].as_str().unwrap().ends_with("it is absent"), "{problem}");
     let refused = [
         ("/documents", "application/xml"),
         ("/documents", "text/plain; charset=iso-8859-1"),
@@ -179,7 +180,8 @@ async fn an_unsupported_media_type_is_refused_naming_the_supported() {
     ];
     for (path, media) in refused {
         let problem = app.post(path, media, "x").await.problem(415, "unsupported_media_type");
-        assert!(problem["detail"].as_str().unwrap().contains("application/json"), "{problem}");
+        let detail = problem["detail"].as_str().unwrap();
+        assert!(detail.contains("application/json") && detail.ends_with(media), "{problem}");
     }
 }
 

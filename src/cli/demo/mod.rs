@@ -156,6 +156,10 @@ async fn show(arguments: Arguments, settings: Settings) -> Result<ExitCode, Fail
         serving.end().await?;
         return Err(nothing_to_show(&arguments.paths));
     }
+    // Of files that nobody has named, the number of failures is enough.
+    if arguments.paths != [PathBuf::from(DOCUMENTATION)] {
+        report.write_failures(&mut stderr().lock())?;
+    }
     match arguments.json {
         true => print_as_json(&report, &pairs, &serving.url)?,
         false => print(&report, &pairs, &serving.url, arguments.keep)?,
@@ -214,7 +218,6 @@ fn find_pairs(
 }
 
 fn print(report: &ImportReport, pairs: &Pairs, url: &str, keep: bool) -> Result<(), Failure> {
-    report.write_failures(&mut stderr().lock())?;
     let mut out = stdout().lock();
     report.write_text(&mut out)?;
     writeln!(
@@ -236,7 +239,6 @@ fn print(report: &ImportReport, pairs: &Pairs, url: &str, keep: bool) -> Result<
 }
 
 fn print_as_json(report: &ImportReport, pairs: &Pairs, url: &str) -> Result<(), Failure> {
-    report.write_failures(&mut stderr().lock())?;
     print_json(&json!({
         "url": url,
         "import": report,
@@ -267,5 +269,6 @@ fn write_commands(
         writeln!(out, "  curl '{url}/resemblance?a={a}&b={b}&explain=true'")?;
     }
     writeln!(out, "  curl -H 'content-type: text/plain' --data-binary @FILE '{url}/similar'")?;
-    writeln!(out, "  curl '{url}/stats'")
+    writeln!(out, "  curl '{url}/stats'")?;
+    writeln!(out, "  {url}/ in a browser, which has the console")
 }

@@ -50,7 +50,9 @@ impl Media {
         let is_read = |media: &Self| *media == Self::Html || parts.all(is_utf_8_or_no_charset);
         media.copied().filter(is_read).ok_or_else(|| {
             let names: Vec<_> = taken.iter().map(|media| media.name()).collect();
-            let detail = format!("the content-type must be {}, in UTF-8", names.join(" or "));
+            let given: String = value.unwrap_or("absent").chars().take(100).collect();
+            let names = names.join(" or ");
+            let detail = format!("the content-type must be {names}, in UTF-8; it is {given}");
             Problem::new(Code::UnsupportedMediaType, detail)
         })
     }
