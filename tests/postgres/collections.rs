@@ -131,15 +131,17 @@ async fn a_reindex_does_not_wait_for_transactions_that_write_elsewhere() {
     drop(running);
 }
 
-/// The changes would be copied while the writers of the collection wait.
+/// Changes have not settled while an older transaction runs, and may be many.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_reindex_stops_before_it_pauses_writes_for_many_changes_that_are_not_seen_yet() {
+async fn a_reindex_copies_many_changes_that_have_not_settled() {
     let Some(database) = Database::new() else { return };
     let Some(elsewhere) = Database::new() else { return };
     let one = collections_within(&database, Duration::from_secs(1)).await;
     let (old, _) = one.create(name("books"), CollectionSettings::default()).await.unwrap();
-    add(&old, "d", &of_family(1, 1)).await;
-    let mut running = elsewhere.begin();
+    for n in 0..3 {
+        add(&old, &format!("d{n}"), &of_family(1, n)).await;
+    }
+    let running = elsewhere.begin();
     database.sql(
         "INSERT INTO akin.changes (collection, ordinal, removed_id)
          SELECT c.collection, n, 'gone' || n FROM akin.collections c, generate_series(1, 3000) n
@@ -147,15 +149,10 @@ async fn a_reindex_stops_before_it_pauses_writes_for_many_changes_that_are_not_s
     );
     one.reindex(&name("books"), of_pairs_of_words()).await.unwrap();
     let status = reindexed(&one).await;
-    assert_eq!(status.state, ReindexState::Failed);
-    let failure = status.failure.unwrap().to_string();
-    assert!(failure.contains("older than many changes"), "{failure}");
-    running.kill().unwrap();
-    running.wait().unwrap();
-    one.reindex(&name("books"), of_pairs_of_words()).await.unwrap();
-    let status = reindexed(&one).await;
     assert_eq!(status.state, ReindexState::Done, "{:?}", status.failure);
-    assert!(one.get(&name("books")).unwrap().get(&crate::id("d")).await.is_ok());
+    let new = one.get(&name("books")).unwrap();
+    assert_eq!(new.list(None, 9).await.unwrap().len(), 3);
+    drop(running);
 }
 
 /// The status of the last reindex of `books`, once it has ended.

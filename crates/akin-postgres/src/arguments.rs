@@ -2,8 +2,9 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use tokio_postgres::types::{ToSql, Type};
 use tokio_postgres::{Client, Error, Row};
+
+use crate::pool::{Parameters, parameters};
 
 #[derive(Default)]
 pub(crate) struct Arguments<'a> {
@@ -116,36 +117,36 @@ impl<'a> Arguments<'a> {
     async fn call(&self, client: &Client, written: &Self) -> Result<Vec<Row>, Error> {
         let (probes, of_keys): (Vec<i64>, Vec<i32>) =
             self.looked_up.iter().map(|(key, sets)| (*key, *sets)).unzip();
-        let parameters: [(&(dyn ToSql + Sync), Type); 26] = [
-            (&self.collection, Type::INT4),
-            (&self.locks, Type::INT8_ARRAY),
-            (&probes, Type::INT8_ARRAY),
-            (&of_keys, Type::INT4_ARRAY),
-            (&self.equal, Type::INT8_ARRAY),
-            (&self.seen, Type::INT8),
-            (&self.known_ids, Type::TEXT_ARRAY),
-            (&self.versions, Type::INT8_ARRAY),
-            (&written.ids, Type::TEXT_ARRAY),
-            (&written.entries, Type::INT8_ARRAY),
-            (&written.hashes, Type::INT8_ARRAY),
-            (&written.stored, Type::INT8_ARRAY),
-            (&written.expires, Type::INT8_ARRAY),
-            (&written.forms, Type::INT2_ARRAY),
-            (&written.metadatas, Type::TEXT_ARRAY),
-            (&written.contents, Type::BYTEA_ARRAY),
-            (&written.new.entries, Type::INT8_ARRAY),
-            (&written.sizes, Type::INT4_ARRAY),
-            (&written.sketches, Type::BYTEA_ARRAY),
-            (&written.sets, Type::BYTEA_ARRAY),
-            (&written.new.keys, Type::INT8_ARRAY),
-            (&written.new.key_entries, Type::INT8_ARRAY),
-            (&written.old.entries, Type::INT8_ARRAY),
-            (&written.old.keys, Type::INT8_ARRAY),
-            (&written.old.key_entries, Type::INT8_ARRAY),
-            (&written.created, Type::INT8),
+        let parameters: Parameters<'_> = parameters![
+            self.collection,
+            self.locks,
+            probes,
+            of_keys,
+            self.equal,
+            self.seen,
+            self.known_ids,
+            self.versions,
+            written.ids,
+            written.entries,
+            written.hashes,
+            written.stored,
+            written.expires,
+            written.forms,
+            written.metadatas,
+            written.contents,
+            written.new.entries,
+            written.sizes,
+            written.sketches,
+            written.sets,
+            written.new.keys,
+            written.new.key_entries,
+            written.old.entries,
+            written.old.keys,
+            written.old.key_entries,
+            written.created,
         ];
         let places: Vec<String> = (1..=parameters.len()).map(|n| format!("${n}")).collect();
         let sql = format!("SELECT * FROM akin.add({})", places.join(", "));
-        client.query_typed(&sql, &parameters).await
+        client.query_typed(&sql, parameters).await
     }
 }

@@ -22,13 +22,13 @@ use async_trait::async_trait;
 use futures_util::future::join_all;
 use tokio::sync::watch;
 use tokio_postgres::Row;
-use tokio_postgres::types::Type;
 
 use crate::adding::Queued;
 use crate::coalescing::answered;
 use crate::found::NearSet;
 use crate::lookup::document_id;
-use crate::maintenance::FollowedFigures;
+use crate::maintenance::FollowedCollection;
+use crate::pool::parameters;
 use crate::rows::{COLUMNS, content_of, metadata_of};
 use crate::shared::SharedDatabase;
 
@@ -75,7 +75,7 @@ pub struct PostgresCollection {
     pub(crate) ttl_ms: Option<i64>,
     pub(crate) sets: SetCache,
     clock: Clock,
-    pub(crate) followed: Arc<FollowedFigures>,
+    pub(crate) followed: Arc<FollowedCollection>,
 }
 
 impl PostgresCollection {
@@ -83,6 +83,7 @@ impl PostgresCollection {
     pub(crate) fn new(
         shared: &Arc<SharedDatabase>,
         (number, created_at): (i32, i64),
+        followed: &Arc<FollowedCollection>,
         seeded: &CollectionSettings,
         opening: &Opening,
     ) -> Self {
@@ -99,7 +100,7 @@ impl PostgresCollection {
             ttl_ms: seeded.store.ttl_ms(),
             sets: opening.sets.of_next_collection(),
             clock: opening.clock.clone(),
-            followed: Arc::default(),
+            followed: Arc::clone(followed),
         }
     }
 
@@ -160,14 +161,10 @@ impl PostgresCollection {
         sql: &str,
         documents: usize,
     ) -> Result<Vec<DocumentId>, BackendError> {
-        let parameters: crate::pool::Parameters<'_> = &[
-            (&self.number, Type::INT4),
-            (&self.now_ms(), Type::INT8),
-            (&i64::try_from(documents).unwrap_or(i64::MAX), Type::INT8),
-        ];
+        let (now_ms, most) = (self.now_ms(), i64::try_from(documents).unwrap_or(i64::MAX));
         let mut ids = Vec::new();
         let visit = |row: Row| document_id(row.get(0)).map(|id| ids.push(id)).map(|()| true);
-        self.shared.scans.visit(sql, parameters, visit).await?;
+        self.shared.scans.visit(sql, parameters![self.number, now_ms, most], visit).await?;
         Ok(ids)
     }
 
@@ -183,9 +180,8 @@ impl PostgresCollection {
              JOIN akin.entries e ON e.entry = d.entry
              WHERE d.expires_at IS NULL OR d.expires_at > $3"
         );
-        let parameters: crate::pool::Parameters<'_> =
-            &[(&self.number, Type::INT4), (&ids, Type::TEXT_ARRAY), (&self.now_ms(), Type::INT8)];
-        let rows = self.shared.reads.query(&sql, parameters).await?;
+        let now_ms = self.now_ms();
+        let rows = self.shared.reads.query(&sql, parameters![self.number, ids, now_ms]).await?;
         let place = |row: &Row| row.get::<_, i64>(row.len() - 1) as usize - 1;
         Ok(rows.into_iter().map(|row| (place(&row), row)).collect())
     }
@@ -206,7 +202,7 @@ impl Backend for PostgresCollection {
             let (collection, check) = (Arc::clone(&self), Arc::clone(&check));
             Queued { collection, addition, check, number }
         });
-        let waiting = match self.shared.followed.is_building(self.number) {
+        let waiting = match self.followed.is_building() {
             true => &self.shared.copies,
             false => &self.shared.additions,
         };
@@ -263,12 +259,7 @@ impl Backend for PostgresCollection {
             FROM unnest($2::int8[], $3::text[], $4::int8[]) WITH ORDINALITY o(n, id, ordinal, place)
             JOIN akin.documents d ON d.collection = $1 AND d.id = o.id AND d.ordinal = o.ordinal
             ORDER BY o.n, o.place";
-        let parameters: crate::pool::Parameters<'_> = &[
-            (&self.number, Type::INT4),
-            (&numbers, Type::INT8_ARRAY),
-            (&ids, Type::TEXT_ARRAY),
-            (&ordinals, Type::INT8_ARRAY),
-        ];
+        let parameters = parameters![self.number, numbers, ids, ordinals];
         let mut contents = vec![None; groups.len()];
         for row in self.shared.reads.query(sql, parameters).await? {
             contents[row.get::<_, i64>(0) as usize] =
@@ -323,12 +314,9 @@ impl Backend for PostgresCollection {
     ) -> Result<Vec<DocumentId>, BackendError> {
         let sql = "SELECT id FROM akin.documents WHERE collection = $1 AND id > $2
             AND (expires_at IS NULL OR expires_at > $3) ORDER BY id LIMIT $4";
-        let parameters: crate::pool::Parameters<'_> = &[
-            (&self.number, Type::INT4),
-            (&after.as_ref().map_or("", DocumentId::as_str), Type::TEXT),
-            (&self.now_ms(), Type::INT8),
-            (&i64::try_from(limit).unwrap_or(i64::MAX), Type::INT8),
-        ];
+        let after = after.as_ref().map_or("", DocumentId::as_str);
+        let (now_ms, limit) = (self.now_ms(), i64::try_from(limit).unwrap_or(i64::MAX));
+        let parameters = parameters![self.number, after, now_ms, limit];
         let rows = self.shared.reads.query(sql, parameters).await?;
         rows.iter().map(|row| document_id(row.get(0))).collect()
     }
@@ -356,8 +344,8 @@ impl Backend for PostgresCollection {
         let sql = "SELECT (SELECT coalesce(sum(documents), 0)::int8 FROM akin.counts
                 WHERE collection = $1)
             - (SELECT count(*) FROM akin.documents WHERE collection = $1 AND expires_at <= $2)";
-        let parameters: crate::pool::Parameters<'_> =
-            &[(&self.number, Type::INT4), (&self.now_ms(), Type::INT8)];
+        let now_ms = self.now_ms();
+        let parameters = parameters![self.number, now_ms];
         let row = self.shared.reads.query_opt(sql, parameters).await?;
         let documents = row.map_or(0, |row| row.get::<_, i64>(0));
         self.followed.documents.store(documents, Ordering::Relaxed);

@@ -1,28 +1,29 @@
-//! The feed of changes. Transactions commit in another order than they begin, so a reader takes the
-//! changes of those that no running transaction precedes, whole: the position is the number of a
-//! transaction.
+//! The feed of changes. Transactions commit in another order than they begin, so the changes have
+//! settled of those that no running transaction precedes. A reader takes them whole: the position is
+//! the number of a transaction.
 
 use std::sync::atomic::Ordering;
-use std::time::Duration;
 
-use akin_engine::backend::{BackendError, ChangeFeed};
+use akin_engine::backend::{BackendError, ChangeFeed, ChangesUpTo};
 use akin_engine::stored::{Change, Changes, Position};
 use async_trait::async_trait;
-use tokio::time::{sleep, timeout};
-use tokio_postgres::Row;
-use tokio_postgres::types::Type;
 
 use crate::backend::PostgresCollection;
 use crate::lookup::document_id;
-use crate::pool::Parameters;
+use crate::pool::parameters;
 
-/// The oldest running transaction: readers take the changes of the transactions before it.
+/// The oldest running transaction: the changes of the transactions before it have settled.
 pub(crate) const RUNNING: &str = "pg_snapshot_xmin(pg_current_snapshot())::text::int8";
-/// The next transaction: no change of a collection without writers is later.
+/// The next transaction: no committed change is of it or of a later one.
 const COMING: &str = "pg_snapshot_xmax(pg_current_snapshot())::text::int8";
 
-/// How often it is looked whether older transactions have ended.
-const LOOK_EVERY: Duration = Duration::from_millis(20);
+/// The first transaction whose changes are not read.
+fn end(up_to: ChangesUpTo) -> &'static str {
+    match up_to {
+        ChangesUpTo::Settled => RUNNING,
+        ChangesUpTo::Committed => COMING,
+    }
+}
 
 /// The last transaction before `end` with changes of a collection `c`, also if they were trimmed.
 pub(crate) fn last_before(end: &str) -> String {
@@ -32,53 +33,34 @@ pub(crate) fn last_before(end: &str) -> String {
     )
 }
 
-impl PostgresCollection {
-    /// The rows of a query that reads the changes before a transaction. While this process keeps
-    /// the writers of the collection waiting, no running transaction has any, so all are read,
-    /// however long other transactions of the server run.
-    async fn read_changes(
-        &self,
-        sql: impl Fn(&str) -> String,
-        parameters: Parameters<'_>,
-    ) -> Result<Vec<Row>, BackendError> {
-        match self.shared.pauses.query(self.number, &sql(COMING), parameters).await? {
-            Some(rows) => Ok(rows),
-            None => self.shared.reads.query(&sql(RUNNING), parameters).await,
-        }
-    }
-}
-
 #[async_trait]
 impl ChangeFeed for PostgresCollection {
     async fn changes_after(
         &self,
         after: Position,
         operations_max: usize,
+        up_to: ChangesUpTo,
     ) -> Result<Changes, BackendError> {
         if after.store != self.created_at {
             return Ok(Changes::Gone);
         }
         // Changes are trimmed from the oldest on; the newest that was trimmed stays known.
         // A database that was restored to an earlier time has not come to a later position.
-        let sql = |end: &str| {
-            format!(
-                "SELECT c.trimmed <= $2 AND $2 < {COMING}, h.xid, d.stored_at,
-                    coalesce(h.removed_id, d.id)
-                FROM akin.collections c LEFT JOIN LATERAL (
-                    SELECT * FROM akin.changes WHERE collection = $1 AND xid > $2 AND xid < {end}
-                    ORDER BY xid FETCH FIRST $3 ROWS WITH TIES
-                ) h ON true LEFT JOIN LATERAL (
-                    SELECT * FROM akin.documents WHERE collection = $1 AND ordinal = h.ordinal
-                    LIMIT 1
-                ) d ON true WHERE c.collection = $1 ORDER BY h.xid"
-            )
-        };
-        let parameters: Parameters<'_> = &[
-            (&self.number, Type::INT4),
-            (&after.sequence.cast_signed(), Type::INT8),
-            (&(operations_max.max(1) as i64), Type::INT8),
-        ];
-        let rows = self.read_changes(sql, parameters).await?;
+        let sql = format!(
+            "SELECT c.trimmed <= $2 AND $2 < {COMING}, h.xid, d.stored_at,
+                coalesce(h.removed_id, d.id)
+            FROM akin.collections c LEFT JOIN LATERAL (
+                SELECT * FROM akin.changes WHERE collection = $1 AND xid > $2 AND xid < {}
+                ORDER BY xid FETCH FIRST $3 ROWS WITH TIES
+            ) h ON true LEFT JOIN LATERAL (
+                SELECT * FROM akin.documents WHERE collection = $1 AND ordinal = h.ordinal
+                LIMIT 1
+            ) d ON true WHERE c.collection = $1 ORDER BY h.xid",
+            end(up_to)
+        );
+        let (sequence, most) = (after.sequence.cast_signed(), operations_max.max(1) as i64);
+        let parameters = parameters![self.number, sequence, most];
+        let rows = self.shared.reads.query(&sql, parameters).await?;
         if rows.first().is_none_or(|row| !row.get::<_, bool>(0)) {
             return Ok(Changes::Gone);
         }
@@ -102,13 +84,11 @@ impl ChangeFeed for PostgresCollection {
         Ok(Changes::Some(changes, next))
     }
 
-    async fn last_change(&self) -> Result<Position, BackendError> {
-        let sql = |end: &str| {
-            let last = last_before(end);
-            format!("SELECT {last} FROM akin.collections c WHERE c.collection = $1")
-        };
-        let rows = self.read_changes(sql, &[(&self.number, Type::INT4)]).await?;
-        let sequence = rows.first().map_or(0, |row| row.get::<_, i64>(0)).cast_unsigned();
+    async fn last_change(&self, up_to: ChangesUpTo) -> Result<Position, BackendError> {
+        let last = last_before(end(up_to));
+        let sql = format!("SELECT {last} FROM akin.collections c WHERE c.collection = $1");
+        let row = self.shared.reads.query_opt(&sql, parameters![self.number]).await?;
+        let sequence = row.map_or(0, |row| row.get::<_, i64>(0)).cast_unsigned();
         Ok(Position { store: self.created_at, sequence })
     }
 
@@ -116,29 +96,5 @@ impl ChangeFeed for PostgresCollection {
     fn has_changed_since(&self, position: Position) -> bool {
         self.followed.last_change.load(Ordering::Relaxed) > position.sequence
             || position.store != self.created_at
-    }
-
-    async fn await_changes(&self, unseen_max: usize) -> Result<(), BackendError> {
-        let sql = format!(
-            "SELECT count(*) FROM (SELECT FROM akin.changes
-             WHERE collection = $1 AND xid >= {RUNNING} LIMIT $2 + 1) h"
-        );
-        let parameters: Parameters<'_> =
-            &[(&self.number, Type::INT4), (&(unseen_max as i64), Type::INT8)];
-        let are_seen = async {
-            while let Some(row) = self.shared.reads.query_opt(&sql, parameters).await? {
-                if row.get::<_, i64>(0) <= unseen_max as i64 {
-                    break;
-                }
-                sleep(LOOK_EVERY).await;
-            }
-            Ok(())
-        };
-        timeout(self.shared.pauses.deadline(), are_seen).await.unwrap_or_else(|_| {
-            let reason = "a transaction of the database server is older than many changes of the \
-                          collection, which are read once it has ended"
-                .to_owned();
-            Err(BackendError::OutOfService { reason })
-        })
     }
 }

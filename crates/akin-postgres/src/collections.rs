@@ -1,7 +1,7 @@
 //! The collections of a database, which several servers may share.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 
 use akin_core::scheme::{Kind, Scheme};
 use akin_engine::backend::{
@@ -12,11 +12,11 @@ use akin_model::name::CollectionName;
 use akin_model::settings::CollectionSettings;
 use tokio::runtime::Handle;
 use tokio_postgres::Row;
-use tokio_postgres::types::Type;
 
 use crate::backend::PostgresCollection;
 use crate::database::Database;
-use crate::pool::Parameters;
+use crate::maintenance::FollowedCollection;
+use crate::pool::{Parameters, parameters};
 use crate::shared::{ConnectionSettings, SharedDatabase};
 
 /// The collections of a database. Its methods block, within a runtime.
@@ -36,7 +36,7 @@ struct PostgresStored {
     /// The settings that decided the stored data.
     identity: String,
     replaces: Option<i32>,
-    has_name: AtomicBool,
+    followed: Arc<FollowedCollection>,
 }
 
 impl PostgresStore {
@@ -82,7 +82,7 @@ impl PostgresStore {
             settings,
             identity: row.get(2),
             replaces: None,
-            has_name: AtomicBool::new(true),
+            followed: Arc::default(),
         }
     }
 
@@ -98,19 +98,18 @@ impl PostgresStore {
         let json = serde_json::to_string(settings).expect("settings are plain JSON");
         let sql = "INSERT INTO akin.collections (settings, identity, replaces) VALUES ($1, $2, $3)
             RETURNING collection, created_at, identity";
-        let parameters: Parameters<'_> =
-            &[(&json, Type::TEXT), (&identity, Type::TEXT), (&replaces, Type::INT4)];
-        let rows = self.query(sql, parameters)?;
+        let rows = self.query(sql, parameters![json, identity, replaces])?;
         let row = rows.first().ok_or(BackendError::Closed)?;
         let mut stored = self.stored(name.clone(), settings.clone(), row);
-        (stored.replaces, stored.has_name) = (replaces, AtomicBool::new(false));
-        self.shared.followed.set_building(stored.number, true);
+        stored.replaces = replaces;
+        stored.followed.is_building.store(true, Ordering::Relaxed);
+        self.shared.followed.add(stored.number, &stored.followed);
         Ok(stored)
     }
 
     fn by_name(&self, name: &CollectionName) -> Result<Option<Row>, BackendError> {
         let sql = "SELECT collection, created_at, identity FROM akin.collections WHERE name = $1";
-        let rows = self.query(sql, &[(&name.as_str(), Type::TEXT)])?;
+        let rows = self.query(sql, parameters![name.as_str()])?;
         Ok(rows.into_iter().next())
     }
 }
@@ -217,8 +216,9 @@ impl StoredCollection for PostgresStored {
             });
         }
         let made = (self.number, self.created_at);
-        let collection = PostgresCollection::new(&self.store.shared, made, &seeded, opening);
-        self.store.shared.followed.add(&collection);
+        let (shared, followed) = (&self.store.shared, &self.followed);
+        shared.followed.add(self.number, followed);
+        let collection = PostgresCollection::new(shared, made, followed, &seeded, opening);
         Ok((Arc::new(collection), seeded))
     }
 
@@ -228,7 +228,7 @@ impl StoredCollection for PostgresStored {
     ) -> Result<Arc<dyn StoredCollection>, BackendError> {
         let sql = "SELECT EXISTS (SELECT FROM akin.collections WHERE replaces = $1
             AND name IS NULL AND built_at > now() - interval '1 minute')";
-        if self.store.call(sql, &[(&self.number, Type::INT4)])? {
+        if self.store.call(sql, parameters![self.number])? {
             return Err(BackendError::ReindexUnderWay);
         }
         let replaces = Some(self.number);
@@ -245,15 +245,13 @@ impl StoredCollection for PostgresStored {
             None => {
                 let sql = "UPDATE akin.collections SET name = $2, built_at = 'infinity'
                     WHERE collection = $1 AND built_at > '-infinity' RETURNING true";
-                let name = self.name.as_str();
-                self.store.call(sql, &[(&self.number, Type::INT4), (&name, Type::TEXT)])?
+                self.store.call(sql, parameters![self.number, self.name.as_str()])?
             }
         };
         if !taken {
             return Err(BackendError::Superseded);
         }
-        self.has_name.store(true, Ordering::Relaxed);
-        shared.followed.set_building(self.number, false);
+        self.followed.is_building.store(false, Ordering::Relaxed);
         Ok(())
     }
 
@@ -263,24 +261,23 @@ impl StoredCollection for PostgresStored {
     }
 
     fn remove(&self) -> Result<Removal, BackendError> {
-        self.store.call("SELECT akin.remove_collection($1)", &[(&self.number, Type::INT4)])?;
+        self.store.call("SELECT akin.remove_collection($1)", parameters![self.number])?;
         Ok(Removal::Durable)
     }
 }
 
 impl Drop for PostgresStored {
     fn drop(&mut self) {
-        if self.has_name.load(Ordering::Relaxed) {
+        if !self.followed.is_building.swap(false, Ordering::Relaxed) {
             return;
         }
         let (shared, number) = (Arc::clone(&self.store.shared), self.number);
-        shared.followed.set_building(number, false);
         self.store.runtime.spawn(async move {
             // A call that was answered too late may have given it the name after all, or may still
             // do so: the update waits for that call, or the call finds the collection removed.
             let sql = "UPDATE akin.collections SET built_at = '-infinity'
                 WHERE collection = $1 AND name IS NULL";
-            if let Err(error) = shared.reads.query(sql, &[(&number, Type::INT4)]).await {
+            if let Err(error) = shared.reads.query(sql, parameters![number]).await {
                 tracing::debug!(%error, "the remains of a collection stay for an hour");
             }
         });

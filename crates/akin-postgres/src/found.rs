@@ -8,6 +8,7 @@ use quick_cache::sync::Cache;
 use tokio_postgres::Row;
 
 use crate::coalescing::{ReadRequest, Weight};
+use crate::rows::list;
 
 /// Bytes of the sketches that a process keeps.
 const SKETCH_BYTES: u64 = 16 << 20;
@@ -74,9 +75,8 @@ impl ProbeKeys {
 impl NearSet {
     /// Of a row of `akin.sketches`, whose columns begin with `first`.
     pub fn of(row: &Row, first: usize) -> impl Iterator<Item = Arc<Self>> {
-        let entries = row.get::<_, Option<Vec<i64>>>(first).unwrap_or_default();
-        let sizes = row.get::<_, Option<Vec<i32>>>(first + 1).unwrap_or_default();
-        let sketches = row.get::<_, Option<Vec<&[u8]>>>(first + 2).unwrap_or_default();
+        let (entries, sizes) = (list(row, first), list::<i32>(row, first + 1));
+        let sketches = list::<&[u8]>(row, first + 2);
         entries.into_iter().zip(sizes).zip(sketches).map(|((entry, shingles), sketch)| {
             Arc::new(Self { entry, shingles: shingles as u32, sketch: sketch.into() })
         })
@@ -90,9 +90,7 @@ impl FoundSets {
 
     /// Adds the sets of a row of `akin.candidates`, whose columns begin with `first`.
     pub fn add(&mut self, row: &Row, first: usize) {
-        let keys = row.get::<_, Option<Vec<Option<i64>>>>(first).unwrap_or_default();
-        let entries = row.get::<_, Option<Vec<i64>>>(first + 1).unwrap_or_default();
-        for (key, entry) in keys.into_iter().zip(entries) {
+        for (key, entry) in list::<Option<i64>>(row, first).into_iter().zip(list(row, first + 1)) {
             self.by_entry.entry(entry).or_default();
             let Some(key) = key else { continue };
             let sets = self.by_key.entry(key).or_default();

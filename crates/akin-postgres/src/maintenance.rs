@@ -1,17 +1,16 @@
 //! Periodic work of a process: what changed in the database, rows that can go, and collections that
 //! are being built.
 
-use std::collections::{HashMap, HashSet};
-use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use akin_engine::backend::BackendError;
 use tokio::time::{MissedTickBehavior, interval};
-use tokio_postgres::types::Type;
 
-use crate::backend::PostgresCollection;
 use crate::changes::{RUNNING, last_before};
+use crate::pool::parameters;
 use crate::shared::SharedDatabase;
 
 /// How often the last changes are looked at.
@@ -22,53 +21,42 @@ const MAINTAIN_EVERY: Duration = Duration::from_secs(10);
 /// Rows of removed collections that are deleted in a transaction.
 const CLEARED_AT_ONCE: i32 = 2_000;
 
-/// The followed figures of the collections of this process.
+/// The collections of this process, by their numbers.
 #[derive(Default)]
-pub(crate) struct FollowedChanges {
-    collections: Mutex<HashMap<i32, Weak<FollowedFigures>>>,
-    /// Collections that this process builds: other processes leave them alone.
-    building: Mutex<HashSet<i32>>,
-}
+pub(crate) struct FollowedCollections(Mutex<HashMap<i32, Weak<FollowedCollection>>>);
 
-/// Of a collection, as of a moment ago.
+/// A collection, as of a moment ago.
 #[derive(Default)]
-pub(crate) struct FollowedFigures {
+pub(crate) struct FollowedCollection {
+    /// This process builds it, and has not given it a name yet: other processes leave it alone.
+    pub is_building: AtomicBool,
     /// The transaction of the last change that readers can see.
     pub last_change: AtomicU64,
     pub documents: AtomicI64,
 }
 
-impl FollowedChanges {
-    pub fn add(&self, collection: &PostgresCollection) {
-        let mut collections = self.collections.lock().unwrap_or_else(PoisonError::into_inner);
+impl FollowedCollections {
+    fn by_number(&self) -> MutexGuard<'_, HashMap<i32, Weak<FollowedCollection>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub fn add(&self, number: i32, collection: &Arc<FollowedCollection>) {
+        let mut collections = self.by_number();
         collections.retain(|_, of| of.strong_count() > 0);
-        collections.insert(collection.number, Arc::downgrade(&collection.followed));
-    }
-
-    pub fn set_building(&self, collection: i32, is_building: bool) {
-        let mut building = self.building.lock().unwrap_or_else(PoisonError::into_inner);
-        match is_building {
-            true => building.insert(collection),
-            false => building.remove(&collection),
-        };
-    }
-
-    pub fn is_building(&self, collection: i32) -> bool {
-        let building = self.building.lock().unwrap_or_else(PoisonError::into_inner);
-        building.contains(&collection)
+        collections.insert(number, Arc::downgrade(collection));
     }
 
     fn building(&self) -> Vec<i32> {
-        let building = self.building.lock().unwrap_or_else(PoisonError::into_inner);
-        building.iter().copied().collect()
+        let is_building =
+            |of: &Weak<FollowedCollection>| of.upgrade().is_some_and(|of| of.is_building());
+        let collections = self.by_number();
+        collections.iter().filter(|(_, of)| is_building(of)).map(|(number, _)| *number).collect()
     }
+}
 
-    fn update(&self, collection: i32, last_change: u64, documents: i64) {
-        let collections = self.collections.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(figures) = collections.get(&collection).and_then(Weak::upgrade) {
-            figures.last_change.fetch_max(last_change, Ordering::Relaxed);
-            figures.documents.store(documents, Ordering::Relaxed);
-        }
+impl FollowedCollection {
+    pub fn is_building(&self) -> bool {
+        self.is_building.load(Ordering::Relaxed)
     }
 }
 
@@ -92,8 +80,12 @@ pub(crate) async fn follow(shared: Weak<SharedDatabase>) {
         *shared.outage.lock().unwrap_or_else(PoisonError::into_inner) = outage;
         // Until the database is back, the known figures stay.
         for row in read.unwrap_or_default() {
+            let followed =
+                shared.followed.by_number().get(&row.get::<_, i32>(0)).and_then(Weak::upgrade);
+            let Some(followed) = followed else { continue };
             let last_change = row.get::<_, i64>(1).cast_unsigned();
-            shared.followed.update(row.get(0), last_change, row.get(2));
+            followed.last_change.fetch_max(last_change, Ordering::Relaxed);
+            followed.documents.store(row.get(2), Ordering::Relaxed);
         }
     }
 }
@@ -114,12 +106,12 @@ async fn maintain_once(shared: &SharedDatabase, changes_kept: u64) -> Result<(),
     let building = shared.followed.building();
     let touch = "UPDATE akin.collections SET built_at = now()
         WHERE collection = ANY ($1) AND name IS NULL AND built_at > '-infinity'";
-    shared.reads.query(touch, &[(&building, Type::INT4_ARRAY)]).await?;
+    shared.reads.query(touch, parameters![building]).await?;
     let trim = "SELECT akin.trim_changes(collection, $1) FROM akin.collections
         WHERE name IS NOT NULL";
-    shared.reads.query(trim, &[(&changes_kept.cast_signed(), Type::INT8)]).await?;
+    shared.reads.query(trim, parameters![changes_kept.cast_signed()]).await?;
     let clear = "SELECT akin.clear($1)";
-    while let Some(row) = shared.reads.query_opt(clear, &[(&CLEARED_AT_ONCE, Type::INT4)]).await?
+    while let Some(row) = shared.reads.query_opt(clear, parameters![CLEARED_AT_ONCE]).await?
         && row.get(0)
     {}
     Ok(())

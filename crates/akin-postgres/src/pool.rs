@@ -14,8 +14,41 @@ use tokio_postgres::{Client, Row, RowStream};
 use crate::database::{Database, DatabaseConnection};
 use crate::error::{busy, failed, is_answer, late};
 
-/// The parameters of a query. Statements are not prepared, so that poolers of transactions serve.
+/// The parameters of a query, each with its type: statements are not prepared, so that poolers of
+/// transactions serve.
 pub(crate) type Parameters<'a> = &'a [(&'a (dyn ToSql + Sync), Type)];
+
+/// A type of the program with its type in the database.
+pub(crate) trait Typed: ToSql + Sync {
+    const TYPE: Type;
+}
+
+macro_rules! types {
+    ($($of_database:ident: $($of_program:ty),*;)*) => {
+        $($(impl Typed for $of_program { const TYPE: Type = Type::$of_database; })*)*
+    };
+}
+
+types! {
+    INT4: i32, Option<i32>;
+    INT8: i64;
+    TEXT: &str, String;
+    INT2_ARRAY: Vec<i16>;
+    INT4_ARRAY: Vec<i32>, Vec<Option<i32>>;
+    INT8_ARRAY: Vec<i64>, Vec<Option<i64>>, &[i64];
+    TEXT_ARRAY: Vec<&str>, Vec<Option<&str>>, &[&str];
+    BYTEA_ARRAY: Vec<&[u8]>, Vec<Option<&[u8]>>;
+}
+
+pub(crate) fn typed<T: Typed>(value: &T) -> (&(dyn ToSql + Sync), Type) {
+    (value, T::TYPE)
+}
+
+/// The [`Parameters`] with these values.
+macro_rules! parameters {
+    ($($value:expr),* $(,)?) => { &[$($crate::pool::typed(&$value)),*] };
+}
+pub(crate) use parameters;
 
 /// Why the database cannot be reached now.
 pub(crate) type Outage = Arc<Mutex<Option<String>>>;

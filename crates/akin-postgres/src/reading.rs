@@ -5,17 +5,15 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use akin_engine::backend::{BackendError, Member};
-use futures_util::future::try_join;
 use tokio_postgres::Row;
-use tokio_postgres::types::Type;
 
 use crate::coalescing::{READ_MAX, ReadRequest, Request, WaitingRequests, Weight};
 use crate::database::DatabaseConnection;
 use crate::error::failed;
 use crate::found::{FoundSets, NearSet, ProbeKeys};
 use crate::lookup::{document_id, ordinal};
-use crate::pool::Parameters;
-use crate::rows::Material;
+use crate::pool::parameters;
+use crate::rows::{Material, list};
 
 /// Members of a set in the weight of a reading: most sets have no more.
 const MEMBERS_USUAL: usize = 4;
@@ -70,11 +68,9 @@ pub(crate) struct WantedDocuments {
 impl Read {
     /// Of a row of `akin.members`.
     fn add_members(&mut self, row: &Row) -> Result<(), BackendError> {
-        let entries = row.get::<_, Option<Vec<i64>>>(0).unwrap_or_default();
-        let ordinals = row.get::<_, Option<Vec<i64>>>(1).unwrap_or_default();
-        let ids = row.get::<_, Option<Vec<&str>>>(2).unwrap_or_default();
-        let have_metadata = row.get::<_, Option<Vec<bool>>>(3).unwrap_or_default();
-        for (n, entry) in entries.into_iter().enumerate() {
+        let (ordinals, ids) = (list(row, 1), list(row, 2));
+        let have_metadata = list(row, 3);
+        for (n, entry) in list(row, 0).into_iter().enumerate() {
             let (ordinal, id) = (ordinal(ordinals[n]), document_id(ids[n])?);
             let member = Member { ordinal, id, has_metadata: have_metadata[n] };
             self.members.entry(entry).or_default().push(member);
@@ -110,8 +106,7 @@ impl ReadRequest for ProbeKeys {
         let of_keys = vec![of_key; keys.len()];
         let sql = "SELECT c.*, s.*
             FROM akin.candidates($1, $2, $3, -1) c, akin.sketches(c.entries) s";
-        let parameters: Parameters<'_> =
-            &[(&keys, Type::INT8_ARRAY), (&of_keys, Type::INT4_ARRAY), (&equal, Type::INT8_ARRAY)];
+        let parameters = parameters![keys, of_keys, equal];
         let row = connection.client.query_typed_one(sql, parameters).await.map_err(failed)?;
         let mut found = FoundSets::default();
         found.add(&row, 0);
@@ -148,32 +143,13 @@ impl ReadRequest for WantedEntries {
         let of_set = wanted.iter().map(|of| of.asked.members_max).max().unwrap_or(0);
         let of_set = i32::try_from(of_set).unwrap_or(i32::MAX);
         let now_ms = wanted.iter().map(|of| of.asked.now_ms).max().unwrap_or(0);
-        let client = &connection.client;
-        let members: Parameters<'_> =
-            &[(&entries, Type::INT8_ARRAY), (&now_ms, Type::INT8), (&of_set, Type::INT4)];
-        let members = client.query_typed_one("SELECT * FROM akin.members($1, $2, $3)", members);
-        let made: Parameters<'_> = &[
-            (&materials, Type::INT8_ARRAY),
-            (&now_ms, Type::INT8),
-            (&SMALL_CONTENT, Type::INT4),
-            (&whole, Type::INT8_ARRAY),
-        ];
-        let made = async {
-            match materials.is_empty() {
-                true => Ok(Vec::new()),
-                false => {
-                    client.query_typed("SELECT * FROM akin.materials($1, $2, $3, $4)", made).await
-                }
-            }
-        };
-        let (members, made) = try_join(members, made).await.map_err(failed)?;
+        let sql = "SELECT * FROM akin.members($1, $2, $3), akin.materials($4, $2, $5, $6)";
+        let parameters = parameters![entries, now_ms, of_set, materials, SMALL_CONTENT, whole];
+        let row = connection.client.query_typed_one(sql, parameters).await.map_err(failed)?;
         let mut read = Read::default();
         read.members.extend(entries.iter().map(|entry| (*entry, Vec::new())));
-        read.add_members(&members)?;
-        for row in made {
-            let material = Material::of_set(&row).map(Arc::new);
-            read.materials.extend(material.map(|of| (row.get(0), of)));
-        }
+        read.add_members(&row)?;
+        read.materials.extend(Material::of_sets(&row, 4));
         let read = Arc::new(read);
         Ok(vec![read; wanted.len()])
     }
@@ -200,19 +176,14 @@ impl ReadRequest for WantedDocuments {
             ids.extend(asked.ids.iter().map(String::as_str));
         }
         let sql = "SELECT * FROM akin.sketched($1, $2, $3, $4)";
-        let parameters: Parameters<'_> = &[
-            (&collections, Type::INT4_ARRAY),
-            (&ids, Type::TEXT_ARRAY),
-            (&times, Type::INT8_ARRAY),
-            (&most, Type::INT4_ARRAY),
-        ];
+        let parameters = parameters![collections, ids, times, most];
         let rows = connection.client.query_typed(sql, parameters).await.map_err(failed)?;
         let mut found: Vec<Option<DocumentRow>> = ids.iter().map(|_| None).collect();
         let mut materials = HashMap::<i64, Arc<Material>>::new();
         for row in rows {
             let (entry, place) = (row.get(2), row.get::<_, i64>(6) as usize - 1);
             let known = materials.get(&entry).cloned();
-            let material = known.or_else(|| Material::of_document(&row).map(Arc::new));
+            let material = known.or_else(|| Material::of_document(&row));
             materials.extend(material.clone().map(|of| (entry, of)));
             found[place] = Some(DocumentRow { row, material });
         }

@@ -4,12 +4,11 @@ use akin_engine::backend::{BackendError, Matches, Removed};
 use akin_engine::stored::DocumentDetails;
 use akin_model::document::DocumentId;
 use tokio_postgres::Row;
-use tokio_postgres::types::Type;
 
 use crate::arguments::KeyedSets;
 use crate::backend::PostgresCollection;
 use crate::batch::lock_of_id;
-use crate::pool::Parameters;
+use crate::pool::parameters;
 use crate::rows::metadata_of;
 
 /// Documents that are removed in a transaction.
@@ -38,11 +37,8 @@ impl PostgresCollection {
             "SELECT {COLUMNS} FROM akin.documents d JOIN akin.entries e ON e.entry = d.entry
              WHERE d.collection = $1 AND d.expires_at <= $2 ORDER BY d.expires_at LIMIT $3"
         );
-        let parameters: Parameters<'_> = &[
-            (&self.number, Type::INT4),
-            (&self.now_ms(), Type::INT8),
-            (&(max.min(REMOVED_AT_ONCE) as i64), Type::INT8),
-        ];
+        let (now_ms, max) = (self.now_ms(), max.min(REMOVED_AT_ONCE) as i64);
+        let parameters = parameters![self.number, now_ms, max];
         let due = self.shared.reads.query(&sql, parameters).await?;
         self.remove_versions(&due).await
     }
@@ -56,8 +52,6 @@ impl PostgresCollection {
     ) -> Result<(), BackendError> {
         let sql = "SELECT d.id, d.ordinal, d.stored_at, d.hash, d.metadata FROM akin.documents d
             WHERE d.collection = $1 AND (d.expires_at IS NULL OR d.expires_at > $2)";
-        let parameters: Parameters<'_> =
-            &[(&self.number, Type::INT4), (&self.now_ms(), Type::INT8)];
         let mut matching = Vec::new();
         let found = &mut matching;
         let visit = move |row: Row| {
@@ -69,7 +63,7 @@ impl PostgresCollection {
             found.extend(matches(&details).then(|| row.get::<_, i64>(1)));
             Ok(true)
         };
-        self.shared.scans.visit(sql, parameters, visit).await?;
+        self.shared.scans.visit(sql, parameters![self.number, self.now_ms()], visit).await?;
         for ordinals in matching.chunks(REMOVED_AT_ONCE) {
             let versions = self.versions(ordinals).await?;
             removed.removed += self.remove_versions(&versions).await?;
@@ -84,9 +78,7 @@ impl PostgresCollection {
             "SELECT {COLUMNS} FROM akin.documents d JOIN akin.entries e ON e.entry = d.entry
              WHERE d.collection = $1 AND d.ordinal = ANY ($2)"
         );
-        let parameters: Parameters<'_> =
-            &[(&self.number, Type::INT4), (&ordinals, Type::INT8_ARRAY)];
-        self.shared.reads.query(&sql, parameters).await
+        self.shared.reads.query(&sql, parameters![self.number, ordinals]).await
     }
 
     /// Removes the documents of rows of [`COLUMNS`] that still have these versions, and returns
@@ -104,16 +96,10 @@ impl PostgresCollection {
         locks.sort_unstable();
         locks.dedup();
         let ordinals: Vec<i64> = versions.iter().map(|of| of.get(1)).collect();
-        let parameters: Parameters<'_> = &[
-            (&self.number, Type::INT4),
-            (&locks, Type::INT8_ARRAY),
-            (&ordinals, Type::INT8_ARRAY),
-            (&old.entries, Type::INT8_ARRAY),
-            (&old.keys, Type::INT8_ARRAY),
-            (&old.key_entries, Type::INT8_ARRAY),
-        ];
+        let KeyedSets { entries, keys, key_entries } = old;
+        let parameters = parameters![self.number, locks, ordinals, entries, keys, key_entries];
         let sql = "SELECT akin.remove($1, $2, $3, $4, $5, $6)";
-        let connections = match self.shared.followed.is_building(self.number) {
+        let connections = match self.followed.is_building() {
             true => &self.shared.reads,
             false => &self.shared.removals,
         };

@@ -10,6 +10,7 @@ use akin_engine::stored::{Detail, Record};
 use akin_model::document::{Content, DocumentId, Metadata};
 use smallvec::smallvec;
 use tokio_postgres::Row;
+use tokio_postgres::types::FromSql;
 
 use crate::backend::PostgresCollection;
 use crate::lookup::{document_id, ordinal};
@@ -43,22 +44,33 @@ pub(crate) struct Material {
 }
 
 impl Material {
-    /// Of the columns form, content and elements, unless both are NULL.
-    fn of(row: &Row, first: usize, shingles: i32) -> Option<Self> {
-        let (content, elements) = (row.get(first + 1), row.get(first + 2));
-        let (form, shingles) = (row.get(first), shingles as u32);
-        let material = Self { form, content, elements, shingles, made: OnceLock::new() };
-        (material.content.is_some() || material.elements.is_some()).then_some(material)
+    /// `None` without a content and without elements.
+    fn new(
+        form: i16,
+        content: Option<&[u8]>,
+        elements: Option<&[u8]>,
+        shingles: i32,
+    ) -> Option<Arc<Self>> {
+        content.or(elements)?;
+        let (content, elements) = (content.map(<[u8]>::to_vec), elements.map(<[u8]>::to_vec));
+        let shingles = shingles as u32;
+        Some(Arc::new(Self { form, content, elements, shingles, made: OnceLock::new() }))
     }
 
     /// Of a row of `akin.sketched`.
-    pub fn of_document(row: &Row) -> Option<Self> {
-        Self::of(row, 7, row.get(3))
+    pub fn of_document(row: &Row) -> Option<Arc<Self>> {
+        Self::new(row.get(7), row.get(8), row.get(9), row.get(3))
     }
 
-    /// Of a row of `akin.materials`.
-    pub fn of_set(row: &Row) -> Option<Self> {
-        Self::of(row, 1, row.get(4))
+    /// Of a row of `akin.materials`, whose columns begin with `first`, each with its set.
+    pub fn of_sets(row: &Row, first: usize) -> impl Iterator<Item = (i64, Arc<Self>)> {
+        let (entries, forms) = (list::<i64>(row, first), list(row, first + 1));
+        let (contents, elements) = (list(row, first + 2), list(row, first + 3));
+        let sizes = list(row, first + 4);
+        let material = move |(n, entry)| {
+            Some((entry, Self::new(forms[n], contents[n], elements[n], sizes[n])?))
+        };
+        entries.into_iter().enumerate().filter_map(material)
     }
 
     /// The bytes that the set is made of: of a compressed content, those that it declares.
@@ -81,6 +93,11 @@ impl Material {
         let content = decoded(self.form, self.content.as_deref()?)?;
         shingler.shingle(&content).ok().map(|shingled| shingled.set)
     }
+}
+
+/// An array, which is NULL if it has no values.
+pub(crate) fn list<'a, T: FromSql<'a>>(row: &'a Row, column: usize) -> Vec<T> {
+    row.get::<_, Option<Vec<T>>>(column).unwrap_or_default()
 }
 
 pub(crate) fn form_of(content: &Content, whole_document: bool) -> i16 {

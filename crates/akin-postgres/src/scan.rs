@@ -1,11 +1,10 @@
 //! Reads of whole collections, each from one snapshot: exports, exact lookups, and scans of all
 //! sketches.
 
-use std::cmp::Reverse;
 use std::pin::pin;
 use std::sync::atomic::Ordering;
 
-use akin_core::index::{ExactSearch, ScanLimits};
+use akin_core::index::{BestSets, ExactSearch};
 use akin_core::measure::Overlap;
 use akin_engine::backend::{
     Backend, BackendError, Candidate, Candidates, Records, Scan, Scanned, SketchScanning,
@@ -17,11 +16,10 @@ use async_trait::async_trait;
 use futures_util::StreamExt;
 use tokio::sync::mpsc;
 use tokio_postgres::Row;
-use tokio_postgres::types::Type;
 
 use crate::backend::PostgresCollection;
 use crate::lookup::complete;
-use crate::pool::Parameters;
+use crate::pool::parameters;
 use crate::rows::COLUMNS;
 use crate::view::PostgresView;
 
@@ -42,7 +40,7 @@ impl PostgresCollection {
         let this = self.clone();
         let read = async move {
             let (rows, now_ms) = (sender.clone(), this.now_ms());
-            let parameters: Parameters<'_> = &[(&this.number, Type::INT4), (&now_ms, Type::INT8)];
+            let parameters = parameters![this.number, now_ms];
             let read = async {
                 let scans = &this.shared.scans;
                 let taken = scans.take().await?;
@@ -72,13 +70,9 @@ impl PostgresCollection {
         // Sizes are compared again below: the bounds may be too wide by 1.
         let (least, most) = (size as f64 * threshold - 1.0, size as f64 / threshold + 1.0);
         let sql = format!("SELECT {COLUMNS} {DOCUMENTS} AND e.shingles BETWEEN $3 AND $4");
-        let bounds = [least.max(0.0) as i32, most.min(f64::from(i32::MAX)) as i32];
-        let parameters: Parameters<'_> = &[
-            (&self.number, Type::INT4),
-            (&self.now_ms(), Type::INT8),
-            (&bounds[0], Type::INT4),
-            (&bounds[1], Type::INT4),
-        ];
+        let (least, most) = (least.max(0.0) as i32, most.min(f64::from(i32::MAX)) as i32);
+        let now_ms = self.now_ms();
+        let parameters = parameters![self.number, now_ms, least, most];
         let mut scan = Scan::default();
         let visit = |row: Row| {
             if !Overlap::can_reach(size, row.get::<_, i32>(3) as usize, threshold) {
@@ -113,11 +107,12 @@ impl SketchScanning for PostgresCollection {
             seen += 1;
             let agreeing = self.estimator.agreeing(sketch.as_bytes(), row.get(2));
             let shingles = row.get::<_, i32>(1) as u32;
-            best.add(agreeing, || self.candidate(row.get(0), shingles, agreeing, 0));
+            if agreeing >= best.agreeing_min() {
+                best.add(self.candidate(row.get(0), shingles, agreeing, 0));
+            }
             Ok(true)
         };
-        let parameters: Parameters<'_> = &[(&self.number, Type::INT4)];
-        self.shared.scans.visit(sql, parameters, visit).await?;
+        self.shared.scans.visit(sql, parameters![self.number], visit).await?;
         let (sets, left_out) = best.finish();
         let listed: Vec<&Candidate> = sets.iter().collect();
         let read = self.read(&listed, each_max, 0).await?;
@@ -132,52 +127,5 @@ impl SketchScanning for PostgresCollection {
 
     async fn view(&self) -> Result<Box<dyn SketchView>, BackendError> {
         Ok(Box::new(PostgresView::open(self).await?))
-    }
-}
-
-/// The sets that agree best with a sketch, among those scanned so far.
-struct BestSets {
-    limits: ScanLimits,
-    sets: Vec<Candidate>,
-    /// Sets that agree in fewer slots are not kept.
-    agreeing_min: u32,
-    left_out: u32,
-}
-
-impl BestSets {
-    fn new(limits: ScanLimits) -> Self {
-        let agreeing_min = if limits.kept_max > 0 { 1 } else { limits.near_min.max(1) };
-        Self { limits, sets: Vec::new(), agreeing_min, left_out: 0 }
-    }
-
-    fn add(&mut self, agreeing: u32, set: impl FnOnce() -> Candidate) {
-        if agreeing < self.agreeing_min {
-            return;
-        }
-        self.sets.push(set());
-        if self.sets.len() > 2 * self.limits.near_max.max(self.limits.kept_max) {
-            self.cut();
-        }
-    }
-
-    /// Keeps the near sets, and further sets if they are few.
-    fn cut(&mut self) {
-        let ScanLimits { near_min, near_max, kept_max } = self.limits;
-        self.sets.sort_unstable_by_key(|of| (Reverse(of.agreeing), of.fingerprint));
-        let near = self.sets.partition_point(|of| of.agreeing >= near_min);
-        let kept = near.min(near_max).max(kept_max.min(near_max));
-        if let Some(first) = self.sets.get(kept) {
-            self.agreeing_min = self.agreeing_min.max(first.agreeing);
-            if first.agreeing >= near_min {
-                self.left_out = self.left_out.max(first.agreeing);
-            }
-        }
-        self.sets.truncate(kept);
-    }
-
-    /// Best first; and the highest agreement of a near set that was left out.
-    fn finish(mut self) -> (Vec<Candidate>, u32) {
-        self.cut();
-        (self.sets, self.left_out)
     }
 }

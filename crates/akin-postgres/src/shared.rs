@@ -17,7 +17,7 @@ use crate::coalescing::{ReadRequest, Request, WaitingRequests};
 use crate::database::Database;
 use crate::error::late;
 use crate::found::{SketchCache, sketch_cache};
-use crate::maintenance::{FollowedChanges, follow, maintain};
+use crate::maintenance::{FollowedCollections, follow, maintain};
 use crate::migration::migrate;
 use crate::pausing::Pauses;
 use crate::pool::{ConnectionPool, Outage, Taken};
@@ -67,7 +67,7 @@ pub(crate) struct SharedDatabase {
     /// Of collections that are being built. A reindex fills a collection while it keeps the
     /// writers of another waiting, who may be all other writers.
     pub copies: Arc<Additions>,
-    pub followed: FollowedChanges,
+    pub followed: FollowedCollections,
     pub sketches: SketchCache,
     pub compression_level: i32,
     /// Never set: a database that fails refuses requests until it is back.
@@ -113,7 +113,7 @@ impl SharedDatabase {
             readings: WaitingRequests::new(),
             additions: WaitingRequests::new(),
             copies: WaitingRequests::new(),
-            followed: FollowedChanges::default(),
+            followed: FollowedCollections::default(),
             sketches: sketch_cache(),
             compression_level: settings.compression_level,
             healthy: watch::Sender::new(None),

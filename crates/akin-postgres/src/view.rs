@@ -10,11 +10,10 @@ use akin_engine::stored::Detail;
 use akin_model::document::Ordinal;
 use tokio::runtime::Handle;
 use tokio_postgres::Row;
-use tokio_postgres::types::Type;
 
 use crate::backend::PostgresCollection;
 use crate::lookup::{document_id, ordinal};
-use crate::pool::{Parameters, Taken, in_time};
+use crate::pool::{Taken, in_time, parameters};
 use crate::rows::{COLUMNS, CONTENT, damaged};
 
 /// Bytes of the sets that are kept.
@@ -52,7 +51,7 @@ impl PostgresView {
         in_time(scans.deadline, taken.client().batch_execute(begin)).await?;
         let sql = "SELECT count(*) FROM akin.documents
             WHERE collection = $1 AND (expires_at IS NULL OR expires_at > $2)";
-        let parameters: Parameters<'_> = &[(&collection.number, Type::INT4), (&now_ms, Type::INT8)];
+        let parameters = parameters![collection.number, now_ms];
         let count = scans.long(taken.client().query_typed_one(sql, parameters)).await?;
         let (documents, runtime) = (count.get::<_, i64>(0) as u64, Handle::current());
         let (sets, ahead) = (SetCache::new(SETS_KEPT_BYTES), HashMap::new());
@@ -81,11 +80,8 @@ impl PostgresView {
              WHERE d.collection = $1 AND d.id >= (SELECT id FROM akin.documents
                  WHERE collection = $1 AND ordinal = $2) ORDER BY d.id LIMIT $3"
         );
-        let parameters: Parameters<'_> = &[
-            (&self.collection.number, Type::INT4),
-            (&from.get().cast_signed(), Type::INT8),
-            (&window, Type::INT8),
-        ];
+        let from = from.get().cast_signed();
+        let parameters = parameters![self.collection.number, from, window];
         self.runtime.block_on(async {
             let scans = &self.collection.shared.scans;
             let mut rows = pin!(scans.stream(self.taken.client(), &sql, parameters).await?);
@@ -115,8 +111,7 @@ impl SketchView for PostgresView {
         let sql = "SELECT d.ordinal, d.id, d.entry, e.shingles, e.sketch
             FROM akin.documents d JOIN akin.entries e ON e.entry = d.entry
             WHERE d.collection = $1 AND (d.expires_at IS NULL OR d.expires_at > $2)";
-        let parameters: Parameters<'_> =
-            &[(&self.collection.number, Type::INT4), (&self.now_ms, Type::INT8)];
+        let parameters = parameters![self.collection.number, self.now_ms];
         self.runtime.block_on(async {
             let scans = &self.collection.shared.scans;
             let mut rows = pin!(scans.stream(self.taken.client(), sql, parameters).await?);

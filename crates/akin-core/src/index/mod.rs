@@ -53,7 +53,7 @@ pub use insertion::Index;
 pub use loading::Loader;
 pub(crate) use numbers::Numbers;
 pub(crate) use postings::Postings;
-pub use scan::{ScanLimits, SketchScan};
+pub use scan::{BestSets, ComparedSet, ScanLimits, SketchScan};
 pub use sets::SetCopy;
 pub(crate) use shards::{Multiplicative, shards};
 

@@ -8,7 +8,7 @@ use std::cmp::Reverse;
 
 use super::search::ShortlistedSet;
 use super::sets::{RANGE, SketchesOfRange};
-use super::{Candidates, Index, SearchLimits};
+use super::{Candidate, Candidates, Index, SearchLimits};
 use crate::simd::{Level, find_agreeing};
 use crate::sketch::Sketch;
 
@@ -28,28 +28,26 @@ pub struct ScanLimits {
     pub kept_max: usize,
 }
 
+/// A set that was compared with a probe by their sketches.
+pub trait ComparedSet {
+    fn agreeing(&self) -> u32;
+
+    /// Of sets that agree in as many slots, those with the lowest number are kept.
+    fn number(&self) -> u64;
+}
+
 /// A probe, with the sets that agree best with it among the sets scanned so far.
 #[derive(Debug)]
 pub struct SketchScan {
     sketch: Sketch,
-    limits: ScanLimits,
-    near: BestAgreeing,
-    far: BestAgreeing,
+    best: BestSets<ShortlistedSet>,
 }
 
 impl SketchScan {
     /// A scan for the sets that agree with this sketch.
     #[must_use]
     pub fn new(sketch: Sketch, limits: ScanLimits) -> Self {
-        let near = BestAgreeing::new(limits.near_max, limits.near_min.max(1));
-        let far = BestAgreeing::new(limits.kept_max, 1);
-        Self { sketch, limits, near, far }
-    }
-
-    /// The least number of agreeing slots of a set that may be kept.
-    fn agreeing_min(&self) -> u32 {
-        let is_full = self.near.sets.len() >= self.limits.kept_max;
-        self.near.agreeing_min.min(if is_full { u32::MAX } else { self.far.agreeing_min })
+        Self { sketch, best: BestSets::new(limits) }
     }
 
     /// Adds sets of a range. `found`: their places in the range, and their agreeing slots.
@@ -57,15 +55,43 @@ impl SketchScan {
         for &(place, agreeing) in found {
             let Some((entry, fingerprint)) = range.set(place.into()) else { continue };
             let agreeing = agreeing.into();
-            let set = ShortlistedSet { entry, fingerprint, agreeing, keys_shared: 0 };
-            let is_near = agreeing >= self.limits.near_min;
-            if is_near { &mut self.near } else { &mut self.far }.add(set);
+            self.best.add(ShortlistedSet { entry, fingerprint, agreeing, keys_shared: 0 });
         }
+    }
+}
+
+/// The sets that agree best with a probe, within the limits of a scan.
+#[derive(Debug)]
+pub struct BestSets<T> {
+    limits: ScanLimits,
+    near: BestAgreeing<T>,
+    far: BestAgreeing<T>,
+}
+
+impl<T: ComparedSet> BestSets<T> {
+    #[must_use]
+    pub fn new(limits: ScanLimits) -> Self {
+        let near = BestAgreeing::new(limits.near_max, limits.near_min.max(1));
+        let far = BestAgreeing::new(limits.kept_max, 1);
+        Self { limits, near, far }
+    }
+
+    /// The least number of agreeing slots of a set that may be kept.
+    #[must_use]
+    pub fn agreeing_min(&self) -> u32 {
+        let is_full = self.near.sets.len() >= self.limits.kept_max;
+        self.near.agreeing_min.min(if is_full { u32::MAX } else { self.far.agreeing_min })
+    }
+
+    pub fn add(&mut self, set: T) {
+        let is_near = set.agreeing() >= self.limits.near_min;
+        if is_near { &mut self.near } else { &mut self.far }.add(set);
     }
 
     /// The kept sets, best first; and the highest agreement of a near set that was not kept.
-    fn finish(self) -> (Vec<ShortlistedSet>, u32) {
-        let Self { limits, mut near, mut far, .. } = self;
+    #[must_use]
+    pub fn finish(self) -> (Vec<T>, u32) {
+        let Self { limits, mut near, mut far } = self;
         near.cut();
         far.max = limits.kept_max.saturating_sub(near.sets.len());
         far.cut();
@@ -87,7 +113,7 @@ impl Index {
         let mut found = [(0, 0); RANGE as usize];
         self.sets.read_range(from..end, |range| {
             for scan in scans {
-                let (sketch, least) = (scan.sketch.as_bytes(), scan.agreeing_min());
+                let (sketch, least) = (scan.sketch.as_bytes(), scan.best.agreeing_min());
                 let sketches = range.sketches;
                 let count = find_agreeing(level, slot_bytes, sketch, sketches, least, &mut found);
                 scan.add(range, &found[..count]);
@@ -103,7 +129,7 @@ impl Index {
     /// `left_out` is of near sets.
     #[must_use]
     pub fn scanned(&self, scan: SketchScan, each_max: usize, total_max: usize) -> Candidates {
-        let (sets, left_out) = scan.finish();
+        let (sets, left_out) = scan.best.finish();
         let limits =
             SearchLimits { postings_max: total_max, members_max: each_max, ..SearchLimits::NONE };
         let candidates = self.candidates_of(&sets, &limits);
@@ -120,24 +146,24 @@ impl Index {
 /// The sets that agree best. Sets that agree in as many slots are kept in the order of their
 /// numbers.
 #[derive(Debug)]
-struct BestAgreeing {
+struct BestAgreeing<T> {
     max: usize,
     /// Sets that agree in fewer slots are not among the best.
     agreeing_min: u32,
     /// Up to twice as many sets as are kept in the end.
-    sets: Vec<ShortlistedSet>,
+    sets: Vec<T>,
     /// The highest number of agreeing slots of a set that was dropped.
     left_out: u32,
 }
 
-impl BestAgreeing {
+impl<T: ComparedSet> BestAgreeing<T> {
     fn new(max: usize, agreeing_min: u32) -> Self {
         let agreeing_min = if max == 0 { u32::MAX } else { agreeing_min };
         Self { max, agreeing_min, sets: Vec::new(), left_out: 0 }
     }
 
-    fn add(&mut self, set: ShortlistedSet) {
-        if set.agreeing < self.agreeing_min {
+    fn add(&mut self, set: T) {
+        if set.agreeing() < self.agreeing_min {
             return;
         }
         self.sets.push(set);
@@ -151,13 +177,34 @@ impl BestAgreeing {
             return;
         }
         let (_, best_dropped, _) = self.sets.select_nth_unstable_by_key(self.max, worth);
+        let agreeing = best_dropped.agreeing();
         // Sets that are ignored from now on agree in fewer slots.
-        self.agreeing_min = best_dropped.agreeing;
-        self.left_out = self.left_out.max(best_dropped.agreeing);
+        self.agreeing_min = agreeing;
+        self.left_out = self.left_out.max(agreeing);
         self.sets.truncate(self.max);
     }
 }
 
-fn worth(set: &ShortlistedSet) -> (Reverse<u32>, u32) {
-    (Reverse(set.agreeing), set.entry)
+fn worth(set: &impl ComparedSet) -> (Reverse<u32>, u64) {
+    (Reverse(set.agreeing()), set.number())
+}
+
+impl ComparedSet for ShortlistedSet {
+    fn agreeing(&self) -> u32 {
+        self.agreeing
+    }
+
+    fn number(&self) -> u64 {
+        self.entry.into()
+    }
+}
+
+impl<M> ComparedSet for Candidate<M> {
+    fn agreeing(&self) -> u32 {
+        self.agreeing
+    }
+
+    fn number(&self) -> u64 {
+        self.fingerprint
+    }
 }

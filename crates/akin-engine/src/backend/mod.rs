@@ -50,9 +50,10 @@ pub use adding::{
     Adding, Addition, Check, EarlierWrite, Findings, Rival, RivalSearch, Rivals, Unchecked, Verdict,
 };
 pub use capability::{
-    ArrivingText, Backups, ChangeFeed, ClusterCounts, ClusterKeeping, ClusterNote, ClusterPosition,
-    ClustersState, FoundPassages, LocatedPassages, PassageFilter, PassageRequest, PassageSearch,
-    SharedPassages, SketchOf, SketchScanning, SketchSearch, SketchView, SnapshotWriting,
+    ArrivingText, Backups, ChangeFeed, ChangesUpTo, ClusterCounts, ClusterKeeping, ClusterNote,
+    ClusterPosition, ClustersState, FoundPassages, LocatedPassages, PassageFilter, PassageRequest,
+    PassageSearch, SharedPassages, SketchOf, SketchScanning, SketchSearch, SketchView,
+    SnapshotWriting,
 };
 pub use clock::Clock;
 pub use clusters::{ClusterWork, Clusters, Unfinished};

@@ -8,12 +8,11 @@ use akin_engine::backend::{BackendError, Candidate};
 use akin_engine::stored::Detail;
 use tokio::task::yield_now;
 use tokio_postgres::Row;
-use tokio_postgres::types::Type;
 
 use super::{InsertBatch, Old, PlannedInsert};
 use crate::found::{NearSet, ProbeKeys};
 use crate::lookup::of_key;
-use crate::pool::Parameters;
+use crate::pool::parameters;
 use crate::rows::COLUMNS;
 
 /// Sets of a document with more shingles together are not compared on a thread of the runtime.
@@ -124,8 +123,7 @@ impl InsertBatch<'_> {
             return Ok(false);
         }
         let of_keys = vec![asked.of_key as i32 + 1; asked.keys.len()];
-        let parameters: Parameters<'_> =
-            &[(&asked.keys, Type::INT8_ARRAY), (&of_keys, Type::INT4_ARRAY)];
+        let parameters = parameters![asked.keys, of_keys];
         let sql = "SELECT * FROM akin.candidates($1, $2, '{}', -1)";
         for row in self.collection.shared.reads.query(sql, parameters).await? {
             self.found.add(&row, 0);
@@ -142,7 +140,7 @@ impl InsertBatch<'_> {
         let missing = self.found.know_of(|entry| self.collection.sketch_of(entry));
         if !missing.is_empty() {
             let (reads, sql) = (&self.collection.shared.reads, "SELECT * FROM akin.sketches($1)");
-            for row in reads.query(sql, &[(&missing, Type::INT8_ARRAY)]).await? {
+            for row in reads.query(sql, parameters![missing]).await? {
                 for set in NearSet::of(&row, 0) {
                     self.collection.keep_sketch(Arc::clone(&set));
                     self.found.know(set);

@@ -165,14 +165,17 @@ END $$;
 
 -- What sets are made of: the content of the first document that has not expired, unless it has more
 -- than `small` bytes and the set is not in `whole`, or the elements.
-CREATE FUNCTION materials(sets bigint[], now bigint, small int, whole bigint[])
-RETURNS TABLE (entry bigint, form smallint, content bytea, elements bytea, shingles int)
-LANGUAGE plpgsql STABLE AS $$
+CREATE FUNCTION materials(
+    sets bigint[], now bigint, small int, whole bigint[],
+    OUT entries bigint[], OUT forms smallint[], OUT contents bytea[], OUT packed bytea[],
+    OUT sizes int[]
+) LANGUAGE plpgsql STABLE AS $$
 #variable_conflict use_column
 BEGIN
-    RETURN QUERY SELECT s, d.form, CASE
+    SELECT array_agg(s), array_agg(d.form), array_agg(CASE
             WHEN octet_length(d.content) <= small OR s = ANY (whole) THEN d.content
-        END, e.elements, e.shingles
+        END), array_agg(e.elements), array_agg(e.shingles)
+    INTO entries, forms, contents, packed, sizes
     FROM unnest(sets) s, LATERAL (
         SELECT * FROM documents d WHERE d.entry = s AND (d.expires_at IS NULL OR d.expires_at > now)
         ORDER BY d.ordinal LIMIT 1

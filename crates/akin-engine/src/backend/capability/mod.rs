@@ -84,6 +84,15 @@ pub struct SketchOf<'a> {
     pub sketch: &'a [u8],
 }
 
+/// Up to where changes are read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ChangesUpTo {
+    /// No change will come before the last of these: a reader goes on behind it.
+    Settled,
+    /// Every committed change. Before the last of these, further changes may come.
+    Committed,
+}
+
 /// The feed of changes.
 #[async_trait]
 pub trait ChangeFeed: Send + Sync {
@@ -95,22 +104,17 @@ pub trait ChangeFeed: Send + Sync {
         &self,
         after: Position,
         operations_max: usize,
+        up_to: ChangesUpTo,
     ) -> Result<Changes, BackendError>;
 
     /// The position behind the last change.
     ///
     /// # Errors
     /// [`BackendError::Store`]
-    async fn last_change(&self) -> Result<Position, BackendError>;
+    async fn last_change(&self, up_to: ChangesUpTo) -> Result<Position, BackendError>;
 
     /// Whether anything changed after a position. Cheap.
     fn has_changed_since(&self, position: Position) -> bool;
-
-    /// Waits until readers see the changes of all acknowledged writes, but for `unseen_max`.
-    ///
-    /// # Errors
-    /// [`BackendError::OutOfService`]: they do not see them within the deadline of the store.
-    async fn await_changes(&self, unseen_max: usize) -> Result<(), BackendError>;
 }
 
 /// Snapshots of the index, which make starts quick.

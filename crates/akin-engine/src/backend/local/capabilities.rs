@@ -6,31 +6,28 @@ use std::sync::Arc;
 use async_trait::async_trait;
 
 use super::{Local, blocking};
-use crate::backend::{BackendError, Backups, ChangeFeed};
+use crate::backend::{BackendError, Backups, ChangeFeed, ChangesUpTo};
 use crate::storage::CopyStop;
 use crate::stored::{Changes, Position};
 
+/// A single writer commits changes in their order, so all have settled.
 #[async_trait]
 impl ChangeFeed for Local {
     async fn changes_after(
         &self,
         after: Position,
         operations_max: usize,
+        _: ChangesUpTo,
     ) -> Result<Changes, BackendError> {
         Ok(self.store.changes(after, operations_max).await?)
     }
 
-    async fn last_change(&self) -> Result<Position, BackendError> {
+    async fn last_change(&self, _: ChangesUpTo) -> Result<Position, BackendError> {
         Ok(self.store.last_change().await?)
     }
 
     fn has_changed_since(&self, position: Position) -> bool {
         self.store.applied_sequence() != position.sequence
-    }
-
-    /// A write is acknowledged once readers see its change.
-    async fn await_changes(&self, _unseen_max: usize) -> Result<(), BackendError> {
-        Ok(())
     }
 }
 

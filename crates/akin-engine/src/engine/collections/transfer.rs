@@ -8,7 +8,7 @@ use futures_util::future::try_join;
 use futures_util::{StreamExt, TryStreamExt, stream};
 
 use super::reindex::Reindex;
-use crate::backend::{Addition, Backend, Unchecked};
+use crate::backend::{Addition, Backend, ChangesUpTo, Unchecked};
 use crate::document::{Document, DocumentId};
 use crate::engine::{Engine, EngineError, off_runtime};
 use crate::stored::{Changes, Detail, Order, Position, Record, Times};
@@ -23,10 +23,6 @@ const READ_AT_ONCE: usize = 64;
 /// Differences that may be left while writes are paused.
 const DIFFERENCES_LEFT_MAX: usize = 256;
 
-/// Changes that readers of the feed may not see yet when writes are paused: they are copied in less
-/// than a second.
-const UNSEEN_CHANGES_MAX: usize = 2_048;
-
 /// Rounds before writes are paused at the latest, however much is written meanwhile.
 const ROUNDS_MAX: usize = 16;
 
@@ -36,7 +32,7 @@ pub(super) struct Transfer<'a> {
     /// Analyses the documents again.
     to: &'a Engine,
     reindex: &'a Reindex,
-    /// The changes up to here are copied; `None` without a feed of changes.
+    /// All changes up to here are copied; `None` without a feed of changes.
     position: Option<Position>,
 }
 
@@ -47,7 +43,7 @@ impl<'a> Transfer<'a> {
         reindex: &'a Reindex,
     ) -> Result<Self, EngineError> {
         let position = match from.change_feed() {
-            Some(feed) => Some(feed.last_change().await?),
+            Some(feed) => Some(feed.last_change(ChangesUpTo::Settled).await?),
             None => None,
         };
         reindex.total.store(from.documents().await?, Ordering::Relaxed);
@@ -69,10 +65,6 @@ impl<'a> Transfer<'a> {
     /// Returns once few documents differ, or after many rounds.
     pub async fn rounds(&mut self) -> Result<(), EngineError> {
         for _ in 0..ROUNDS_MAX {
-            // Unseen changes are left to the round for which writes are paused.
-            if let Some(feed) = self.from.change_feed() {
-                feed.await_changes(UNSEEN_CHANGES_MAX).await?;
-            }
             if self.round().await? <= DIFFERENCES_LEFT_MAX {
                 break;
             }
@@ -81,13 +73,15 @@ impl<'a> Transfer<'a> {
     }
 
     /// Copies what has changed since the last round; returns the number of documents that differed.
+    /// Changes that have not settled are compared again in the next round, and seldom differ then.
     pub async fn round(&mut self) -> Result<usize, EngineError> {
         let (Some(feed), Some(mut position)) = (self.from.change_feed(), self.position) else {
             return self.compare_all().await;
         };
-        let (end, mut differences) = (feed.last_change().await?, 0);
+        let settled = feed.last_change(ChangesUpTo::Settled).await?;
+        let (end, mut differences) = (feed.last_change(ChangesUpTo::Committed).await?, 0);
         while position.sequence < end.sequence {
-            match feed.changes_after(position, DOCUMENTS_AT_ONCE).await? {
+            match feed.changes_after(position, DOCUMENTS_AT_ONCE, ChangesUpTo::Committed).await? {
                 Changes::Some(changes, next) => {
                     let ids: BTreeSet<_> = changes.into_iter().map(|change| change.id).collect();
                     differences += self.compare(ids.into_iter().collect()).await?;
@@ -99,7 +93,7 @@ impl<'a> Transfer<'a> {
                 }
             }
         }
-        self.position = Some(position);
+        self.position = Some(settled);
         Ok(differences)
     }
 

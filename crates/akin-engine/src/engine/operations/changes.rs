@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep_until};
 
-use crate::backend::{ChangeFeed, ClusterNote, ClusterPosition};
+use crate::backend::{ChangeFeed, ChangesUpTo, ClusterNote, ClusterPosition};
 use crate::document::DocumentId;
 use crate::engine::{Change, Engine, EngineError, Position, unsupported};
 use crate::stored::Changes;
@@ -22,7 +22,7 @@ impl Engine {
     /// # Errors
     /// `Unsupported`, `Store`.
     pub async fn last_change(&self) -> Result<Position, EngineError> {
-        Ok(self.change_feed()?.last_change().await?)
+        Ok(self.change_feed()?.last_change(ChangesUpTo::Settled).await?)
     }
 
     /// Whether something happened after a position. Cheap.
@@ -62,9 +62,8 @@ impl Engine {
         after: Option<Position>,
         max: usize,
     ) -> Result<(Vec<Change>, Position), EngineError> {
-        let feed = self.change_feed()?;
-        let Some(after) = after else { return Ok((Vec::new(), feed.last_change().await?)) };
-        match feed.changes_after(after, max).await? {
+        let Some(after) = after else { return Ok((Vec::new(), self.last_change().await?)) };
+        match self.change_feed()?.changes_after(after, max, ChangesUpTo::Settled).await? {
             Changes::Some(changes, next) => Ok((changes, next)),
             Changes::Gone => Err(EngineError::ChangesGone),
         }
