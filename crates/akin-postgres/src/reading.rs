@@ -105,7 +105,7 @@ impl ReadRequest for ProbeKeys {
         let of_key = probes.iter().map(|of| of.asked.of_key).max().unwrap_or(0) as i32 + 1;
         let of_keys = vec![of_key; keys.len()];
         let sql = "SELECT c.*, s.*
-            FROM akin.candidates($1, $2, $3, -1) c, akin.sketches(c.entries) s";
+            FROM akin.candidates($1, $2, '{}', -1) c, akin.sketches(c.entries || $3) s";
         let parameters = parameters![keys, of_keys, equal];
         let row = connection.client.query_typed_one(sql, parameters).await.map_err(failed)?;
         let mut found = FoundSets::default();

@@ -39,6 +39,7 @@ pub(crate) struct Material {
     form: i16,
     content: Option<Vec<u8>>,
     elements: Option<Vec<u8>>,
+    /// Of the elements.
     shingles: u32,
     made: OnceLock<Option<ShingleSet>>,
 }
@@ -49,11 +50,11 @@ impl Material {
         form: i16,
         content: Option<&[u8]>,
         elements: Option<&[u8]>,
-        shingles: i32,
+        shingles: Option<i32>,
     ) -> Option<Arc<Self>> {
         content.or(elements)?;
         let (content, elements) = (content.map(<[u8]>::to_vec), elements.map(<[u8]>::to_vec));
-        let shingles = shingles as u32;
+        let shingles = shingles.unwrap_or(0) as u32;
         Some(Arc::new(Self { form, content, elements, shingles, made: OnceLock::new() }))
     }
 

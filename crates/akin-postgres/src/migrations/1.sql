@@ -179,7 +179,9 @@ BEGIN
     FROM unnest(sets) s, LATERAL (
         SELECT * FROM documents d WHERE d.entry = s AND (d.expires_at IS NULL OR d.expires_at > now)
         ORDER BY d.ordinal LIMIT 1
-    ) d, LATERAL (SELECT * FROM entries WHERE entry = s LIMIT 1) e;
+    ) d LEFT JOIN LATERAL (
+        SELECT * FROM entries WHERE entry = s AND d.content IS NULL LIMIT 1
+    ) e ON true;
 END $$;
 
 -- Removes the sets that no document has any more. The caller holds their locks.
