@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use std::pin::pin;
 
 use akin_core::text::ShingleSet;
-use akin_engine::backend::{BackendError, SetCache, SketchOf, SketchView};
+use akin_engine::backend::{BackendError, SketchOf, SketchView};
 use akin_engine::stored::Detail;
 use akin_model::document::Ordinal;
 use tokio::runtime::Handle;
@@ -15,9 +15,6 @@ use crate::backend::PostgresCollection;
 use crate::lookup::{document_id, ordinal};
 use crate::pool::{Taken, in_time, parameters};
 use crate::rows::{COLUMNS, CONTENT, damaged};
-
-/// Bytes of the sets that are kept.
-const SETS_KEPT_BYTES: u64 = 64 << 20;
 
 /// Sets that are read at once.
 const WINDOW_MAX: i64 = 64;
@@ -35,8 +32,6 @@ pub(crate) struct PostgresView {
     documents: u64,
     now_ms: i64,
     runtime: Handle,
-    /// By ordinal. Separate from the cache of lookups, which a view would flush.
-    sets: SetCache,
     /// Sets that were read before they are wanted, and how many of them were wanted.
     ahead: HashMap<Ordinal, ShingleSet>,
     used: i64,
@@ -54,8 +49,7 @@ impl PostgresView {
         let parameters = parameters![collection.number, now_ms];
         let count = scans.long(taken.client().query_typed_one(sql, parameters)).await?;
         let (documents, runtime) = (count.get::<_, i64>(0) as u64, Handle::current());
-        let (sets, ahead) = (SetCache::new(SETS_KEPT_BYTES), HashMap::new());
-        Ok(Self { collection, taken, documents, now_ms, runtime, sets, ahead, used: 0 })
+        Ok(Self { collection, taken, documents, now_ms, runtime, ahead: HashMap::new(), used: 0 })
     }
 
     /// Reads the set of a document and the sets of the documents behind it in the order of ids, in
@@ -135,17 +129,8 @@ impl SketchView for PostgresView {
     }
 
     fn set(&mut self, ordinal: Ordinal) -> Result<ShingleSet, BackendError> {
-        if let Some(set) = self.sets.get(ordinal.get()) {
-            return Ok(set);
-        }
-        let set = match self.ahead.remove(&ordinal) {
-            Some(set) => {
-                self.used += 1;
-                set
-            }
-            None => self.read(ordinal)?,
-        };
-        self.sets.insert(ordinal.get(), set.clone());
+        let Some(set) = self.ahead.remove(&ordinal) else { return self.read(ordinal) };
+        self.used += 1;
         Ok(set)
     }
 }

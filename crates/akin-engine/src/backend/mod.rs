@@ -64,6 +64,7 @@ pub use error::BackendError;
 pub use gate::WriteGate;
 pub use local::{Local, LocalCollection, LocalCollections};
 pub use seed::seeded;
+pub(crate) use set_cache::SetBytes;
 pub use set_cache::SetCache;
 pub use statistics::{BackendStats, Recovery, RecoverySource, StartProgress};
 

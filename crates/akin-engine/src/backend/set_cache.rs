@@ -11,7 +11,7 @@ use akin_core::text::ShingleSet;
 
 /// Weighs a cached set by its bytes in memory.
 #[derive(Clone)]
-pub(in crate::backend) struct SetBytes;
+pub(crate) struct SetBytes;
 
 impl<K> Weighter<K, ShingleSet> for SetBytes {
     fn weight(&self, _key: &K, set: &ShingleSet) -> u64 {

@@ -17,7 +17,6 @@ use super::lookup::add_replacement;
 use super::memory_state::MemoryState;
 use super::replacements::Replacements;
 use super::threads::long;
-use super::view::LocalView;
 use crate::backend::{BackendError, Candidates, SketchScanning, SketchSearch, SketchView};
 use crate::background::turns::Turns;
 use crate::document::Ordinal;
@@ -83,7 +82,7 @@ impl SketchScanning for Local {
         self.memory.index.stats().entries as usize
     }
     async fn view(&self) -> Result<Box<dyn SketchView>, BackendError> {
-        Ok(Box::new(LocalView::new(self.store.view(self.now_ms()).await?)))
+        Ok(Box::new(self.store.view(self.now_ms()).await?))
     }
 }
 

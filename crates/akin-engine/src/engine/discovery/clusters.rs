@@ -23,7 +23,7 @@ pub(crate) fn emit(
     let (corpus, documents) = work.corpus()?;
     let estimator = work.estimator();
     let (options, progress) = ((work.mode, work.threshold), work.running.progress());
-    let mut sets = ViewSets { view: &mut *work.view, corpus: &corpus, documents: &documents };
+    let mut sets = ViewSets::new(&mut *work.view, &corpus, &documents);
     let memory = (documents.count() * KEY_BYTES).max(KEYS_BYTES_MIN);
     let join = work.analyser.join(&mut sets, options, progress)?.within(memory);
     let representatives = join.clusters(query.linkage, &mut sets, work.running.progress())?;

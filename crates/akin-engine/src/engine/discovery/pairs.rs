@@ -16,7 +16,7 @@ pub(crate) fn emit(work: &mut Work, found: &FoundSender<PairPart>) -> Result<(),
     let analyser = &*work.analyser;
     let emitter = PairEmitter { documents: &documents, analyser, found };
     let progress = work.running.progress();
-    let mut sets = ViewSets { view: &mut *work.view, corpus: &corpus, documents: &documents };
+    let mut sets = ViewSets::new(&mut *work.view, &corpus, &documents);
     let join = analyser.join(&mut sets, (work.mode, work.threshold), progress)?;
     join.pairs(&mut sets, progress, |pair| {
         let sent = emitter.emit(&pair).inspect(|sent| progress.add_found(*sent));
