@@ -143,7 +143,8 @@ impl ReadRequest for WantedEntries {
         let of_set = wanted.iter().map(|of| of.asked.members_max).max().unwrap_or(0);
         let of_set = i32::try_from(of_set).unwrap_or(i32::MAX);
         let now_ms = wanted.iter().map(|of| of.asked.now_ms).max().unwrap_or(0);
-        let sql = "SELECT * FROM akin.members($1, $2, $3), akin.materials($4, $2, $5, $6)";
+        let sql = "SELECT * FROM akin.members($1, $2, $3)
+            LEFT JOIN akin.materials($4, $2, $5, $6) ON cardinality($4) > 0";
         let parameters = parameters![entries, now_ms, of_set, materials, SMALL_CONTENT, whole];
         let row = connection.client.query_typed_one(sql, parameters).await.map_err(failed)?;
         let mut read = Read::default();
