@@ -9,13 +9,14 @@
 //! next call begins with that transaction.
 
 use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use akin_core::index::SearchLimits;
 use akin_engine::backend::{Addition, BackendError, Check, Stored};
 use futures_util::future::try_join;
+use parking_lot::Mutex;
 use tokio_postgres::Row;
 
 use crate::backend::PostgresCollection;
@@ -87,13 +88,9 @@ impl Queued {
 }
 
 impl BusyKeys {
-    fn locks(&self) -> MutexGuard<'_, HashSet<i64>> {
-        self.locks.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Takes documents of one collection, in their order, each with an id of its own.
     pub fn select(&self, queue: &mut VecDeque<AdditionRequest>) -> Vec<AdditionRequest> {
-        let (mut busy, mut blocked, mut ids) = (self.locks(), HashSet::new(), HashMap::new());
+        let (mut busy, mut blocked, mut ids) = (self.locks.lock(), HashSet::new(), HashMap::new());
         let (mut taken, mut left) = (Vec::<AdditionRequest>::new(), Vec::new());
         let (mut bytes, mut weight) = (0, Weight::default());
         while taken.len() < TOGETHER_MAX
@@ -134,7 +131,7 @@ impl BusyKeys {
     }
 
     pub fn release(&self, requests: &[AdditionRequest]) {
-        let mut busy = self.locks();
+        let mut busy = self.locks.lock();
         for lock in requests.iter().flat_map(|request| request.asked.locks()) {
             busy.remove(&lock);
         }

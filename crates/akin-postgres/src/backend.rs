@@ -1,8 +1,8 @@
 //! A collection in PostgreSQL as the engine sees it.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, PoisonError};
 
 use akin_core::index::{ExactSearch, Search};
 use akin_core::scheme::{Key, Scheme};
@@ -360,7 +360,7 @@ impl Backend for PostgresCollection {
     }
 
     fn outage(&self) -> Option<String> {
-        self.shared.outage.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.shared.outage.lock().clone()
     }
 
     async fn close(&self) -> Result<(), BackendError> {

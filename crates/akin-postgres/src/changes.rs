@@ -1,6 +1,6 @@
-//! The feed of changes. Transactions commit in another order than they begin, so the changes have
-//! settled of those that no running transaction precedes. A reader takes them whole: the position is
-//! the number of a transaction.
+//! The feed of changes. Transactions commit in another order than they begin, so the changes of a
+//! transaction have settled once no earlier transaction runs. A reader takes the changes of a
+//! transaction whole: the position is its number.
 
 use std::sync::atomic::Ordering;
 

@@ -2,10 +2,11 @@
 //! processor time for one document as for each of 64.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use akin_engine::backend::BackendError;
+use parking_lot::Mutex;
 use tokio::sync::{Notify, oneshot};
 use tokio::task::yield_now;
 
@@ -72,7 +73,7 @@ impl<A, B> WaitingRequests<A, B> {
 
     /// The requests wait before the call returns, in this order, and are seen together.
     pub fn push_all(&self, asked: impl IntoIterator<Item = A>) -> Vec<Answer<B>> {
-        let mut queue = self.queue();
+        let mut queue = self.queue.lock();
         let push = |asked| {
             let (answer, receiver) = oneshot::channel();
             queue.push_back(Request { asked, answer });
@@ -92,7 +93,7 @@ impl<A, B> WaitingRequests<A, B> {
             let added = self.added.notified();
             // Requests whose bodies have been received join the waiting requests.
             yield_now().await;
-            let taken = select(&mut self.queue());
+            let taken = select(&mut self.queue.lock());
             if !taken.is_empty() {
                 // Another connection looks whether there is more.
                 self.added.notify_one();
@@ -105,10 +106,6 @@ impl<A, B> WaitingRequests<A, B> {
     /// Looks at the queue again, as requests that could not be taken may be taken now.
     pub fn wake(&self) {
         self.added.notify_one();
-    }
-
-    fn queue(&self) -> MutexGuard<'_, VecDeque<Request<A, B>>> {
-        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -219,7 +216,7 @@ mod tests {
     fn calls(asked: impl IntoIterator<Item = Asked>) -> Vec<usize> {
         let waiting = WaitingRequests::new();
         let _answers = waiting.push_all(asked);
-        let calls = std::iter::repeat_with(|| first(&mut waiting.queue()).len());
+        let calls = std::iter::repeat_with(|| first(&mut waiting.queue.lock()).len());
         calls.take_while(|requests| *requests > 0).collect()
     }
 

@@ -3,10 +3,11 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use akin_engine::backend::BackendError;
+use parking_lot::Mutex;
 use tokio::time::{MissedTickBehavior, interval};
 
 use crate::changes::{RUNNING, last_before};
@@ -36,12 +37,8 @@ pub(crate) struct FollowedCollection {
 }
 
 impl FollowedCollections {
-    fn by_number(&self) -> MutexGuard<'_, HashMap<i32, Weak<FollowedCollection>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     pub fn add(&self, number: i32, collection: &Arc<FollowedCollection>) {
-        let mut collections = self.by_number();
+        let mut collections = self.0.lock();
         collections.retain(|_, of| of.strong_count() > 0);
         collections.insert(number, Arc::downgrade(collection));
     }
@@ -49,7 +46,7 @@ impl FollowedCollections {
     fn building(&self) -> Vec<i32> {
         let is_building =
             |of: &Weak<FollowedCollection>| of.upgrade().is_some_and(|of| of.is_building());
-        let collections = self.by_number();
+        let collections = self.0.lock();
         collections.iter().filter(|(_, of)| is_building(of)).map(|(number, _)| *number).collect()
     }
 }
@@ -77,11 +74,11 @@ pub(crate) async fn follow(shared: Weak<SharedDatabase>) {
             BackendError::OutOfService { reason } => reason.clone(),
             error => error.to_string(),
         });
-        *shared.outage.lock().unwrap_or_else(PoisonError::into_inner) = outage;
+        *shared.outage.lock() = outage;
         // Until the database is back, the known figures stay.
         for row in read.unwrap_or_default() {
             let followed =
-                shared.followed.by_number().get(&row.get::<_, i32>(0)).and_then(Weak::upgrade);
+                shared.followed.0.lock().get(&row.get::<_, i32>(0)).and_then(Weak::upgrade);
             let Some(followed) = followed else { continue };
             let last_change = row.get::<_, i64>(1).cast_unsigned();
             followed.last_change.fetch_max(last_change, Ordering::Relaxed);

@@ -2,9 +2,10 @@
 //! the collection away at its end.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use akin_engine::backend::{BackendError, PausedWrites};
+use parking_lot::Mutex;
 
 use crate::backend::PostgresCollection;
 use crate::pool::{ConnectionPool, Taken, in_time, parameters};
@@ -19,8 +20,8 @@ struct Pause {
     collection: i32,
 }
 
-/// The transactions of this process that keep writers waiting. Each reindex keeps the writers of two
-/// collections waiting at its end.
+/// The transactions of this process that keep writers waiting: at the end of each reindex, those of
+/// two collections.
 pub(crate) struct Pauses {
     connections: ConnectionPool,
     /// By the number of the collection whose lock it holds: a transaction ends with its connection.
@@ -32,10 +33,6 @@ impl Pauses {
         Self { connections, transactions: Mutex::default() }
     }
 
-    fn transactions(&self) -> MutexGuard<'_, HashMap<i32, Taken>> {
-        self.transactions.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Gives the name of a paused collection to another; false if it has none any more. The
     /// transaction that keeps the writers waiting does it: if that has ended, so that others have
     /// written to the collection, it keeps its name.
@@ -43,7 +40,7 @@ impl Pauses {
     /// # Errors
     /// `OutOfService`: the transaction has ended, or whether it was committed is unknown.
     pub async fn take_over(&self, old: i32, new: i32) -> Result<bool, BackendError> {
-        let taken = self.transactions().remove(&old).ok_or_else(|| {
+        let taken = self.transactions.lock().remove(&old).ok_or_else(|| {
             let reason = "the writers of the collection no longer wait".to_owned();
             BackendError::OutOfService { reason }
         })?;
@@ -70,7 +67,7 @@ impl PostgresCollection {
              SELECT pg_advisory_xact_lock({COLLECTION_LOCKS}, {number})"
         );
         in_time(connections.deadline, taken.client().batch_execute(&begin)).await?;
-        self.shared.pauses.transactions().insert(number, taken);
+        self.shared.pauses.transactions.lock().insert(number, taken);
         Ok(Box::new(Pause { shared: Arc::clone(&self.shared), collection: number }))
     }
 }
@@ -82,6 +79,6 @@ impl PausedWrites for Pause {
 
 impl Drop for Pause {
     fn drop(&mut self) {
-        self.shared.pauses.transactions().remove(&self.collection);
+        self.shared.pauses.transactions.lock().remove(&self.collection);
     }
 }

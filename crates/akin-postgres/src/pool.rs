@@ -1,12 +1,13 @@
 //! Connections for single queries and for long reads, with a deadline for each query.
 
 use std::pin::pin;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use akin_engine::backend::BackendError;
 use akin_engine::background::turns::{Turn, Turns};
 use futures_util::TryStreamExt;
+use parking_lot::Mutex;
 use tokio::time::timeout;
 use tokio_postgres::types::{ToSql, Type};
 use tokio_postgres::{Client, Row, RowStream};
@@ -95,12 +96,12 @@ impl ConnectionPool {
     }
 
     pub fn give_back(&self, taken: Taken) {
-        self.free.lock().unwrap_or_else(PoisonError::into_inner).push(taken.connection);
+        self.free.lock().push(taken.connection);
         drop(taken.turn);
     }
 
     fn pop(&self) -> Option<DatabaseConnection> {
-        self.free.lock().unwrap_or_else(PoisonError::into_inner).pop()
+        self.free.lock().pop()
     }
 
     /// The rows of a query.
@@ -169,7 +170,7 @@ impl ConnectionPool {
             if let Ok(answer) = timeout(self.deadline, call.as_mut()).await {
                 return answer.map_err(failed);
             }
-            if self.outage.lock().unwrap_or_else(PoisonError::into_inner).is_some() {
+            if self.outage.lock().is_some() {
                 return Err(late());
             }
         }

@@ -2,11 +2,12 @@
 //! requests together, and periodic work.
 
 use std::panic::AssertUnwindSafe;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use akin_engine::backend::BackendError;
 use futures_util::FutureExt;
+use parking_lot::Mutex;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
@@ -142,7 +143,7 @@ impl SharedDatabase {
 
     /// Runs a task as long as there are collections.
     pub fn run(&self, task: impl Future<Output = ()> + Send + 'static) {
-        self.tasks.lock().unwrap_or_else(PoisonError::into_inner).spawn(task);
+        self.tasks.lock().spawn(task);
     }
 }
 
