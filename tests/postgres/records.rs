@@ -23,8 +23,9 @@ fn in_rome(n: u64) -> Document {
     Document { content: Content::Fields(fields), ..document(&format!("r{n}"), "") }
 }
 
+/// It is looked up before and under its locks.
 #[tokio::test(flavor = "multi_thread")]
-async fn an_added_record_reads_fewer_than_twice_the_sets_of_a_search_for_it() {
+async fn an_added_record_reads_the_sets_of_two_searches_for_it() {
     let Some(database) = Database::new() else { return };
     let server = records(&database).await;
     for n in 0..100 {
@@ -42,5 +43,5 @@ async fn an_added_record_reads_fewer_than_twice_the_sets_of_a_search_for_it() {
     server.add(in_rome(100), AddOptions::default()).await.unwrap();
     drop(server);
     let added = read_sets() - before - searched;
-    assert!(added < 2 * searched, "{searched} sets for a search, {added} for an addition");
+    assert!(added <= 2 * searched, "{searched} sets for a search, {added} for an addition");
 }
