@@ -7,7 +7,7 @@ use brotli_decompressor::Decompressor;
 use flate2::read::MultiGzDecoder;
 use flate2::{Decompress, FlushDecompress, Status};
 
-use super::detect::is_text;
+use super::detect::{is_control, is_text};
 use super::event::ITEM_BYTES_MAX;
 
 /// Each coding may multiply the size of a body.
@@ -55,7 +55,7 @@ pub fn decoded<'b, 'c>(
 /// Whether the bytes have too many control characters for a text. UTF-16 has a mark.
 fn is_noise(body: &[u8]) -> bool {
     let start = &body[..body.len().min(SHOWN_BYTES)];
-    let controls = start.iter().filter(|byte| **byte != 0 && !is_text(&[**byte])).count();
+    let controls = start.iter().filter(|byte| **byte != 0 && is_control(**byte)).count();
     let is_wide = start.starts_with(b"\xff\xfe") || start.starts_with(b"\xfe\xff");
     !is_wide && controls * CONTROLS_SHARE > start.len()
 }

@@ -144,7 +144,12 @@ fn is_wrong_utf_8(start: &[u8], encoding: Option<&'static Encoding>) -> bool {
 /// Whether there is no control character that is not in texts, in whatever encoding that contains
 /// ASCII.
 pub fn is_text(bytes: &[u8]) -> bool {
-    !bytes.iter().any(|byte| matches!(byte, 0..=7 | 0x0e..=0x1a | 0x1c..=0x1f | 0x7f))
+    !bytes.iter().copied().any(is_control)
+}
+
+/// Whether the byte is a control character that is not in texts.
+pub fn is_control(byte: u8) -> bool {
+    matches!(byte, 0..=7 | 0x0e..=0x1a | 0x1c..=0x1f | 0x7f)
 }
 
 /// `None` if it may be plain text.

@@ -1,6 +1,6 @@
 //! The text and the title of an HTML page.
 
-use dom_query::Document;
+use dom_query::{Document, Element, local_name};
 use dom_smoothie::{Config, Readability, ReadabilityError, TextMode};
 
 use super::members::text_value;
@@ -17,19 +17,14 @@ const STEPS_MAX: usize = 5_000_000;
 /// Bytes of a text that are read in about the time that it takes to go from an element to another.
 const STEP_BYTES: usize = 64;
 
-/// Elements that are never read: they are invisible, or the same on every page.
-const NOT_READ: &str = "script, style, noscript, template, svg, iframe, select, button, nav, \
-                        [hidden], [role=navigation], [role=banner], [role=contentinfo], \
-                        [role=search], [aria-hidden=true], body > header, body > footer, \
-                        body > aside";
-
 /// The page's text and title.
 ///
 /// # Errors
 /// The page breaks a bound, or its memory or its work is refused.
 pub fn page(html: &str, extract: Extract, budget: &mut PageBudget<'_>) -> Result<Page, String> {
     let document = parse(html, budget)?;
-    let title = document.select("title").text();
+    let titles = document.root().descendants_it().filter(|node| node.has_name("title"));
+    let title: String = titles.map(|title| title.text().to_string()).collect();
     let (text, has_article) = match extract {
         Extract::Text => (seen(&document), true),
         Extract::Main => match main(document, budget)? {
@@ -44,8 +39,39 @@ pub fn page(html: &str, extract: Extract, budget: &mut PageBudget<'_>) -> Result
 }
 
 fn seen(document: &Document) -> String {
-    document.select(NOT_READ).remove();
+    let mut left = vec![(document.root(), false)];
+    while let Some((node, is_in_body)) = left.pop() {
+        if node.element_ref().is_some_and(|element| is_never_read(&element, is_in_body)) {
+            node.remove_from_parent();
+        } else {
+            let is_body = node.has_name("body");
+            left.extend(node.children_it(false).map(|child| (child, is_body)));
+        }
+    }
     document.body().map_or_else(String::new, |body| body.formatted_text().to_string())
+}
+
+/// Whether an element is invisible, or the same on every page. `is_in_body`: directly in it.
+fn is_never_read(element: &Element, is_in_body: bool) -> bool {
+    let by_name = match element.name.local {
+        local_name!("script")
+        | local_name!("style")
+        | local_name!("noscript")
+        | local_name!("template")
+        | local_name!("svg")
+        | local_name!("iframe")
+        | local_name!("select")
+        | local_name!("button")
+        | local_name!("nav") => true,
+        local_name!("header") | local_name!("footer") | local_name!("aside") => is_in_body,
+        _ => false,
+    };
+    by_name
+        || element.attrs.iter().any(|attribute| match (&*attribute.name.local, &*attribute.value) {
+            ("hidden", _) | ("aria-hidden", "true") => true,
+            ("role", role) => ["navigation", "banner", "contentinfo", "search"].contains(&role),
+            _ => false,
+        })
 }
 
 /// The search for the main text reads the text of each element with all elements in it, so each
@@ -156,9 +182,13 @@ mod tests {
     fn scripts_and_navigation_are_not_read() {
         let html = "<title>T</title><body><nav><a href=x>Menu</a></nav><header>Site</header>\
                     <article><header><h1>Head</h1></header><p>One &amp; <b>two</b>.</p>\
-                    <p>Three.</p></article><script>var x</script><style>a{}</style>";
+                    <p>Three.</p><aside>Four.</aside></article><aside>Beside</aside>\
+                    <p hidden>No</p><p aria-hidden=true>No</p><p aria-hidden=false>Five.</p>\
+                    <div><p role=search>No</p><p role=note>Six.<svg><text>No</text></svg></div>\
+                    <script>var x</script><style>a{}</style>";
         let words = text(html, Extract::Text);
         let words: Vec<_> = words.split_whitespace().collect();
-        assert_eq!(words, ["Head", "One", "&", "two.", "Three."]);
+        assert_eq!(words, ["Head", "One", "&", "two.", "Three.", "Four.", "Five.", "Six."]);
+        assert_eq!(text("<body role=navigation><p>No", Extract::Text), "");
     }
 }

@@ -5,9 +5,9 @@
 
 use std::borrow::Cow;
 use std::cell::{Cell, Ref, RefCell};
-use std::collections::HashMap;
 
 use dom_query::{Document, NodeId};
+use foldhash::HashMap;
 use html5ever::tendril::{StrTendril, TendrilSink};
 use html5ever::tree_builder::{ElementFlags, NodeOrText, QuirksMode, TreeBuilderOpts, TreeSink};
 use html5ever::{Attribute, ParseOpts, QualName, parse_document};
@@ -49,13 +49,15 @@ pub fn parse(html: &str, budget: &mut PageBudget<'_>) -> Result<Document, String
     let tree_builder = TreeBuilderOpts { scripting_enabled: false, ..TreeBuilderOpts::default() };
     let options = ParseOpts { tree_builder, ..ParseOpts::default() };
     let mut parser = parse_document(BoundedTree::default(), options);
+    // The texts of the tree are parts of the page.
+    let page = StrTendril::from_slice(html);
     let (mut start, mut reserved) = (0, 0);
     while start < html.len() {
         let mut end = html.len().min(start + STEP_BYTES);
         while !html.is_char_boundary(end) {
             end += 1;
         }
-        parser.process(StrTendril::from_slice(&html[start..end]));
+        parser.process(page.subtendril(start as u32, (end - start) as u32));
         let nodes = parser.tokenizer.sink.sink.check(end)?;
         budget(PageCost::Memory((nodes - reserved) * BYTES_PER_NODE))?;
         (start, reserved) = (end, nodes);
@@ -189,9 +191,7 @@ impl TreeSink for BoundedTree {
         attributes: Vec<Attribute>,
         flags: ElementFlags,
     ) -> NodeId {
-        let element = self.document.create_element(name, attributes, flags);
-        self.depths.borrow_mut().insert(element, 0);
-        self.count(element)
+        self.count(self.document.create_element(name, attributes, flags))
     }
 
     fn create_comment(&self, text: StrTendril) -> NodeId {

@@ -10,6 +10,8 @@ use super::warc::{HEAD_BYTES_MAX, WarcHead};
 
 /// Bytes are read again after a length that is too large. A file with more of them is given up.
 const REPEATED_BYTES_MAX: u64 = 1 << 30;
+/// Memory is reserved for so much of a block, whose length may be wrong.
+const ROOM_BYTES_MAX: u64 = 1 << 20;
 
 pub struct WarcRecord {
     pub head: WarcHead,
@@ -67,7 +69,7 @@ impl<R: BufRead> WarcRecords<R> {
 
     /// A block of this length, if it ends before the next record.
     fn block(&mut self, length: u64) -> io::Result<Result<Vec<u8>, String>> {
-        let mut block = Vec::new();
+        let mut block = Vec::with_capacity(length.min(ROOM_BYTES_MAX) as usize);
         self.reader.by_ref().take(length).read_to_end(&mut block)?;
         let is_cut = (block.len() as u64) < length;
         let line = self.line()?;
