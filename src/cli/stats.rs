@@ -78,7 +78,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
             memory_max_mib: *memory_max_mib,
             json: *json,
         };
-        options.read.input.refuse_keeping()?;
+        options.read.screening.refuse_keeping()?;
         return search.run(options.read.selection(paths.clone())?);
     }
     let client = arguments.server.client()?;

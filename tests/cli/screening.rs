@@ -196,6 +196,8 @@ fn a_demo_names_invalid_records_and_succeeds() {
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
     assert!(ended.stdout.contains("2 accepted"), "{}", ended.stdout);
     assert!(ended.stderr.contains("docs.jsonl:"), "{}", ended.stderr);
+    let refused = akin(&["demo", &docs, "--on-invalid", "skip"]);
+    assert_eq!(refused.code, Some(2), "it would have no effect: {}", refused.stderr);
 }
 
 /// The HTTP API refuses the same numbers.

@@ -56,7 +56,7 @@ pub struct PairOptions {
 /// The options or the settings are invalid, or a file cannot be read or written.
 pub fn of_files(options: PairOptions, configured: Configured) -> Result<ExitCode, Failure> {
     let analysis = &options.corpus.analysis;
-    analysis.read.input.refuse_keeping()?;
+    analysis.read.screening.refuse_keeping()?;
     let settings = analysis.collection(configured, options.threshold)?;
     let selection = analysis.read.selection(options.paths.clone())?;
     options.destination.check(&analysis.inputs([&selection]))?;

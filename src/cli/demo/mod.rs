@@ -64,7 +64,6 @@ pub struct Arguments {
 }
 
 pub fn run(mut arguments: Arguments) -> Result<ExitCode, Failure> {
-    arguments.input.refuse_keeping()?;
     arguments.paths = arguments.input.files(arguments.paths)?;
     if arguments.paths.is_empty() {
         arguments.paths.push(DOCUMENTATION.into());
@@ -132,10 +131,9 @@ async fn show(arguments: Arguments, settings: Settings) -> Result<ExitCode, Fail
     let meter = Arc::new(Meter::new(arguments.quiet, "importing", Quantity::Bytes, 0));
     let import = tokio::task::spawn_blocking({
         let selection = arguments.input.selection(arguments.paths.clone());
-        let min_words = arguments.input.screening.min_words;
         let url = serving.url.clone();
         let meter = Arc::clone(&meter);
-        move || find_pairs(&selection, min_words, &url, &meter)
+        move || find_pairs(&selection, &url, &meter)
     });
     let found = tokio::select! {
         found = import => found.map_err(|_| Failure::new("the import panicked, see the log"))?,
@@ -186,7 +184,6 @@ fn nothing_to_show(paths: &[PathBuf]) -> Failure {
 /// Imports over HTTP, as any client would, and collects the pairs that were found.
 fn find_pairs(
     selection: &Selection,
-    min_words: usize,
     url: &str,
     meter: &Meter,
 ) -> Result<(ImportReport, Pairs), Failure> {
@@ -201,7 +198,7 @@ fn find_pairs(
         client: &client,
         path: "/documents",
         selection,
-        min_words,
+        min_words: 0,
         jobs: 2,
         patience: Duration::from_secs(60),
         meter,

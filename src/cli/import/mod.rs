@@ -19,7 +19,7 @@ use super::client::{Client, InCollection, Server, read_whole, with_query};
 use super::failure::Failure;
 use crate::engine::OnDuplicate;
 use akin_core::scheme::Threshold;
-use akin_files::input::{InputOptions, read_text_file, threshold};
+use akin_files::input::{InputOptions, Screening, read_text_file, threshold};
 use akin_files::meter::{Meter, Quantity};
 use akin_files::output::write_json;
 
@@ -43,6 +43,8 @@ pub struct Arguments {
     settings: Option<PathBuf>,
     #[command(flatten)]
     input: InputOptions,
+    #[command(flatten)]
+    screening: Screening,
     /// Whether to store a new document that has a near-duplicate; stored ids are replaced
     #[arg(long, value_name = "WHAT", default_value = "keep")]
     on_duplicate: OnDuplicate,
@@ -83,7 +85,7 @@ impl Arguments {
 }
 
 pub fn run(mut arguments: Arguments) -> Result<ExitCode, Failure> {
-    arguments.input.refuse_keeping()?;
+    arguments.screening.refuse_keeping()?;
     let client = arguments.server.client()?;
     let path = arguments.path();
     let files = arguments.input.files(std::mem::take(&mut arguments.paths))?;
@@ -96,7 +98,7 @@ pub fn run(mut arguments: Arguments) -> Result<ExitCode, Failure> {
         client: &client,
         path: &path,
         selection: &selection,
-        min_words: arguments.input.screening.min_words,
+        min_words: arguments.screening.min_words,
         jobs: arguments.jobs.get(),
         patience: Duration::from_secs(arguments.patience),
         meter: &meter,
@@ -117,7 +119,7 @@ pub fn run(mut arguments: Arguments) -> Result<ExitCode, Failure> {
         write(&report, arguments.json)?;
     }
     ended?;
-    let on_invalid = arguments.input.screening.on_invalid;
+    let on_invalid = arguments.screening.on_invalid;
     Ok(ExitCode::from(u8::from(report.is_failure(on_invalid))))
 }
 

@@ -108,7 +108,7 @@ impl<'g> Gathering<'g> {
         let reading = &self.options.analysis.read;
         let total = bytes_of(old.into_iter().chain([selection]));
         let meter = Meter::new(reading.quiet, "reading", Quantity::Bytes, total);
-        let mut gatherer = self.gatherer(&meter, reading.input.screening, old.is_some(), total)?;
+        let mut gatherer = self.gatherer(&meter, reading.screening, old.is_some(), total)?;
         if let Some(old) = old {
             self.analyse(read(old), &mut gatherer, None)?;
             gatherer.end_old()?;

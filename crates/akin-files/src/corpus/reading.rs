@@ -12,7 +12,8 @@ use super::pipeline::work_in_order;
 use super::uncompared::Uncompared;
 use crate::failure::Failure;
 use crate::input::{
-    Cancelled, Emit, Event, InputOptions, Item, Selection, read_inputs, refuse_stdin_twice,
+    Cancelled, Emit, Event, InputOptions, Item, Screening, Selection, read_inputs,
+    refuse_stdin_twice,
 };
 use crate::meter::{Meter, Quantity};
 use crate::output::Inputs;
@@ -22,6 +23,8 @@ use crate::output::Inputs;
 pub struct ReadOptions {
     #[command(flatten)]
     pub input: InputOptions,
+    #[command(flatten)]
+    pub screening: Screening,
     /// Threads that cut texts [default: one for each core]
     #[arg(long, value_name = "N")]
     threads: Option<NonZeroUsize>,
@@ -97,7 +100,7 @@ impl ReadOptions {
     ) -> Result<Uncompared, Failure> {
         let meter = self.meter(doing, [selection]);
         let uncompared = each_text(selection, threads, &meter, work, visit)?;
-        uncompared.check(self.input.screening, &meter)?;
+        uncompared.check(self.screening, &meter)?;
         Ok(uncompared)
     }
 }

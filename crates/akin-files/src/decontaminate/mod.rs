@@ -35,7 +35,7 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     let options = &plan.options;
     let evaluation = Evaluation::read(&plan)?;
     let (writer, report) = plan.outputs()?;
-    let screening = options.texts.read.input.screening;
+    let screening = options.texts.read.screening;
     let cutter = options.texts.cutter(screening.min_words);
     let ignored = options.ignore.as_deref().map(|path| IgnoredPhrases::read(path, &cutter));
     let ignored = ignored.transpose()?.unwrap_or_default();

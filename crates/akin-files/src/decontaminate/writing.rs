@@ -51,7 +51,7 @@ impl<'p> Pass<'p> {
     }
 
     fn screening(&self) -> Screening {
-        self.plan.options.texts.read.input.screening
+        self.plan.options.texts.read.screening
     }
 
     fn document(&mut self, item: &Item, scanned: ScannedDocument) -> Result<(), Failure> {

@@ -218,7 +218,7 @@ impl DedupPlan {
     }
 
     fn screening(&self) -> Screening {
-        self.options().analysis.read.input.screening
+        self.options().analysis.read.screening
     }
 }
 

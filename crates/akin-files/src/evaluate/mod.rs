@@ -81,7 +81,7 @@ struct EvaluatedPairs {
 pub fn run(arguments: Arguments, configured: Configured) -> Result<ExitCode, Failure> {
     let lowest = arguments.at.unwrap_or(arguments.from);
     let options = &arguments.corpus;
-    options.analysis.read.input.refuse_keeping()?;
+    options.analysis.read.screening.refuse_keeping()?;
     let settings = options.analysis.collection(configured, None)?;
     // The only argument is the last, which is empty where the documents are in a list.
     let (documents, gold) = match arguments.second {

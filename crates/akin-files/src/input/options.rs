@@ -17,7 +17,6 @@ use super::file_part::FilePart;
 use super::formats::Format;
 use super::list::read_list;
 use super::open::source;
-use super::screening::{OnInvalid, Screening};
 use super::selection::{Selection, refuse_url};
 use crate::failure::Failure;
 use crate::feature::HTML;
@@ -58,8 +57,6 @@ pub struct InputOptions {
     /// a nested member
     #[arg(long, value_name = "NAME")]
     records: Option<String>,
-    #[command(flatten)]
-    pub screening: Screening,
     /// Read only the files with this extension in directories; may be given several times
     #[arg(long, value_name = "EXTENSION")]
     include: Vec<String>,
@@ -145,18 +142,6 @@ impl InputOptions {
         }
         paths.extend(read_list(list, self.null)?);
         Ok(paths)
-    }
-
-    /// # Errors
-    /// `--on-invalid keep`, which only dedup and decontaminate support.
-    pub fn refuse_keeping(&self) -> Result<(), Failure> {
-        if self.screening.on_invalid != OnInvalid::Keep {
-            return Ok(());
-        }
-        Err(Failure::with_hint(
-            "--on-invalid keep is only for dedup and decontaminate, which copy records",
-            "skip leaves out invalid records, and fail stops at them",
-        ))
     }
 
     /// The selection of these files, of which only texts and ids are read.

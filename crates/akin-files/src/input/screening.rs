@@ -2,10 +2,11 @@
 
 use clap::{Args, ValueEnum};
 
+use crate::failure::Failure;
 use akin_core::text::{ShingleSettings, Shingler, Unit};
 use akin_model::document::Content;
 
-/// Options of every command that reads documents.
+/// Options of every command that reads documents, but for `akin demo`.
 #[derive(Args, Clone, Copy, Debug, Default)]
 pub struct Screening {
     /// What to do with records that cannot be read as documents
@@ -28,6 +29,20 @@ pub enum OnInvalid {
     Skip,
     /// Report, count and copy them unchanged; only for dedup and decontaminate
     Keep,
+}
+
+impl Screening {
+    /// # Errors
+    /// `--on-invalid keep`, which only dedup and decontaminate support.
+    pub fn refuse_keeping(&self) -> Result<(), Failure> {
+        if self.on_invalid != OnInvalid::Keep {
+            return Ok(());
+        }
+        Err(Failure::with_hint(
+            "--on-invalid keep is only for dedup and decontaminate, which copy records",
+            "skip leaves out invalid records, and fail stops at them",
+        ))
+    }
 }
 
 /// Counts words by the default settings of shingles.

@@ -31,7 +31,7 @@ impl PassageCorpus {
     /// The documents cannot be read, or are too many for the memory.
     pub fn read(plan: &PassagesPlan) -> Result<Self, Failure> {
         let index = PassageIndex::new(plan.settings);
-        let cutter = plan.texts.cutter(plan.texts.read.input.screening.min_words);
+        let cutter = plan.texts.cutter(plan.texts.read.screening.min_words);
         let (mut documents, mut bytes) = (Vec::new(), 0);
         let cut = |item: &Item| {
             let text = cutter.cut(item)?;

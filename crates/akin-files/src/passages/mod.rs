@@ -130,7 +130,7 @@ impl PassagesPlan {
     /// An input does not exist, or would be read twice; the output is an input, or exists.
     fn new(arguments: Arguments) -> Result<Self, Failure> {
         let Arguments { texts, destination, json, .. } = arguments;
-        texts.read.input.refuse_keeping()?;
+        texts.read.screening.refuse_keeping()?;
         let columns = (arguments.in_text_column.as_slice(), arguments.in_id_column);
         let what = "stdin has either documents, or the documents of the corpus, or a list of files";
         let [probes, corpus] =

@@ -42,7 +42,7 @@ pub struct Arguments {
 pub fn run(arguments: Arguments, configured: Configured) -> Result<ExitCode, Failure> {
     let Arguments { paths, destination, sketches, json, analysis } = arguments;
     PARQUET.require()?;
-    analysis.read.input.refuse_keeping()?;
+    analysis.read.screening.refuse_keeping()?;
     let selection = analysis.read.selection(paths)?;
     destination.check(&analysis.inputs([&selection]))?;
     destination.check_summary(json)?;
@@ -53,7 +53,7 @@ pub fn run(arguments: Arguments, configured: Configured) -> Result<ExitCode, Fai
         quiet: analysis.read.quiet,
         json,
         must_be_whole: false,
-        screening: analysis.read.input.screening,
+        screening: analysis.read.screening,
     };
     write(read(&selection), &source, (&settings, &sketches), &destination)
 }
