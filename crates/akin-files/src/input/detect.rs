@@ -149,7 +149,7 @@ pub fn is_text(bytes: &[u8]) -> bool {
 
 /// Whether the byte is a control character that is not in texts.
 pub fn is_control(byte: u8) -> bool {
-    matches!(byte, 0..=7 | 0x0e..=0x1a | 0x1c..=0x1f | 0x7f)
+    byte < b' ' && !matches!(byte, 8..=0x0d | 0x1b) || byte == 0x7f
 }
 
 /// `None` if it may be plain text.

@@ -76,8 +76,11 @@ fn written<'c>(mut copy: InputCopy<'c>, event: &Event) -> Option<InputCopy<'c>> 
 /// # Errors
 /// The copy cannot be read.
 pub fn read(copy: impl Read, sink: &mut Sink<'_, '_>) -> Result<(), Stop> {
-    for line in BufReader::with_capacity(BUFFER_BYTES, copy).split(b'\n') {
-        let finding = serde_json::from_slice(&line?);
+    let mut lines = BufReader::with_capacity(BUFFER_BYTES, copy);
+    let mut line = Vec::new();
+    while lines.read_until(b'\n', &mut line)? > 0 {
+        let finding = serde_json::from_slice(&line);
+        line.clear();
         match finding.map_err(io::Error::from)? {
             Finding::Page(number, values) => {
                 let value =

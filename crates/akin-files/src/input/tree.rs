@@ -89,8 +89,8 @@ fn check_tags(html: &[u8]) -> Result<(), String> {
 /// How many attributes a tag has, by the states of an HTML tokenizer, and where it ends. Counting
 /// ends where there are too many.
 fn attributes(tag: &[u8]) -> (usize, usize) {
-    let ends_name = |byte: &u8| byte.is_ascii_whitespace() || matches!(byte, b'/' | b'>');
-    let mut at = tag.iter().position(ends_name).unwrap_or(tag.len());
+    let ends_name = |byte: u8| byte.is_ascii_whitespace() || matches!(byte, b'/' | b'>');
+    let mut at = find(tag, 0, ends_name);
     let mut count = 0;
     while at < tag.len() && count <= ATTRIBUTES_MAX {
         match tag[at] {
@@ -107,25 +107,27 @@ fn attributes(tag: &[u8]) -> (usize, usize) {
 }
 
 fn after_attribute(tag: &[u8], start: usize) -> usize {
-    let skip = |at: usize, ends: &dyn Fn(u8) -> bool| {
-        tag[at..].iter().position(|byte| ends(*byte)).map_or(tag.len(), |found| at + found)
-    };
     let ends_name = |byte: u8| byte.is_ascii_whitespace() || matches!(byte, b'/' | b'>' | b'=');
     let is_no_space = |byte: u8| !byte.is_ascii_whitespace();
     // A name may begin with the sign.
-    let name_end = skip(start + 1, &ends_name);
-    let at = skip(name_end, &is_no_space);
+    let name_end = find(tag, start + 1, ends_name);
+    let at = find(tag, name_end, is_no_space);
     if tag.get(at) != Some(&b'=') {
         return name_end;
     }
-    let value = skip(at + 1, &is_no_space);
+    let value = find(tag, at + 1, is_no_space);
     match tag.get(value) {
         Some(quote @ (b'"' | b'\'')) => {
             let end = memchr::memchr(*quote, &tag[value + 1..]);
             end.map_or(tag.len(), |end| value + 1 + end + 1)
         }
-        _ => skip(value, &|byte| byte.is_ascii_whitespace() || byte == b'>'),
+        _ => find(tag, value, |byte| byte.is_ascii_whitespace() || byte == b'>'),
     }
+}
+
+/// Where the first of these bytes is from a place on, or the end.
+fn find(tag: &[u8], from: usize, is: impl Fn(u8) -> bool) -> usize {
+    tag[from..].iter().position(|byte| is(*byte)).map_or(tag.len(), |at| from + at)
 }
 
 /// A tree that counts its elements and its depth.
