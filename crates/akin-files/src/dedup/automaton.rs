@@ -1,6 +1,6 @@
 //! All runs of words in a text, found in one pass (Aho and Corasick 1975).
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 
 /// In place of a number.
 const NONE: u32 = u32::MAX;
@@ -15,19 +15,19 @@ pub struct RunAutomaton {
     children: Vec<u32>,
     /// The node of the longest other beginning that the beginning ends with.
     fallback: Vec<u32>,
-    /// The run that is the whole beginning; or [`NONE`].
-    runs: Vec<u32>,
-    /// The node of the longest run, shorter than the beginning, that it ends with; or [`NONE`].
-    shorter: Vec<u32>,
+    /// The node of the longest run that the beginning is or ends with; or [`NONE`].
+    longest: Vec<u32>,
+    /// The runs, by their nodes.
+    runs: HashMap<u32, u32>,
     /// A bit for the first word of each run, by its lowest bits: most words begin no run.
     begins: Vec<u64>,
 }
 
 impl RunAutomaton {
     /// Bytes of memory of each word of a run, while the automaton is built.
-    pub const WORD_BYTES: usize = size_of::<u64>() + 4 * size_of::<u32>();
-    /// Bytes of memory of each run in addition.
-    pub const RUN_BYTES: usize = size_of::<(u32, u32)>() + 1;
+    pub const WORD_BYTES: usize = size_of::<u64>() + 3 * size_of::<u32>();
+    /// Bytes of memory of each run in addition, of which most are in a table that is half full.
+    pub const RUN_BYTES: usize = 3 * (size_of::<(u32, u32)>() + 1);
     /// The most words of all runs: nodes are numbered by 32 bits.
     pub const WORDS_MAX: usize = NONE as usize - 1;
 
@@ -41,8 +41,8 @@ impl RunAutomaton {
             words: Vec::with_capacity(nodes),
             children: room(),
             fallback: room(),
-            runs: room(),
-            shorter: room(),
+            longest: room(),
+            runs: HashMap::with_capacity(runs.len()),
             begins: vec![0; runs.len().next_power_of_two()],
         };
         for (words, _) in runs {
@@ -57,8 +57,7 @@ impl RunAutomaton {
     fn push(&mut self, word: u64, fallback: u32) {
         self.words.push(word);
         self.fallback.push(fallback);
-        self.runs.push(NONE);
-        self.shorter.push(NONE);
+        self.longest.push(NONE);
     }
 
     /// Adds the children of all nodes, one level of the trie after the other: all nodes of shorter
@@ -74,13 +73,11 @@ impl RunAutomaton {
             }
             self.children.push(self.words.len() as u32);
             let fallback = self.fallback[node] as usize;
-            self.shorter[node] = match self.runs[fallback] {
-                NONE => self.shorter[fallback],
-                _ => fallback as u32,
-            };
+            self.longest[node] = self.longest[fallback];
             let (mut from, to) = (from as usize, to as usize);
             if runs[from..to].first().is_some_and(|(words, _)| words.len() == length) {
-                self.runs[node] = runs[from].1;
+                self.runs.insert(node as u32, runs[from].1);
+                self.longest[node] = node as u32;
                 from += 1;
             }
             while from < to {
@@ -126,10 +123,9 @@ impl RunAutomaton {
         let mut node = ROOT;
         for word in text {
             node = self.next(node, *word);
-            let is_run = self.runs[node as usize] != NONE;
-            let mut of = if is_run { node } else { self.shorter[node as usize] };
-            while of != NONE && visit(self.runs[of as usize]) {
-                of = self.shorter[of as usize];
+            let mut of = self.longest[node as usize];
+            while of != NONE && visit(self.runs[&of]) {
+                of = self.longest[self.fallback[of as usize] as usize];
             }
         }
     }
