@@ -7,7 +7,7 @@ use akin::document::{Content, DocumentId};
 use akin::engine::{Analyser, CollectionSettings, Mode};
 use akin_core::join::JoinProgress;
 use akin_core::scheme::Threshold;
-use akin_files::offline::{OfflineCorpus, OfflineGathering, SetPair};
+use akin_files::offline::{OfflineCorpus, OfflineGathering, Room, SetPair};
 
 use super::Job;
 use crate::THRESHOLD;
@@ -50,7 +50,8 @@ pub fn mode(job: &Job) -> Mode {
 pub fn gather(documents: impl Iterator<Item = (DocumentId, Content)>) -> (OfflineCorpus, Duration) {
     let settings = CollectionSettings::default();
     let analyser = Analyser::new(&settings);
-    let mut builder = OfflineGathering::new(&settings).expect("a temporary file");
+    let mut builder =
+        OfflineGathering::within(&settings, Room::default()).expect("a temporary file");
     let mut taken = Duration::ZERO;
     for (id, text) in documents {
         let started = Instant::now();

@@ -83,7 +83,7 @@ fn analysing(texts: &[String], level: Level) -> Duration {
 
 fn akin(texts: &[String], sets: &FlatSets, level: Level) -> Taken {
     let (shingler, sketcher) = made(level);
-    let shingles = |text: &String| shingler.shingled(text).expect("documents have words");
+    let shingles = |text: &String| shingler.shingles(text).expect("documents have words");
     let slot = |shingles: &[u64]| usize::from(sketcher.sketch_shingles(shingles).as_bytes()[0]);
     let long = sets.elements();
     Taken {

@@ -93,8 +93,8 @@ fn time_level(level: Level, documents: &[String], bytes: usize) {
     print("text → shingles", count(&|text| shingler.shingles(text).map_or(0, |it| it.len())));
     print("text → set", count(&|text| shingler.text(text).map_or(0, |it| it.set.count())));
     let sketch = |text: &str| {
-        let shingled = shingler.shingled(text)?;
-        Ok::<_, ShingleError>(sketcher.sketch_shingles(&shingled).as_bytes().len())
+        let shingles = shingler.shingles(text)?;
+        Ok::<_, ShingleError>(sketcher.sketch_shingles(&shingles).as_bytes().len())
     };
     print("text → sketch", count(&|text| sketch(text).unwrap_or(0)));
     let mut random = corpus::Numbers(3);

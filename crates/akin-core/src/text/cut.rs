@@ -292,7 +292,7 @@ mod tests {
             let spanned = shingler.spans(&long, |_, _| panic!("{unit:?}"));
             assert_eq!(shingler.text(&long).err(), Some(too_long), "{unit:?}");
             assert_eq!(shingler.words(&long), Err(too_long), "{unit:?}");
-            assert_eq!(shingler.shingled(&long), Err(too_long), "{unit:?}");
+            assert_eq!(shingler.shingles(&long), Err(too_long), "{unit:?}");
             assert_eq!(shingler.bag(&Content::Text(long)).err(), Some(too_long), "{unit:?}");
             assert_eq!(spanned, Err(too_long), "{unit:?}");
             assert_eq!(shingler.shingles(&"x".repeat(101)), Err(too_long), "{unit:?}");

@@ -219,22 +219,8 @@ impl Shingler {
         Ok(bag)
     }
 
-    /// The shingles that the text's set is made of, as often as they occur: enough for a sketch,
-    /// which needs no set. For multisets, the elements of the set are returned, because they are
-    /// not shingles.
-    ///
-    /// # Errors
-    /// [`ShingleError`]. How many shingles are distinct is not known, so more than a set may have
-    /// are no error: the texts have to be bounded.
-    pub fn shingled(&self, text: &str) -> Result<Vec<u64>, ShingleError> {
-        if self.multiset {
-            return Ok(self.text(text)?.set.as_slice().to_vec());
-        }
-        let shingles = self.cutter.cut(text)?.shingles;
-        if shingles.is_empty() { Err(ShingleError::Empty) } else { Ok(shingles) }
-    }
-
-    /// Every shingle of the text in order, before they are counted.
+    /// Every shingle of the text in order, before they are counted: enough for a sketch of the
+    /// text's set, unless that is a multiset.
     ///
     /// # Errors
     /// [`ShingleError::TooLong`]

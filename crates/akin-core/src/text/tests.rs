@@ -272,8 +272,8 @@ fn spans_are_the_elements_of_multisets() {
                 let set = shingler.text(&text).unwrap().set;
                 assert_eq!(spanned.len(), if multiset { set.count() } else { spanned.len() });
                 assert_eq!(ShingleSet::from_shingles(spanned), Some(set.clone()));
-                let shingled = shingler.shingled(&text).unwrap();
-                assert_eq!(ShingleSet::from_shingles(shingled), Some(set));
+                let shingles = shingler.shingles(&text).unwrap();
+                assert!(multiset || ShingleSet::from_shingles(shingles) == Some(set));
             }
         }
     }

@@ -41,12 +41,6 @@ pub struct OfflineGathering {
 impl OfflineGathering {
     /// # Errors
     /// The temporary files cannot be created.
-    pub fn new(settings: &CollectionSettings) -> io::Result<Self> {
-        Self::within(settings, Room::default())
-    }
-
-    /// # Errors
-    /// The temporary files cannot be created.
     pub fn within(settings: &CollectionSettings, room: Room) -> io::Result<Self> {
         Self::after(settings, room, Saved::default())
     }

@@ -15,7 +15,7 @@ fn text(from: usize) -> Content {
 fn corpus(documents: &[(&str, usize)]) -> OfflineCorpus {
     let settings = CollectionSettings::default();
     let analyser = Analyser::new(&settings);
-    let mut gathering = OfflineGathering::new(&settings).unwrap();
+    let mut gathering = OfflineGathering::within(&settings, Room::default()).unwrap();
     for (number, (id, from)) in documents.iter().enumerate() {
         let analysis = analyser.analyse(&text(*from)).unwrap();
         let given = gathering.push(&DocumentId::new(*id).unwrap(), &analysis, None, 0).unwrap();
@@ -79,7 +79,7 @@ fn records_are_compared_by_their_points() {
     settings.scheme.kind = Kind::Fields;
     settings.scheme.fields = ["name", "phone", "city"].map(str::to_owned).to_vec();
     let analyser = Analyser::new(&settings);
-    let mut gathering = OfflineGathering::new(&settings).unwrap();
+    let mut gathering = OfflineGathering::within(&settings, Room::default()).unwrap();
     let people = [
         ("d", ["ann lee carter", "555 1234", "rome"]),
         ("b", ["ann lee carter", "555 1234", "roma"]),
@@ -118,7 +118,7 @@ fn lowest_rank_represents_a_cluster_and_old_documents_represent_themselves() {
     let settings = CollectionSettings::default();
     let analyser = Analyser::new(&settings);
     let clusters = |old: &[usize], new: &[(usize, u64)], linkage| {
-        let mut gathering = OfflineGathering::new(&settings).unwrap();
+        let mut gathering = OfflineGathering::within(&settings, Room::default()).unwrap();
         let push = |gathering: &mut OfflineGathering, from: usize, rank| {
             let id = DocumentId::new(format!("{from:03}")).unwrap();
             let analysis = analyser.analyse(&text(from)).unwrap();
@@ -264,7 +264,7 @@ fn comparisons_for_a_value_of_all_records_are_bounded() {
     settings.scheme.fields = ["name", "country"].map(str::to_owned).to_vec();
     let analyser = Analyser::new(&settings);
     let compared = |records: usize| {
-        let mut gathering = OfflineGathering::new(&settings).unwrap();
+        let mut gathering = OfflineGathering::within(&settings, Room::default()).unwrap();
         for number in 0..records {
             // Two of each name, far from each other.
             let name = format!("name {}", number % (records / 2) * 7_919);
