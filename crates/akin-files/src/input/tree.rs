@@ -25,9 +25,9 @@ const ATTRIBUTES_MAX: usize = 500;
 const MERGES_MAX: u32 = 100;
 /// A page may have so many elements, and another element for each byte.
 const ELEMENTS_MIN: usize = 10_000;
-/// The bounds are checked each time after this number of bytes, in which some ten thousand elements
-/// can be made.
-const STEP_BYTES: usize = 1 << 7;
+/// The bounds are checked each time after this number of bytes, in which some tens of
+/// thousands of elements can be made.
+const STEP_BYTES: usize = 1 << 8;
 /// Bytes of memory for each byte of a page: its texts, and the attributes of its tags.
 const BYTES_PER_BYTE: usize = 32;
 /// Bytes of memory for each element, with the texts before and after its tags, while the tree is
