@@ -2,6 +2,7 @@
 
 use akin_core::measure::MEASURES;
 
+use crate::process::pause;
 use crate::serving::Serving;
 use crate::{akin, akin_with_stdin};
 
@@ -136,7 +137,7 @@ fn a_failed_store_ends_the_server() {
         (response.status().as_u16(), response.body_mut().read_to_string().unwrap())
     };
     while post("a").0 == 503 {
-        std::thread::yield_now();
+        pause();
     }
     let store = serving.data_dir.join("collections/default/store.sqlite");
     rusqlite::Connection::open(store).unwrap().execute_batch("DROP TABLE log").unwrap();

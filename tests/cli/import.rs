@@ -181,7 +181,7 @@ fn long_answer(connection: &TcpStream) -> bool {
     }
     let duplicate =
         r#"{"id":"b","resemblance":0.9,"estimated":0.9,"interval":[0.8,1],"keys_shared":1}"#;
-    let duplicates = vec![duplicate; 500_000].join(",");
+    let duplicates = vec![duplicate; 260_000].join(",");
     let line = format!(
         r#"{{"id":"a","status":"created","shingles":1,"notes":[],"duplicates":[{duplicates}]}}"#
     );

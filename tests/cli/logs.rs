@@ -14,12 +14,15 @@ use crate::process::Process;
 /// More than the log lines that wait (16,384), and that the pipe takes.
 const REQUESTS: usize = 20_000;
 
+/// More than the pipe takes.
+const REQUESTS_OF_A_PIPE: usize = 2_000;
+
 /// Requests on one connection, as many at a time as the server may answer without being read.
-fn request_all(address: &str) {
+fn request_all(address: &str, requests: usize) {
     const AT_ONCE: usize = 100;
     let mut connection = TcpStream::connect(address).unwrap();
     let mut answers = BufReader::new(connection.try_clone().unwrap()).lines();
-    for _ in 0..REQUESTS / AT_ONCE {
+    for _ in 0..requests / AT_ONCE {
         let request = format!("GET /stats?no HTTP/1.1\r\nHost: {address}\r\n\r\n");
         connection.write_all(request.repeat(AT_ONCE).as_bytes()).unwrap();
         for _ in 0..AT_ONCE {
@@ -30,7 +33,7 @@ fn request_all(address: &str) {
 
 /// A server that has answered all requests, each of which is a line of the log, and the log, read
 /// as far as the address.
-fn serve_unread(dir: &Path) -> (Child, BufReader<ChildStderr>) {
+fn serve_unread(dir: &Path, requests: usize) -> (Child, BufReader<ChildStderr>) {
     let mut child = command(&["serve", "--listen", "127.0.0.1:0", "--data-dir"])
         .arg(dir)
         .env("AKIN__LOG__REQUESTS", "all")
@@ -42,7 +45,7 @@ fn serve_unread(dir: &Path) -> (Child, BufReader<ChildStderr>) {
         let line: serde_json::Value = serde_json::from_str(&line.unwrap()).unwrap();
         line["address"].as_str().map(str::to_owned)
     });
-    request_all(&address.unwrap());
+    request_all(&address.unwrap(), requests);
     (child, log)
 }
 
@@ -54,7 +57,7 @@ fn terminate(child: &Child) {
 #[test]
 fn an_unread_log_blocks_nothing() {
     let dir = tempfile::tempdir().unwrap();
-    let (mut child, log) = serve_unread(dir.path());
+    let (mut child, log) = serve_unread(dir.path(), REQUESTS_OF_A_PIPE);
     terminate(&child);
     // Longer than the requests under way and the last words may take together.
     let ended = Instant::now() + Duration::from_secs(60);
@@ -75,7 +78,7 @@ fn an_unread_log_blocks_nothing() {
 #[test]
 fn lines_beyond_the_limit_are_lost_and_counted() {
     let dir = tempfile::tempdir().unwrap();
-    let (mut child, log) = serve_unread(dir.path());
+    let (mut child, log) = serve_unread(dir.path(), REQUESTS);
     let mut lines = log.lines().map(Result::unwrap);
     let is_request = |line: &String| line.contains("/stats");
     let waited = lines.by_ref().filter(is_request).take(16_384).count();

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 
 use crate::command;
-use crate::process::Process;
+use crate::process::{Process, pause};
 
 /// `akin serve` on a free port.
 pub struct Serving {
@@ -37,7 +37,7 @@ impl Serving {
 
     pub fn wait_until_ready(&self) {
         while ureq::get(format!("{}/readyz", self.url)).call().is_err() {
-            std::thread::yield_now();
+            pause();
         }
     }
 

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
+use crate::process::pause;
 use crate::serving::Serving;
 
 /// So long a test waits for what must come about.
@@ -58,7 +59,7 @@ fn soon(mut is_so: impl FnMut() -> bool) {
     let begin = Instant::now();
     while !is_so() {
         assert!(begin.elapsed() < SOON, "it never came about");
-        std::thread::yield_now();
+        pause();
     }
 }
 

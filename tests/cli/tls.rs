@@ -13,6 +13,7 @@ use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName};
 use tokio_rustls::rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 
 use crate::akin;
+use crate::process::pause;
 use crate::serving::Serving;
 
 /// Self-signed for localhost until 2126.
@@ -82,7 +83,7 @@ fn certificates_are_replaced_without_a_restart() {
     assert!(is_served(address, FIRST[0]), "until the signal");
     serving.signal("HUP");
     while !is_served(address, SECOND[0]) {
-        std::thread::yield_now();
+        pause();
     }
     assert!(!is_served(address, FIRST[0]));
 

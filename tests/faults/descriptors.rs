@@ -7,6 +7,7 @@ use std::process::Command;
 use akin::http::CONNECTIONS_RESERVE;
 
 use crate::server::Server;
+use crate::serving::pause;
 
 /// akin with a limit of open files.
 fn start(limit: u32, data: &std::path::Path, connections_max: &str) -> Result<Server, String> {
@@ -40,7 +41,7 @@ fn await_closing(connections: &[TcpStream]) {
         read.is_err_and(|error| error.kind() == ErrorKind::WouldBlock)
     };
     while connections.iter().filter(is_open).count() > 100 + CONNECTIONS_RESERVE {
-        std::thread::yield_now();
+        pause();
     }
 }
 

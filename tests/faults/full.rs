@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use crate::client::Client;
 use crate::model::{Model, NEWS};
 use crate::server::{Disk, Server, verify};
+use crate::serving::pause;
 
 fn is_insufficient((status, body): &(u16, String)) -> bool {
     *status == 507 && body.contains("\"insufficient_storage\"")
@@ -178,7 +179,7 @@ fn removals_make_room_on_a_full_disk() {
         while database.metadata().unwrap().len() > full_bytes / 2
             || free_bytes(&data).unwrap() < 16 << 20
         {
-            std::thread::yield_now();
+            pause();
         }
     }
     let (status, log) = server.stop();
@@ -211,7 +212,7 @@ fn a_snapshot_leaves_the_reserve() {
     fs::remove_file(small.0.join("ballast")).unwrap();
     assert_eq!(client.call("POST", "/snapshots", "text/plain", "").unwrap().0, 202);
     while client.json("/snapshots").unwrap() == json!({"snapshots": []}) {
-        std::thread::yield_now();
+        pause();
     }
     assert!(server.stop().0.success());
 }

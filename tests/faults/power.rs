@@ -11,6 +11,7 @@ use crate::client::Client;
 use crate::full::add_large;
 use crate::model::{Gone, Model, NEWS};
 use crate::server::{Disk, EXIT_CUT, Server};
+use crate::serving::pause;
 use crate::{Random, is_whole};
 
 /// Cuts in the ordinary form, shared by as many chains.
@@ -79,7 +80,7 @@ fn snapshot(client: &Client, prefix: &str) -> Result<(), Gone> {
         if status != 202 || count(client)? != before {
             break;
         }
-        thread::yield_now();
+        pause();
     }
     Ok(())
 }
@@ -88,7 +89,7 @@ fn reindex(client: &Client, round: u64) -> Result<(), Gone> {
     let settings = json!({"shingles": {"size": 2 + round % 2}});
     let (status, _) = client.post("/collections/news/reindex", &settings)?;
     while status == 202 && client.json("/collections/news/reindex")?["state"] == "running" {
-        thread::yield_now();
+        pause();
     }
     Ok(())
 }
@@ -207,7 +208,7 @@ fn shrink(disk: &Disk, fault: &str) -> (Vec<usize>, u64) {
     let calls = disk.calls().len() as u64;
     let database = disk.data().join("collections/default/store.sqlite");
     while server.is_running() && database.metadata().unwrap().len() > 2 << 20 {
-        thread::yield_now();
+        pause();
     }
     server.stop();
     (removed, calls)

@@ -1,6 +1,7 @@
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use akin::document::Ordinal;
 use akin::http::ServerSettings;
@@ -177,7 +178,7 @@ async fn an_import_waits_until_results_are_read() {
     // The large document counts 65 times.
     let in_flight = IN_FLIGHT_MAX - 64;
     while app.get("/stats").await.json()["documents"] != in_flight {
-        tokio::task::yield_now().await;
+        tokio::time::sleep(Duration::from_millis(5)).await;
     }
     let read = sent.load(Ordering::Relaxed);
     assert!(read <= in_flight + 1, "{read} documents were read");

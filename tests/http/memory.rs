@@ -170,7 +170,7 @@ async fn fetched_documents_are_written_while_they_are_sent() {
     assert_eq!(none, json!({"documents": [], "unknown": ["nobody"]}));
 }
 
-/// An app with documents whose ids are of 1,000 bytes, each twice: 9 MB of ids.
+/// An app with documents whose ids are of 1,000 bytes, each content twice: 4 MB of ids.
 async fn with_long_ids() -> App {
     let app = App::starting(ServerSettings { memory_max: 64 << 20, ..ServerSettings::default() });
     let settings = if is_local() { json!({"clusters": {"threshold": 0.9}}) } else { json!({}) };
@@ -186,7 +186,7 @@ async fn with_long_ids() -> App {
     app
 }
 
-const LONG_IDS: usize = 9_000;
+const LONG_IDS: usize = 4_000;
 
 /// 150 clients that read nothing of such lists made the server hold three times its budget.
 #[tokio::test]

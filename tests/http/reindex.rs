@@ -1,5 +1,7 @@
 //! Reindexing over HTTP.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
 
 use crate::app::{App, text};
@@ -14,7 +16,7 @@ pub async fn ended(app: &App, at: &str) -> Value {
         if status["state"] != "running" {
             return status;
         }
-        tokio::task::yield_now().await;
+        tokio::time::sleep(Duration::from_millis(5)).await;
     }
 }
 

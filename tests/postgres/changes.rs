@@ -8,6 +8,7 @@ use akin::engine::{EngineError, Position};
 use futures_util::future::join_all;
 
 use crate::postgres_server::Database;
+use crate::serving::pause;
 use crate::{add, engine, id, of_family};
 
 /// A reader that applies the changes has the stored documents in the end.
@@ -77,7 +78,7 @@ fn await_end_of_older(database: &Database) {
     let are_seen = "SELECT NOT EXISTS (SELECT FROM akin.changes
         WHERE xid >= pg_snapshot_xmin(pg_current_snapshot())::text::int8)";
     while database.sql(are_seen) != "t" {
-        std::thread::yield_now();
+        pause();
     }
 }
 

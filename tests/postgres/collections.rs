@@ -43,7 +43,7 @@ fn name(name: &str) -> CollectionName {
 /// Waits for another server, a task or the database.
 async fn await_until(mut is_so: impl FnMut() -> bool) {
     while !is_so() {
-        tokio::task::yield_now().await;
+        tokio::time::sleep(Duration::from_millis(5)).await;
     }
 }
 

@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 
 use crate::of_family;
 use crate::postgres_server::{Database, PostgresServer};
-use crate::serving::Process;
 use crate::serving::client::{Answer, Caller};
+use crate::serving::{Process, pause};
 
 pub struct Server {
     pub process: Process,
@@ -139,7 +139,7 @@ fn a_server_is_not_ready_while_its_database_is_down() {
         if status == wanted {
             break answer;
         }
-        std::thread::yield_now();
+        pause();
     };
     await_status(200);
     database.kill();

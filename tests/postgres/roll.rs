@@ -12,8 +12,8 @@ use serde_json::{Value, json};
 use crate::not_run;
 use crate::of_family;
 use crate::postgres_server::Database;
-use crate::serving::Process;
 use crate::serving::client::Caller;
+use crate::serving::{Process, pause};
 
 const CLIENTS: usize = 4;
 
@@ -61,7 +61,7 @@ impl Proxy {
     fn await_ready(&self) {
         let caller = Caller::new(&self.url);
         while !caller.get("/readyz").is_ok_and(|(status, _)| status == 200) {
-            std::thread::yield_now();
+            pause();
         }
     }
 }
@@ -130,7 +130,7 @@ fn two_servers_behind_a_proxy_are_rolled_without_a_lost_request() {
         // The proxy has sent requests to the server that was started last, too.
         let before = posted();
         while posted() < before + 20 {
-            std::thread::yield_now();
+            pause();
         }
         servers[n].signal("TERM");
         let (status, log) = servers[n].end();

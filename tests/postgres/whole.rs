@@ -12,6 +12,7 @@ use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 
 use crate::postgres_server::Database;
+use crate::serving::pause;
 use crate::{connections, document, engine, of_family};
 
 /// The number of connections of akin.
@@ -25,7 +26,7 @@ fn open_connections(database: &Database) -> usize {
 /// ends.
 fn await_reports(database: &Database) {
     while open_connections(database) != 0 {
-        std::thread::yield_now();
+        pause();
     }
 }
 

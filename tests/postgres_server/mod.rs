@@ -21,6 +21,9 @@ const PROGRAMS: [&str; 3] = ["/usr/lib/postgresql", "/usr/pgsql", "/usr/local/pg
 /// The user of the server if the test runs as root, as which it refuses to run.
 const USER: &str = "postgres";
 
+/// Twice what the databases of a test crate take in memory.
+const ROOM_IN_MEMORY: u64 = 4 << 30;
+
 pub struct PostgresServer {
     dir: TempDir,
     bin: PathBuf,
@@ -47,7 +50,7 @@ impl Database {
         *shared = Arc::downgrade(&server);
         drop(shared);
         let name = format!("test{}", DATABASES_MADE.fetch_add(1, Ordering::Relaxed));
-        server.sql("postgres", &format!("CREATE DATABASE \"{name}\""));
+        create_database(&name, |sql| server.try_sql("postgres", sql)).unwrap();
         Some(Self { server, name })
     }
 
@@ -97,12 +100,13 @@ impl PostgresServer {
         let (dir, postmaster) = (directory(), None);
         let mut server = Self { dir, bin, postmaster };
         let data = server.data();
-        let options = ["-A", "trust", "-U", "akin", "--no-locale", "-E", "UTF8", "-N"];
-        Self::run(server.program("initdb").arg("-D").arg(&data).args(options));
+        server.make_files();
         let mut conf = fs::read_to_string(data.join("postgresql.conf")).unwrap();
         let socket = server.dir.path().display();
+        // The code that it would compile for a statement over many rows takes longer than the rows.
         let own = format!(
-            "\nlisten_addresses = ''\nunix_socket_directories = '{socket}'\nshared_buffers = 64MB\n"
+            "\nlisten_addresses = ''\nunix_socket_directories = '{socket}'\nshared_buffers = 64MB
+            jit = off\n"
         );
         conf.push_str(&own);
         for setting in settings {
@@ -119,6 +123,23 @@ impl PostgresServer {
         }
         server.resume();
         Some(server)
+    }
+
+    /// The files of a new server: a copy of those that the first test has made, since `initdb` takes
+    /// longer.
+    fn make_files(&self) {
+        let of_all = Path::new(env!("CARGO_TARGET_TMPDIR"));
+        let made = of_all.join(self.bin.to_str().unwrap().replace('/', "-"));
+        let data = self.data();
+        if made.is_dir() {
+            return copy(&made, &data);
+        }
+        let options = ["-A", "trust", "-U", "akin", "--no-locale", "-E", "UTF8", "-N"];
+        Self::run(self.program("initdb").arg("-D").arg(&data).args(options));
+        let unfinished = tempfile::tempdir_in(of_all).unwrap();
+        copy(&data, &unfinished.path().join("data"));
+        // Another process may have made them meanwhile.
+        let _ = fs::rename(unfinished.path().join("data"), made);
     }
 
     /// A copy that follows this server, which waits for it before it acknowledges a commit.
@@ -270,9 +291,11 @@ impl PostgresServer {
     }
 
     pub fn sql(&self, database: &str, sql: &str) -> String {
-        let output = self.psql(database).args(["-c", sql]).output().unwrap();
-        assert!(output.status.success(), "{sql}: {}", String::from_utf8_lossy(&output.stderr));
-        String::from_utf8(output.stdout).unwrap().trim().to_owned()
+        self.try_sql(database, sql).unwrap_or_else(|error| panic!("{sql}: {error}"))
+    }
+
+    fn try_sql(&self, database: &str, sql: &str) -> Result<String, String> {
+        output(self.psql(database).args(["-c", sql]))
     }
 
     fn data(&self) -> PathBuf {
@@ -313,9 +336,40 @@ impl Drop for PostgresServer {
     }
 }
 
-/// A directory of the user of the server.
+/// Copies a directory with its owner, unless this process may not change owners.
+fn copy(from: &Path, to: &Path) {
+    PostgresServer::run(Command::new("cp").arg("-a").args([from, to]));
+}
+
+/// What a program prints, without the end of its last line. `Err`: what it complains about.
+pub fn output(program: &mut Command) -> Result<String, String> {
+    let output = program.output().unwrap();
+    match output.status.success() {
+        true => Ok(String::from_utf8(output.stdout).unwrap().trim().to_owned()),
+        false => Err(String::from_utf8_lossy(&output.stderr).into_owned()),
+    }
+}
+
+/// Creates a database by `run`, which runs a statement. Copies files where the version can, from 15
+/// on: by default each page is logged, which takes longer.
+pub fn create_database(
+    name: &str,
+    run: impl Fn(&str) -> Result<String, String>,
+) -> Result<String, String> {
+    let create = format!("CREATE DATABASE \"{name}\"");
+    match run(&format!("{create} STRATEGY file_copy")) {
+        Err(error) if error.contains("not recognized") => run(&create),
+        created => created,
+    }
+}
+
+/// A directory of the user of the server, in memory where there is room: a database is three
+/// hundred files, which a disk's file system takes longer to create.
 fn directory() -> TempDir {
-    let dir = tempfile::Builder::new().prefix("akin-pg").tempdir().unwrap();
+    let in_memory = Path::new("/dev/shm");
+    let has_room = akin::storage::free_bytes(in_memory).is_ok_and(|free| free > ROOM_IN_MEMORY);
+    let of_all = if has_room { in_memory.to_owned() } else { std::env::temp_dir() };
+    let dir = tempfile::Builder::new().prefix("akin-pg").tempdir_in(of_all).unwrap();
     if is_root() {
         let id = |flag| {
             let output = Command::new("id").args([flag, USER]).output().unwrap();

@@ -10,6 +10,7 @@ use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::Arc;
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use serde_json::Value;
 
@@ -58,7 +59,7 @@ impl Process {
             if ureq::get(format!("{}/readyz", self.url)).call().is_ok() {
                 return Ok(());
             }
-            std::thread::yield_now();
+            pause();
         }
         Err(self.printed())
     }
@@ -106,6 +107,12 @@ impl Process {
         let (status, log) = self.end();
         format!("{status}: {log}")
     }
+}
+
+/// Between two looks at what another process does, from which a loop without pauses would take the
+/// processor.
+pub fn pause() {
+    std::thread::sleep(Duration::from_millis(5));
 }
 
 impl Drop for Process {

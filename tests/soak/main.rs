@@ -106,7 +106,7 @@ fn check_nothing_lost(client: &mut Client, acknowledged: &Acknowledged) {
         if !documents.keys().any(|id| writer::expires(id)) {
             break documents;
         }
-        thread::yield_now();
+        serving::pause();
     };
     let expected: BTreeMap<_, _> =
         acknowledged.iter().filter_map(|(id, text)| Some((id.clone(), text.clone()?))).collect();

@@ -11,6 +11,8 @@ use std::sync::Arc;
 use akin::backend::{CollectionStore, LocalCollections};
 use akin::storage::StorageSettings;
 
+use crate::postgres_server;
+
 /// The variable that names the backend of a process.
 pub const BACKEND: &str = "AKIN_TEST_BACKEND";
 
@@ -62,7 +64,8 @@ fn open_database(url: &str, _: &StorageSettings) -> Arc<dyn CollectionStore> {
 /// Unless it exists, of an earlier start over the directory.
 fn create_database(url: &str) {
     let (server, name) = url.rsplit_once('/').unwrap();
-    let created = psql(&format!("{server}/postgres"), &format!("CREATE DATABASE {name}"));
+    let server = format!("{server}/postgres");
+    let created = postgres_server::create_database(name, |statement| psql(&server, statement));
     assert!(created.as_ref().err().is_none_or(|of| of.contains("already exists")), "{created:?}");
 }
 
@@ -80,14 +83,8 @@ fn named(url: &str, name: &str) -> String {
 }
 
 fn psql(url: &str, statement: &str) -> Result<String, String> {
-    let output = Command::new(crate::postgres_server::psql())
-        .args([url, "-qtAc", statement])
-        .output()
-        .unwrap();
-    match output.status.success() {
-        true => Ok(String::from_utf8(output.stdout).unwrap().trim().to_owned()),
-        false => Err(String::from_utf8_lossy(&output.stderr).into_owned()),
-    }
+    let mut psql = Command::new(postgres_server::psql());
+    postgres_server::output(psql.args([url, "-qtAc", statement]))
 }
 
 /// The output of a statement in the database of a directory; `None` where collections are local.

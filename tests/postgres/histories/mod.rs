@@ -31,7 +31,7 @@ const DURING_FULL: u64 = 120;
 const STOPPED_LONG: Duration = Duration::from_secs(60);
 
 /// Operations of all clients in a history without outages.
-const WITHOUT_OUTAGES: u64 = 1_500;
+const WITHOUT_OUTAGES: u64 = 800;
 
 /// Histories in which a fault that depends on chance must be found.
 const HISTORIES_MAX: usize = 6;
