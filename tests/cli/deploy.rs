@@ -157,9 +157,30 @@ fn stopping_s(settings: &str) -> (u64, u64) {
 }
 
 fn resources() -> Vec<Value> {
-    let resources = read("deploy/kubernetes/akin.yaml");
+    resources_of("deploy/kubernetes/akin.yaml")
+}
+
+fn resources_of(file: &str) -> Vec<Value> {
+    let resources = read(file);
     let resources = yaml_serde::Deserializer::from_str(&resources);
     resources.map(|one| Value::deserialize(one).unwrap()).collect()
+}
+
+/// There is no snapshot over PostgreSQL.
+#[cfg(feature = "postgres")]
+#[test]
+fn pods_over_postgresql_serve_until_they_are_not_ready() {
+    let resources = resources_of("deploy/kubernetes/postgres.yaml");
+    let of_kind = |kind: &str| resources.iter().find(|one| one["kind"] == kind).unwrap();
+    let pod = &of_kind("Deployment")["spec"]["template"]["spec"];
+    // The URL is in a Secret.
+    let settings = of_kind("ConfigMap")["data"]["akin.toml"].as_str().unwrap().to_owned()
+        + "[postgres]\nurl = \"postgres://akin@127.0.0.1/akin\"\n";
+    let (delay_s, grace_s) = stopping_s(&settings);
+    let probe = &pod["containers"][0]["readinessProbe"];
+    assert!(delay_s >= 3 * probe["periodSeconds"].as_u64().unwrap(), "{delay_s} s");
+    let waits_s = pod["terminationGracePeriodSeconds"].as_u64().unwrap();
+    assert!(waits_s > delay_s + grace_s, "{waits_s} s");
 }
 
 #[test]
