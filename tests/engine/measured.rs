@@ -3,7 +3,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use akin::engine::{Engine, EngineError, Recall, Sample};
+use akin::engine::{AddOptions, Engine, EngineError, Recall, Sample};
 use akin_core::measure::Overlap;
 use futures_util::future::join_all;
 use tempfile::tempdir;
@@ -27,16 +27,19 @@ async fn measured_recall_equals_brute_force() {
     texts.push(("copy".to_owned(), texts[0].1.clone()));
     join_all(texts.iter().map(|(name, words)| add(&engine, text(name, words)))).await;
     let sets = sets(&texts);
+    let to_others = |n: usize| {
+        let others = (0..texts.len()).filter(move |m| *m != n);
+        others.map(|m| Overlap::of(&sets[n], &sets[m]).resemblance()).collect()
+    };
+    let resemblances: Vec<Vec<f64>> = (0..texts.len()).map(to_others).collect();
     // At 0.3 there are not keys enough to find all.
     for threshold in [0.3, 0.8] {
         let recall = measured(&engine, threshold).await;
         let (mut pairs, mut unequal, mut found) = (0, 0, 0);
         for (n, (name, _)) in texts.iter().enumerate() {
-            let others = (0..texts.len()).filter(|m| *m != n);
-            let resemblances = others.map(|m| Overlap::of(&sets[n], &sets[m]).resemblance());
-            let near: Vec<f64> = resemblances.filter(|value| *value >= threshold).collect();
-            pairs += near.len() as u64;
-            unequal += near.iter().filter(|value| **value < 1.0).count() as u64;
+            let near = || resemblances[n].iter().filter(|value| **value >= threshold);
+            pairs += near().count() as u64;
+            unequal += near().filter(|value| **value < 1.0).count() as u64;
             found += similar(&engine, name, threshold).await.len() as u64;
         }
         assert_eq!((recall.sampled, recall.documents), (texts.len(), texts.len() as u64));
@@ -103,8 +106,9 @@ async fn measurements_run_one_at_a_time_and_stop_when_dropped() {
 async fn a_crowd_is_left_out_and_counted() {
     let dir = tempdir().unwrap();
     let engine = open(dir.path());
-    let copies = (0..1_010).map(|n| add(&engine, text(&format!("{n}"), "one two three four")));
-    join_all(copies).await;
+    let unchecked = AddOptions { check: false, ..AddOptions::default() };
+    let copy = |n: usize| text(&format!("{n}"), "one two three four");
+    join_all((0..1_010).map(|n| engine.add(copy(n), unchecked.clone()))).await;
     let recall = engine.measure_recall(Sample::Exactly(3), None).await.unwrap();
     assert_eq!((recall.sampled, recall.left_out, recall.pairs), (3, 3, 0));
     assert_eq!((recall.recall, recall.precision), (None, None));
