@@ -44,15 +44,7 @@ impl ReadOptions {
     /// # Errors
     /// A file does not exist, or the list of files cannot be read.
     pub fn selection(&self, paths: Vec<PathBuf>) -> Result<Selection, Failure> {
-        self.only(self.input.files(paths)?)
-    }
-
-    /// The documents of the files at these paths.
-    ///
-    /// # Errors
-    /// One of the files does not exist.
-    pub fn only(&self, paths: Vec<PathBuf>) -> Result<Selection, Failure> {
-        self.input.texts_of(paths)
+        self.input.texts_of(self.input.files(paths)?)
     }
 
     /// The files that the command reads: those of the selections, the list of files, and further

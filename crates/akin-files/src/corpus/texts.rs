@@ -65,7 +65,7 @@ impl TextOptions {
     ) -> Result<[Selection; 2], Failure> {
         let documents = self.read.selection(paths)?;
         others.iter().try_for_each(|path| refuse_url(path))?;
-        let mut others = self.read.only(others)?;
+        let mut others = self.read.input.texts_of(others)?;
         others.reading.columns_mut().rename(ColumnNames::all(text), id);
         self.read.refuse_stdin_twice([&documents, &others], what)?;
         Ok([documents, others])

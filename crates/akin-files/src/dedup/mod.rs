@@ -182,7 +182,7 @@ impl DedupPlan {
         if arguments.spans.is_some() {
             selection.reading.columns.refuse_cutting()?;
         }
-        let old = (!against.is_empty()).then(|| read.only(against)).transpose()?;
+        let old = (!against.is_empty()).then(|| read.input.texts_of(against)).transpose()?;
         if let Some(old) = &old {
             let what = "stdin has either new documents, or old documents, or a list of files";
             read.refuse_stdin_twice([&selection, old], what)?;

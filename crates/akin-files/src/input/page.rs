@@ -1,6 +1,6 @@
 //! The text and the title of an HTML page.
 
-use dom_query::{Document, Element, local_name};
+use dom_query::{Attr, Document, Element};
 use dom_smoothie::{Config, Readability, ReadabilityError, TextMode};
 
 use super::members::text_value;
@@ -16,6 +16,10 @@ const STEPS_MAX: usize = 5_000_000;
 
 /// Bytes of a text that are read in about the time that it takes to go from an element to another.
 const STEP_BYTES: usize = 64;
+
+/// Elements that are never read.
+const NOT_READ: [&str; 9] =
+    ["script", "style", "noscript", "template", "svg", "iframe", "select", "button", "nav"];
 
 /// The page's text and title.
 ///
@@ -53,25 +57,15 @@ fn seen(document: &Document) -> String {
 
 /// Whether an element is invisible, or the same on every page. `is_in_body`: directly in it.
 fn is_never_read(element: &Element, is_in_body: bool) -> bool {
-    let by_name = match element.name.local {
-        local_name!("script")
-        | local_name!("style")
-        | local_name!("noscript")
-        | local_name!("template")
-        | local_name!("svg")
-        | local_name!("iframe")
-        | local_name!("select")
-        | local_name!("button")
-        | local_name!("nav") => true,
-        local_name!("header") | local_name!("footer") | local_name!("aside") => is_in_body,
+    let name = &&*element.name.local;
+    let by_attribute = |attribute: &Attr| match (&*attribute.name.local, &*attribute.value) {
+        ("hidden", _) | ("aria-hidden", "true") => true,
+        ("role", role) => ["navigation", "banner", "contentinfo", "search"].contains(&role),
         _ => false,
     };
-    by_name
-        || element.attrs.iter().any(|attribute| match (&*attribute.name.local, &*attribute.value) {
-            ("hidden", _) | ("aria-hidden", "true") => true,
-            ("role", role) => ["navigation", "banner", "contentinfo", "search"].contains(&role),
-            _ => false,
-        })
+    NOT_READ.contains(name)
+        || is_in_body && ["header", "footer", "aside"].contains(name)
+        || element.attrs.iter().any(by_attribute)
 }
 
 /// The search for the main text reads the text of each element with all elements in it, so each
