@@ -5,6 +5,7 @@ use std::fs::File;
 use std::io::{BufRead, BufReader, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
 
+use akin_core::text::{ShingleSettings, Shingler};
 use flate2::read::MultiGzDecoder;
 use serde_json::json;
 
@@ -37,6 +38,9 @@ impl Corpus {
         Self::write("made up", &work.join("made_up"), texts.into_iter())
     }
 
+    /// The texts of a file whose words are the words of a reader: akin counts several letters of a
+    /// script without spaces as one word, the suffix array each of them.
+    ///
     /// # Panics
     /// If the file has other lines than JSON with ids and texts.
     pub fn of_file(work: &Path, path: &Path) -> Self {
@@ -48,10 +52,12 @@ impl Corpus {
             false => Box::new(file),
         };
         let lines = BufReader::with_capacity(1 << 20, plain).lines();
-        let texts = lines.map(|line| {
+        let shingler = Shingler::new(ShingleSettings::default(), 0, usize::MAX);
+        let texts = lines.filter_map(|line| {
             let line = line.expect("the corpus can be read");
-            let document: Document = serde_json::from_str(&line).expect("a line has id and text");
-            document.text
+            let text = serde_json::from_str::<Document>(&line).expect("a line has id and text").text;
+            let words = shingler.words(&text).expect("a text of usual length");
+            words.readers(&text).is_none().then_some(text)
         });
         Self::write(name, &work.join(name), texts)
     }
