@@ -286,7 +286,11 @@ impl OfflineState {
 
 /// Makes the directory of a state and keeps other processes out of it while the file is open.
 fn lock(directory: &Path) -> Result<File, TryLockError> {
-    fs::create_dir_all(directory).map_err(TryLockError::Error)?;
+    let made = fs::create_dir_all(directory).map_err(|error| match error.kind() {
+        io::ErrorKind::AlreadyExists => io::ErrorKind::NotADirectory.into(),
+        _ => error,
+    });
+    made.map_err(TryLockError::Error)?;
     let mut options = File::options();
     options.create(true).truncate(false).write(true);
     let file = open_own(directory, LOCK, &mut options).map_err(TryLockError::Error)?;
