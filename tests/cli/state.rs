@@ -226,7 +226,7 @@ fn a_state_overwrites_nothing_that_it_did_not_write() {
         batches.refused(&[&file], "is not empty, and has no state");
         fs::remove_file(at(name)).unwrap();
     }
-    let is_file = Batches { state: file.clone(), ..Batches::new() };
+    let is_file = Batches { state: batches.put("other", "mine"), ..Batches::new() };
     is_file.refused(&[&file], "not a directory");
     batches.done(&[&file]);
     for output in [["--output", "rows"], ["--report", "ids"], ["--output", "new"]] {
