@@ -1,6 +1,7 @@
 //! A client of two servers that knows what it may read.
 
 use std::collections::{HashMap, HashSet};
+use std::io::ErrorKind;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use jiff::Timestamp;
@@ -8,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::CLIENTS;
 use crate::of_family;
-use crate::serving::client::Caller;
+use crate::serving::client::{Answer, Caller};
 
 /// Ids that a client writes, and reads.
 const IDS: u64 = 12;
@@ -124,10 +125,25 @@ impl Client {
         if self.number < CLIENTS - 2 { self.number % 2 } else { either }
     }
 
+    /// `None`: the server was stopped for longer than `header_timeout_ms`, and has closed a
+    /// connection whose first request came meanwhile.
+    fn answer(
+        &self,
+        server: usize,
+        method: &str,
+        path: &str,
+        body: (&str, String),
+    ) -> Option<Answer> {
+        match self.servers[server].call(method, path, body) {
+            Err(ureq::Error::Io(error)) if error.kind() == ErrorKind::ConnectionReset => None,
+            answer => Some(answer.unwrap()),
+        }
+    }
+
     /// `Err`: whether it has happened is unknown.
     fn call(&mut self, server: usize, method: &str, path: &str, body: &Value) -> Answered {
         let body = ("application/json", body.to_string());
-        let answer = self.servers[server].call(method, path, body).unwrap();
+        let answer = self.answer(server, method, path, body).ok_or(())?;
         let value = serde_json::from_str(&answer.body).unwrap_or_default();
         match answer.status {
             status @ (503 | 507) => {
@@ -203,9 +219,11 @@ impl Client {
             .collect();
         let (server, since) = (self.server(), now_ms());
         let body = ("application/x-ndjson", lines.join("\n"));
-        let answer = self.servers[server].call("POST", "/documents", body).unwrap();
-        assert!([200, 503, 507].contains(&answer.status), "{}: {}", answer.status, answer.body);
-        let lines = answer.body.lines().map(|line| serde_json::from_str(line).unwrap());
+        let body = self.answer(server, "POST", "/documents", body).map_or(String::new(), |of| {
+            assert!([200, 503, 507].contains(&of.status), "{}: {}", of.status, of.body);
+            of.body
+        });
+        let lines = body.lines().map(|line| serde_json::from_str(line).unwrap());
         let results: HashMap<String, Value> =
             lines.filter_map(|of: Value| Some((of["id"].as_str()?.to_owned(), of))).collect();
         for (n, text) in texts.into_iter().enumerate() {
