@@ -39,7 +39,7 @@ use serde::Serialize;
 use super::failure::Failure;
 use super::input::{self, Selection};
 use super::meter::{self, Meter};
-use super::output::Inputs;
+use super::output::{Inputs, directory};
 use crate::memory::available_memory;
 use crate::offline::Room;
 use akin_core::join::{JoinError, JoinProgress, Stage};
@@ -94,11 +94,7 @@ impl CorpusOptions {
     pub fn room(&self, output: Option<&Path>) -> Room {
         let memory = memory_max(self.memory_max_mib);
         let beside = output.filter(|_| std::env::var_os("TMPDIR").is_none());
-        let beside = beside.map(|output| match output.parent() {
-            Some(parent) if !parent.as_os_str().is_empty() => parent.to_owned(),
-            _ => PathBuf::from("."),
-        });
-        Room { directory: beside.unwrap_or_else(std::env::temp_dir), memory }
+        Room { directory: beside.map_or_else(std::env::temp_dir, directory), memory }
     }
 }
 

@@ -16,6 +16,7 @@ mod html;
 mod json_line;
 mod kept_pages;
 mod lines;
+mod links;
 mod list;
 mod members;
 mod open;

@@ -1,14 +1,17 @@
 //! Finds the files to read.
 
+use std::cell::RefCell;
 use std::io;
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 use std::sync::Arc;
 
-use walkdir::{DirEntry, WalkDir};
+use walkdir::WalkDir;
 
 use super::copies::InputCopies;
 use super::detect::extension;
+use super::links::{Links, is_hidden};
 use super::open::source;
 use super::options::Reading;
 use crate::failure::Failure;
@@ -43,11 +46,11 @@ pub struct Unreadable {
 
 impl Selection {
     /// Every input, in the order of the paths given and of the names within. Symbolic links in a
-    /// directory are followed, unless they lead into the directory, so that nothing is read twice.
-    /// Hidden files and directories are skipped, among which are the unfinished outputs of runs
-    /// that were killed.
+    /// directory are followed to files that are not read without them. Hidden files and directories
+    /// are skipped, among which are the unfinished outputs of runs that were killed.
     pub fn inputs(&self) -> impl Iterator<Item = Result<Input, Unreadable>> + '_ {
-        self.paths.iter().flat_map(|path| self.inputs_of(path))
+        let links = Rc::new(RefCell::new(Links::new(self)));
+        self.paths.iter().flat_map(move |path| self.inputs_of(path, Rc::clone(&links)))
     }
 
     /// The size of all inputs on disk and of the copies of pipes; `None` if stdin was not copied,
@@ -108,28 +111,22 @@ impl Selection {
     fn inputs_of<'a>(
         &'a self,
         path: &'a Path,
+        links: Rc<RefCell<Links<'a>>>,
     ) -> Box<dyn Iterator<Item = Result<Input, Unreadable>> + 'a> {
         if path == Path::new("-") {
             let stdin = Input { path: None, name: "stdin".into(), is_named: true };
             return Box::new(std::iter::once(Ok(stdin)));
         }
-        let root = path.canonicalize().ok();
-        let leads_back = move |entry: &DirEntry| {
-            let target = entry.path_is_symlink().then(|| entry.path().canonicalize());
-            matches!((target, &root), (Some(Ok(target)), Some(root)) if target.starts_with(root))
-        };
-        let entries = WalkDir::new(path).follow_links(true).sort_by_file_name().into_iter();
-        let entries = entries.filter_entry(move |entry| {
-            entry.depth() == 0 || !is_hidden(entry) && !leads_back(entry)
-        });
+        let entries = WalkDir::new(path).sort_by_file_name().into_iter();
+        let entries =
+            entries.filter_entry(|entry| entry.depth() == 0 || !is_hidden(entry.file_name()));
         Box::new(entries.filter_map(move |entry| match entry {
-            Ok(entry) if entry.depth() == 0 && !entry.path().is_dir() => {
-                Some(input(entry.path(), true))
+            Ok(entry) if entry.depth() == 0 => {
+                (!entry.path().is_dir()).then(|| input(entry.path(), true))
             }
+            Ok(entry) if entry.path_is_symlink() => links.borrow_mut().follow(entry.path()),
             Ok(entry) if !entry.file_type().is_file() || !self.wants(entry.path()) => None,
             Ok(entry) => Some(input(entry.path(), false)),
-            // A link to a directory above it.
-            Err(error) if error.loop_ancestor().is_some() => None,
             Err(error) => {
                 let name = error.path().unwrap_or(path).display().to_string();
                 let reason =
@@ -139,7 +136,8 @@ impl Selection {
         }))
     }
 
-    fn wants(&self, path: &Path) -> bool {
+    /// Whether the file in a directory has one of the extensions that are read.
+    pub(super) fn wants(&self, path: &Path) -> bool {
         let Some(name) = path.file_name().and_then(|name| name.to_str()) else { return true };
         self.extensions.is_empty()
             || self
@@ -147,10 +145,6 @@ impl Selection {
                 .iter()
                 .any(|wanted| extension(name) == wanted.trim_start_matches('.'))
     }
-}
-
-fn is_hidden(entry: &DirEntry) -> bool {
-    entry.file_name().as_encoded_bytes().starts_with(b".")
 }
 
 fn is_pipe(path: &Path) -> bool {
@@ -197,7 +191,7 @@ pub fn refuse_url(path: &Path) -> Result<(), Failure> {
     ))
 }
 
-fn input(path: &Path, is_named: bool) -> Result<Input, Unreadable> {
+pub(super) fn input(path: &Path, is_named: bool) -> Result<Input, Unreadable> {
     let Some(name) = path.to_str() else {
         let reason = "its name is not UTF-8, so it cannot be an id".into();
         return Err(Unreadable { name: path.display().to_string(), reason });
@@ -233,37 +227,6 @@ mod tests {
         assert_eq!(names(&selection), ["a.txt.gz", "sub/c.txt"]);
         selection.paths = vec![dir.path().join(".hidden"), dir.path().join(".git")];
         assert_eq!(names(&selection), [".hidden", ".git/e.txt"], "they are named");
-    }
-
-    /// As in the cache of Hugging Face, where the files of a dataset are links.
-    #[test]
-    fn links_of_a_directory_are_read_once_and_lost_ones_are_named() {
-        use std::os::unix::fs::symlink;
-        let dir = tempfile::tempdir().unwrap();
-        let at = |name: &str| dir.path().join(name);
-        std::fs::create_dir_all(at("read/sub")).unwrap();
-        std::fs::create_dir_all(at("blobs/more")).unwrap();
-        for name in ["blobs/1", "blobs/more/2.txt", "read/sub/own.txt"] {
-            std::fs::write(at(name), "12345").unwrap();
-        }
-        for (target, link) in [
-            ("../blobs/1", "read/a.txt"),
-            ("../blobs/more", "read/b"),
-            ("sub/own.txt", "read/c.txt"),
-            ("sub", "read/d"),
-            (".", "read/e"),
-            ("../../read", "read/sub/f"),
-            ("nowhere", "read/g.txt"),
-        ] {
-            symlink(target, at(link)).unwrap();
-        }
-        let selection = Selection { paths: vec![at("read")], ..Selection::default() };
-        let (read, lost): (Vec<_>, Vec<_>) = selection.inputs().partition(Result::is_ok);
-        let names: Vec<_> = read.into_iter().map(|input| input.unwrap().name).collect();
-        let names: Vec<_> = names.iter().map(|name| name.rsplit_once("read/").unwrap().1).collect();
-        assert_eq!(names, ["a.txt", "b/2.txt", "sub/own.txt"]);
-        let lost: Vec<_> = lost.into_iter().map(|input| input.unwrap_err().name).collect();
-        assert_eq!(lost, [at("read/g.txt").display().to_string()]);
     }
 
     #[test]

@@ -90,7 +90,7 @@ impl Inputs {
             if path == Path::new("-") {
                 return Box::new(regular(stdin()).map(|key| (key, "stdin".into())).into_iter());
             }
-            let entries = WalkDir::new(path).follow_links(true).into_iter().flatten();
+            let entries = WalkDir::new(path).into_iter().flatten();
             Box::new(entries.filter_map(|entry| Some((key_of(entry.path())?, entry.into_path()))))
         })
     }
@@ -139,12 +139,15 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let at = |name: &str| dir.path().join(name);
         fs::create_dir(at("docs")).unwrap();
-        for name in ["one.txt", "docs/two.txt", "other"] {
+        fs::create_dir(at("far")).unwrap();
+        for name in ["one.txt", "docs/two.txt", "other", "far/three", "far/four"] {
             fs::write(at(name), "text").unwrap();
         }
         fs::hard_link(at("docs/two.txt"), at("hard")).unwrap();
         symlink(at("one.txt"), at("soft")).unwrap();
         symlink(at("docs"), at("linked")).unwrap();
+        symlink(at("far/three"), at("docs/link")).unwrap();
+        symlink(at("far"), at("docs/directory")).unwrap();
         let inputs = Inputs::from_iter([at("docs"), at("one.txt")]);
         let later = at("later/out.txt");
         let of_later = Inputs::from_iter([at("later")]);
@@ -153,7 +156,7 @@ mod tests {
             let outputs: Vec<_> = outputs.iter().map(|name| at(name)).collect();
             inputs.protect(outputs.iter().map(PathBuf::as_path)).is_ok()
         };
-        assert!(check(&["out.txt", "other"]));
+        assert!(check(&["out.txt", "other", "far/four"]), "links to directories are not followed");
         for refused in [
             "docs/out.txt",
             "docs/../one.txt",
@@ -162,6 +165,7 @@ mod tests {
             "soft",
             "linked/out.txt",
             "linked/two.txt",
+            "far/three",
         ] {
             assert!(!check(&[refused]), "{refused}");
             assert!(!check(&["out.txt", refused]), "{refused}");

@@ -68,9 +68,9 @@ impl Destination {
                     format!("cannot write {}: there is no directory {parent}", output.display());
                 return Err(Failure::with_hint(what, "make the directory first"));
             }
-            check_compression(output)?;
             if !is_special(output) {
-                let is_writable = access(parent(output), Access::WRITE_OK);
+                check_compression(output)?;
+                let is_writable = access(directory(output), Access::WRITE_OK);
                 is_writable.map_err(|error| failed(output, &error.into()))?;
             }
         }
@@ -193,6 +193,17 @@ fn parent(path: &Path) -> &Path {
     }
 }
 
+/// The file that is replaced by an output: of a symbolic link the file that it points to.
+fn replaced_by(output: &Path) -> PathBuf {
+    output.canonicalize().unwrap_or_else(|_| output.to_owned())
+}
+
+/// The directory in which the file of an output is written.
+#[must_use]
+pub fn directory(output: &Path) -> PathBuf {
+    parent(&replaced_by(output)).to_owned()
+}
+
 /// Stdout, or a file, compressed according to its extension. A file is written under a hidden
 /// temporary name in the same directory and renamed by `finish`; dropped before, it leaves nothing,
 /// and killed before, a file that no command reads as a part of the directory.
@@ -287,8 +298,7 @@ impl Output {
             let special = File::options().write(true).open(path)?;
             return Ok(Self { encoder: Encoder::new(path, special)?, target: None });
         }
-        // The file that a symbolic link points to is replaced, not the link.
-        let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+        let path = replaced_by(path);
         let replaced = path.metadata().ok();
         let mode = replaced.as_ref().map_or(MODE, |replaced| replaced.mode() & MODE_KEPT);
         let mut unfinished = interrupt::unfinished();

@@ -63,3 +63,33 @@ fn devices_are_not_replaced() {
     output.finish().unwrap();
     assert!(!Path::new("/dev/null").is_file());
 }
+
+#[test]
+fn a_pipe_may_have_the_name_of_any_compression() {
+    let dir = tempfile::tempdir().unwrap();
+    let check = |name: &str| {
+        let output = dir.path().join(name);
+        Destination { output, force: false }.check(&Inputs::default())
+    };
+    let pipe = dir.path().join("pipe.bz2");
+    rustix::fs::mkfifoat(rustix::fs::CWD, pipe, rustix::fs::Mode::RWXU).unwrap();
+    assert!(check("pipe.bz2").is_ok());
+    assert!(check("file.bz2").is_err());
+}
+
+#[test]
+fn a_file_behind_a_link_is_replaced_in_its_directory() {
+    let dir = tempfile::tempdir().unwrap();
+    let [links, files] =
+        ["links", "files"].map(|name| dir.path().canonicalize().unwrap().join(name));
+    for directory in [&links, &files] {
+        fs::create_dir(directory).unwrap();
+    }
+    fs::write(files.join("out"), "old").unwrap();
+    std::os::unix::fs::symlink("../files/out", links.join("out")).unwrap();
+    assert_eq!(directory(&links.join("out")), files);
+    assert_eq!(directory(&links.join("new")), links);
+    assert_eq!(directory(Path::new("new")), Path::new("."));
+    Output::create(&links.join("out"), true).unwrap().finish().unwrap();
+    assert_eq!(fs::read(files.join("out")).unwrap(), b"");
+}
