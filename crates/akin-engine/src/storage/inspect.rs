@@ -166,21 +166,30 @@ impl Inspection {
         connection.execute_batch("BEGIN")?;
         schema::check_ours(&connection, &files.database)?;
         self.check_trees(&connection)?;
-        let counters = Counters::read(&connection)?;
-        let created_at_ms = schema::created_at_ms(&connection)?;
-        if let Err(error) = acknowledged::check(files.dir(), created_at_ms, counters.last_sequence)
-        {
-            self.damage(&error);
+        let counters = self.noted(Counters::read(&connection));
+        if let Some(counters) = &counters {
+            let last = counters.last_sequence;
+            let created = schema::created_at_ms(&connection);
+            self.noted(created.and_then(|at| acknowledged::check(files.dir(), at, last)));
+            self.check_snapshots(files.dir(), expected, last);
+            self.noted(verify::check_log(&connection, counters));
         }
-        self.check_snapshots(files.dir(), expected, counters.last_sequence);
-        if let Err(error) = verify::check_log(&connection, &counters) {
-            self.damage(&error);
-        }
-        let stored = schema::read_identity(&connection)?;
-        let same = schema::check_same(&stored, &files.database, &expected.identity);
+        let stored = schema::read_identity(&connection);
+        let same = stored
+            .and_then(|stored| schema::check_same(&stored, &files.database, &expected.identity));
         let detail = if same.is_ok() { Detail::All } else { Detail::Content };
-        self.check_documents(&connection, &counters, detail, expected)?;
+        self.check_documents(&connection, detail, expected)?;
+        if let Some(counters) = counters {
+            self.noted(counters.check_seen(self.documents));
+            self.noted(counters.check_ordinals(&connection));
+        }
+        self.check_ids(&connection)?;
         same
+    }
+
+    /// What was read. A fault becomes a finding, so that everything else is read nonetheless.
+    fn noted<T>(&mut self, read: Result<T, StorageError>) -> Option<T> {
+        read.map_err(|error| self.damage(&error)).ok()
     }
 
     fn check_trees(&mut self, connection: &Connection) -> Result<(), StorageError> {
@@ -199,7 +208,6 @@ impl Inspection {
     fn check_documents(
         &mut self,
         connection: &Connection,
-        counters: &Counters,
         detail: Detail,
         expected: &Expected,
     ) -> Result<(), StorageError> {
@@ -227,13 +235,7 @@ impl Inspection {
             self.findings
                 .push(Finding::damage(format!("{more} more documents are damaged"), REPLACE));
         }
-        if let Err(error) = counters.check_seen(self.documents) {
-            self.damage(&error);
-        }
-        if let Err(error) = counters.check_ordinals(connection) {
-            self.damage(&error);
-        }
-        self.check_ids(connection)
+        Ok(())
     }
 
     fn check_ids(&mut self, connection: &Connection) -> Result<(), StorageError> {

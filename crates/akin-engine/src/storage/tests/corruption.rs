@@ -181,3 +181,24 @@ async fn changed_counters_are_noticed() {
     }
     assert_eq!(home.open().next_ordinal().unwrap(), 3);
 }
+
+#[tokio::test]
+async fn damaged_documents_are_named_whatever_else_is_damaged() {
+    let spoil = [
+        "DELETE FROM settings WHERE name = 'identity'",
+        "DELETE FROM settings WHERE name = 'created_at_ms'",
+        "UPDATE log SET checksum = 3 WHERE sequence = 3",
+    ];
+    for change in spoil {
+        let (home, store, raw) = spoilable().await;
+        drop(store);
+        raw.execute_batch("UPDATE documents SET content = x'00' WHERE ordinal > 0").unwrap();
+        raw.execute_batch(change).unwrap();
+        drop(raw);
+        let inspection = inspected(home.path());
+        let names = |id| inspection.findings.iter().any(|finding| finding.what.contains(id));
+        let all = format!("{change}: {:?}", inspection.findings);
+        assert_eq!((inspection.documents, inspection.findings.len()), (3, 3), "{all}");
+        assert!(names("example.org/1") && names("example.org/2"), "{all}");
+    }
+}
