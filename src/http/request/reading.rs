@@ -43,14 +43,16 @@ impl Media {
 
     /// The body's media type, if `taken` has it.
     pub fn of(headers: &HeaderMap, taken: &[Self]) -> Result<Self, Problem> {
-        let value = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
-        let mut parts = value.unwrap_or_default().split(';').map(str::trim);
+        let value = headers.get(header::CONTENT_TYPE);
+        let value = value.map(|value| String::from_utf8_lossy(value.as_bytes()));
+        let mut parts = value.as_deref().unwrap_or_default().split(';').map(str::trim);
         let essence = parts.next().unwrap_or_default();
         let media = taken.iter().find(|media| media.name().eq_ignore_ascii_case(essence));
         let is_read = |media: &Self| *media == Self::Html || parts.all(is_utf_8_or_no_charset);
         media.copied().filter(is_read).ok_or_else(|| {
             let names: Vec<_> = taken.iter().map(|media| media.name()).collect();
-            let given: String = value.unwrap_or("absent").chars().take(100).collect();
+            let quoted = value.as_deref().map(|value| format!("'{value:.100}'"));
+            let given = quoted.as_deref().unwrap_or("absent");
             let names = names.join(" or ");
             let detail = format!("the content-type must be {names}, in UTF-8; it is {given}");
             Problem::new(Code::UnsupportedMediaType, detail)
