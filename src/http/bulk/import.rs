@@ -151,8 +151,8 @@ async fn prepare(
     call: (AddParameters, PageParameters),
 ) -> Batch<Prepared> {
     let bytes: usize = batch.documents().map(Bytes::len).sum();
-    let has_page = batch.documents().any(|json| page::may_be_in(json));
-    let is_quick = bytes <= INLINE_BYTES_MAX && !has_page;
+    let has_page = || batch.documents().any(|json| page::may_be_in(json));
+    let is_quick = bytes <= INLINE_BYTES_MAX && !has_page();
     let Batch { lines, permit } = batch;
     let prepare_all = move || {
         let prepare = |json: Bytes| prepare_one(&engine, &json, &call, permit.memory.as_ref());
