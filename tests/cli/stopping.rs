@@ -1,6 +1,8 @@
 //! Signals to stop: during the start, and with a load balancer in front.
 
 use std::fs::OpenOptions;
+use std::io::Write;
+use std::net::TcpStream;
 
 use rustix::fs::{CWD, Mode, mkfifoat};
 
@@ -58,6 +60,14 @@ fn a_server_that_stops_is_not_ready_before_it_accepts_no_more() {
     assert!(process.await_line(NOT_READY));
     // A client that kept its connection would lose the request that meets the end of the server.
     assert_eq!(connection(&process).as_deref(), Some("close"));
+    let address = process.url.strip_prefix("http://").unwrap();
+    let mut old = TcpStream::connect(address).unwrap();
+    let stats = format!("GET /stats HTTP/1.0\r\nhost: {address}\r\nconnection: keep-alive\r\n\r\n");
+    old.write_all(stats.as_bytes()).unwrap();
+    // The end of the answer is the end of the connection.
+    let answer = std::io::read_to_string(old).unwrap().to_ascii_lowercase();
+    let closes: Vec<_> = answer.lines().filter(|line| line.starts_with("connection:")).collect();
+    assert_eq!(closes, ["connection: close"], "{answer}");
     // Each command opens a connection of its own.
     let health = akin(&["health", "--url", &process.url]);
     assert_eq!(health.code, Some(1));

@@ -27,7 +27,7 @@ pub async fn observe(State(state): State<AppState>, mut request: Request, next: 
     let trace_id = trace::trace_id(request.headers()).map(Box::<str>::from);
     let id = request_id::give(&mut request);
     let request_id = request_id::text(&id);
-    let method = method_label(request.method());
+    let (method, version) = (method_label(request.method()), request.version());
     let route = request.extensions().get::<MatchedPath>().cloned();
     let span =
         tracing::info_span!("request", request_id, trace_id = trace_id.as_deref(), key = Empty);
@@ -43,6 +43,8 @@ pub async fn observe(State(state): State<AppState>, mut request: Request, next: 
     if state.is_stopping() {
         // So that the client goes elsewhere, and has no request under way when the server closes.
         response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+        // To a reply of HTTP/1.1 hyper adds `keep-alive`, if a client of HTTP/1.0 asks for it.
+        *response.version_mut() = version;
     }
 
     let status = response.status();
