@@ -59,7 +59,8 @@ pub fn read<T: DeserializeOwned>(query: &str) -> Result<T, Problem> {
     let pairs = form_urlencoded::parse(query.as_bytes());
     let mut named = Named::new(pairs.map(|(name, value)| (name, Text(value))));
     let invalid = |detail| Problem::new(Code::InvalidParameter, detail);
-    let read = named.read().map_err(|(path, error)| invalid(fault(path, &error)))?;
+    let has_text = || pairs.map(|(name, _)| name).any(|name| name == "text");
+    let read = named.read().map_err(|(path, error)| invalid(fault(path, &error, has_text)))?;
     match named.left() {
         Some(name) => Err(invalid(unknown(name, &named.known()))),
         None => Ok(read),
@@ -82,12 +83,14 @@ fn shown(text: &str) -> String {
 }
 
 /// The fault with the parameter's name. The error itself names missing and repeated parameters.
-fn fault(path: Option<Path>, error: &Error) -> String {
+/// Calls that need an id take a text, too, but in the body of a POST.
+fn fault(path: Option<Path>, error: &Error, has_text: impl Fn() -> bool) -> String {
     let path = path.map(|path| path.to_string()).unwrap_or_default();
     let message = hint::explained(&error.to_string());
     let named = |start: &str| message.strip_prefix(start)?.strip_suffix('`');
     if let Some(name) = named("missing field `") {
-        format!("the parameter '{name}' is missing")
+        let posted = if has_text() { "; a text goes in the body of a POST" } else { "" };
+        format!("the parameter '{name}' is missing{posted}")
     } else if let Some(name) = named("duplicate field `") {
         format!("the parameter '{name}' is given more than once")
     } else if message.starts_with("must be ") {
@@ -218,6 +221,7 @@ mod tests {
         refused::<Lookup>("limti=1", "did you mean 'limit'?");
         refused::<NoParameters>("a=b", "this call takes no parameters");
         refused::<StoredId>("", "'id' is missing");
+        refused::<StoredId>("k=3&text=a", "'id' is missing; a text goes in the body of a POST");
         let long = "x".repeat(1_000);
         assert!(read::<NoParameters>(&long).err().unwrap().detail.len() < 200);
     }
