@@ -1,6 +1,7 @@
 //! The feed of changes, while several clients write.
 
 use std::collections::BTreeMap;
+use std::io::Write;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -91,12 +92,30 @@ async fn a_position_before_the_changes_that_are_kept_is_gone() {
     for n in 0..5 {
         add(&server, "a", &of_family(2, n)).await;
     }
+    await_end_of_older(&database);
     database.sql("SELECT akin.trim_changes(collection, 2) FROM akin.collections");
     let gone = server.changes(Some(first), 10).await.unwrap_err();
     assert!(matches!(gone, EngineError::ChangesGone), "{gone}");
-    await_end_of_older(&database);
     let now = server.last_change().await.unwrap();
     assert!(server.changes(Some(now), 10).await.unwrap().0.is_empty());
+}
+
+/// No position passes a transaction that runs, also if newer changes are to be trimmed.
+#[tokio::test(flavor = "multi_thread")]
+async fn changes_that_are_committed_late_are_read_although_newer_ones_are_trimmed() {
+    let Some(database) = Database::new() else { return };
+    let server = engine(&database).await;
+    let mut late = database.begin();
+    add(&server, "newer", &of_family(1, 1)).await;
+    database.sql("SELECT akin.trim_changes(collection, 0) FROM akin.collections");
+    let position = server.last_change().await.unwrap();
+    let removal = "INSERT INTO akin.changes (collection, ordinal, removed_id)
+        SELECT collection, 0, 'late' FROM akin.collections; COMMIT;\n";
+    late.stdin.take().unwrap().write_all(removal.as_bytes()).unwrap();
+    assert!(late.wait().unwrap().success());
+    await_end_of_older(&database);
+    let (changes, _) = server.changes(Some(position), 10).await.unwrap();
+    assert_eq!(changes.iter().map(|of| of.id.as_str()).collect::<Vec<_>>(), ["late", "newer"]);
 }
 
 /// The first collection of each database has the same number.

@@ -327,11 +327,14 @@ BEGIN
     RETURN true;
 END $$;
 
--- Deletes the oldest changes of a collection but `kept`.
+-- Deletes the oldest changes of a collection but `kept`. Changes stay while an older transaction
+-- runs: a position past that transaction would hide its changes from readers for good.
 CREATE FUNCTION trim_changes(coll int, kept bigint) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE last bigint;
 BEGIN
-    SELECT xid INTO last FROM changes WHERE collection = coll ORDER BY xid DESC OFFSET kept LIMIT 1;
+    SELECT xid INTO last FROM changes
+        WHERE collection = coll AND xid < pg_snapshot_xmin(pg_current_snapshot())::text::bigint
+        ORDER BY xid DESC OFFSET kept LIMIT 1;
     IF last IS NULL THEN RETURN; END IF;
     UPDATE collections SET trimmed = last WHERE collection = coll AND trimmed < last;
     DELETE FROM changes WHERE collection = coll AND xid <= last;
