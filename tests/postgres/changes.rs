@@ -75,7 +75,7 @@ async fn a_follower_ends_up_with_the_stored_documents() {
 }
 
 /// Readers see a change once no older transaction of the server runs, in any database.
-fn await_end_of_older(database: &Database) {
+pub fn await_end_of_older(database: &Database) {
     let are_seen = "SELECT NOT EXISTS (SELECT FROM akin.changes
         WHERE xid >= pg_snapshot_xmin(pg_current_snapshot())::text::int8)";
     while database.sql(are_seen) != "t" {

@@ -1,5 +1,6 @@
 //! Collections that two servers create, use and remove.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,6 +13,7 @@ use akin::engine::{
 use akin_postgres::{ConnectionSettings, PostgresStore};
 use serde_json::json;
 
+use crate::changes::await_end_of_older;
 use crate::postgres_server::Database;
 use crate::{add, connections, of_family, store};
 
@@ -136,23 +138,69 @@ async fn a_reindex_does_not_wait_for_transactions_that_write_elsewhere() {
 async fn a_reindex_copies_many_changes_that_have_not_settled() {
     let Some(database) = Database::new() else { return };
     let Some(elsewhere) = Database::new() else { return };
-    let one = collections_within(&database, Duration::from_secs(1)).await;
+    let one = collections(&database).await;
     let (old, _) = one.create(name("books"), CollectionSettings::default()).await.unwrap();
-    for n in 0..3 {
-        add(&old, &format!("d{n}"), &of_family(1, n)).await;
+    for n in 0..100 {
+        add(&old, &format!("d{n}"), &of_family(n, n)).await;
     }
     let running = elsewhere.begin();
+    change_often(&database, 3_000);
+    one.reindex(&name("books"), of_pairs_of_words()).await.unwrap();
+    let mut kept: BTreeSet<_> = (0..100).map(|n| format!("d{n}")).collect();
+    let mut written = 0;
+    while one.reindex_status(&name("books")).unwrap().state == ReindexState::Running {
+        let (new, gone) = (format!("n{written}"), format!("d{written}"));
+        add(&old, &new, &of_family(written, 100)).await;
+        kept.insert(new);
+        if kept.remove(&gone) {
+            old.remove(&crate::id(&gone)).await.unwrap();
+        }
+        written += 1;
+    }
+    drop(running);
+    let status = reindexed(&one).await;
+    assert_eq!(status.state, ReindexState::Done, "{:?}", status.failure);
+    assert!(written > 1, "nothing was written meanwhile");
+    let new = one.get(&name("books")).unwrap().list(None, 100_000).await.unwrap();
+    assert_eq!(new.iter().map(DocumentId::to_string).collect::<BTreeSet<_>>(), kept);
+}
+
+/// Writes would pause for as long as it takes to compare the changes again. The next reindex is not
+/// refused because of this one, however late its remains are given up.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_reindex_with_too_many_changes_that_have_not_settled_fails_and_can_be_repeated() {
+    let Some(database) = Database::new() else { return };
+    let Some(elsewhere) = Database::new() else { return };
+    let one = collections(&database).await;
+    let (old, _) = one.create(name("books"), CollectionSettings::default()).await.unwrap();
+    add(&old, "a", &of_family(1, 1)).await;
     database.sql(
-        "INSERT INTO akin.changes (collection, ordinal, removed_id)
-         SELECT c.collection, n, 'gone' || n FROM akin.collections c, generate_series(1, 3000) n
-         WHERE c.name = 'books'",
+        "CREATE FUNCTION akin.delay() RETURNS trigger LANGUAGE plpgsql AS
+             'BEGIN PERFORM pg_sleep(0.5); RETURN NEW; END';
+         CREATE TRIGGER delay BEFORE UPDATE OF built_at ON akin.collections
+             FOR EACH ROW WHEN (NEW.built_at = '-infinity') EXECUTE FUNCTION akin.delay()",
     );
+    let running = elsewhere.begin();
+    change_often(&database, 50_100);
+    one.reindex(&name("books"), of_pairs_of_words()).await.unwrap();
+    let status = reindexed(&one).await;
+    assert_eq!(status.state, ReindexState::Failed);
+    let reason = status.failure.unwrap().to_string();
+    assert!(reason.contains("older than many changes"), "{reason}");
+    drop(running);
+    await_end_of_older(&database);
     one.reindex(&name("books"), of_pairs_of_words()).await.unwrap();
     let status = reindexed(&one).await;
     assert_eq!(status.state, ReindexState::Done, "{:?}", status.failure);
-    let new = one.get(&name("books")).unwrap();
-    assert_eq!(new.list(None, 9).await.unwrap().len(), 3);
-    drop(running);
+}
+
+/// So many changes of `books`, in one transaction: removals of ten documents.
+fn change_often(database: &Database, changes: usize) {
+    database.sql(&format!(
+        "INSERT INTO akin.changes (collection, ordinal, removed_id)
+         SELECT c.collection, n, 'gone' || n % 10
+         FROM akin.collections c, generate_series(1, {changes}) n WHERE c.name = 'books'"
+    ));
 }
 
 /// The status of the last reindex of `books`, once it has ended.

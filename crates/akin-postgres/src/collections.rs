@@ -255,6 +255,12 @@ impl StoredCollection for PostgresStored {
         Ok(())
     }
 
+    fn give_up(&self) {
+        if let Some(ending) = self.end_building() {
+            self.store.runtime.block_on(ending);
+        }
+    }
+
     /// Its rows are deleted in the background.
     fn end_takeover(&self) -> Result<(), BackendError> {
         Ok(())
@@ -266,13 +272,15 @@ impl StoredCollection for PostgresStored {
     }
 }
 
-impl Drop for PostgresStored {
-    fn drop(&mut self) {
+impl PostgresStored {
+    /// The end of the building of a collection, if it has not taken a name: its rows are deleted
+    /// in the background.
+    fn end_building(&self) -> Option<impl Future<Output = ()> + Send + use<>> {
         if !self.followed.is_building.swap(false, Ordering::Relaxed) {
-            return;
+            return None;
         }
         let (shared, number) = (Arc::clone(&self.store.shared), self.number);
-        self.store.runtime.spawn(async move {
+        Some(async move {
             // A call that was answered too late may have given it the name after all, or may still
             // do so: the update waits for that call, or the call finds the collection removed.
             let sql = "UPDATE akin.collections SET built_at = '-infinity'
@@ -280,6 +288,14 @@ impl Drop for PostgresStored {
             if let Err(error) = shared.reads.query(sql, parameters![number]).await {
                 tracing::debug!(%error, "the remains of a collection stay for an hour");
             }
-        });
+        })
+    }
+}
+
+impl Drop for PostgresStored {
+    fn drop(&mut self) {
+        if let Some(ending) = self.end_building() {
+            self.store.runtime.spawn(ending);
+        }
     }
 }

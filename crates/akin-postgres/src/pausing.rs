@@ -79,6 +79,8 @@ impl PausedWrites for Pause {
 
 impl Drop for Pause {
     fn drop(&mut self) {
+        // It is the own transaction of this pause: one reindex of a collection runs at a time, and
+        // drops its pauses before the next begins.
         self.shared.pauses.transactions.lock().remove(&self.collection);
     }
 }

@@ -94,6 +94,10 @@ pub trait StoredCollection: Send + Sync {
     /// removed what this collection replaces; [`BackendError::Store`]. Nothing happened then.
     fn take_name(&self) -> Result<(), BackendError>;
 
+    /// Another replacement may be made once this returns. It is called before the collection is
+    /// dropped that was to replace another.
+    fn give_up(&self) {}
+
     /// Removes the collection whose name was taken.
     ///
     /// # Errors

@@ -184,6 +184,7 @@ impl Collections {
         if built.is_err() {
             // Dropping it deletes its files, once the engine is closed.
             let _ = new.engine.backend.close().await;
+            let _ = off_runtime(move || new.stored.give_up()).await;
         }
         built
     }
@@ -194,7 +195,12 @@ impl Collections {
         settings: &CollectionSettings,
     ) -> Result<Collection, EngineError> {
         let stored = Arc::clone(&old.stored).replacement(settings)?;
-        Self::open_stored(old.name.clone(), stored, &self.settings.opening.later())
+        let opened = Self::open_stored(
+            old.name.clone(),
+            Arc::clone(&stored),
+            &self.settings.opening.later(),
+        );
+        opened.inspect_err(|_| stored.give_up())
     }
 
     async fn fill_and_swap(

@@ -8,7 +8,7 @@ use futures_util::future::try_join;
 use futures_util::{StreamExt, TryStreamExt, stream};
 
 use super::reindex::Reindex;
-use crate::backend::{Addition, Backend, ChangesUpTo, Unchecked};
+use crate::backend::{Addition, Backend, BackendError, ChangesUpTo, Unchecked};
 use crate::document::{Document, DocumentId};
 use crate::engine::{Engine, EngineError, off_runtime};
 use crate::stored::{Changes, Detail, Order, Position, Record, Times};
@@ -23,6 +23,10 @@ const READ_AT_ONCE: usize = 64;
 /// Differences that may be left while writes are paused.
 const DIFFERENCES_LEFT_MAX: usize = 256;
 
+/// Changes that have not settled when writes are paused: they are compared again during the pause,
+/// which takes about a second.
+const UNSETTLED_MAX: usize = 50_000;
+
 /// Rounds before writes are paused at the latest, however much is written meanwhile.
 const ROUNDS_MAX: usize = 16;
 
@@ -34,6 +38,8 @@ pub(super) struct Transfer<'a> {
     reindex: &'a Reindex,
     /// All changes up to here are copied; `None` without a feed of changes.
     position: Option<Position>,
+    /// Changes that the last round compared, and the next compares again.
+    unsettled: usize,
 }
 
 impl<'a> Transfer<'a> {
@@ -47,7 +53,7 @@ impl<'a> Transfer<'a> {
             None => None,
         };
         reindex.total.store(from.documents().await?, Ordering::Relaxed);
-        Ok(Self { from, to, reindex, position })
+        Ok(Self { from, to, reindex, position, unsettled: 0 })
     }
 
     /// Copies a view of all documents, in the order in which they were stored.
@@ -63,16 +69,27 @@ impl<'a> Transfer<'a> {
     }
 
     /// Returns once few documents differ, or after many rounds.
+    ///
+    /// # Errors
+    /// `OutOfService`: too many changes have not settled, also after many rounds.
     pub async fn rounds(&mut self) -> Result<(), EngineError> {
         for _ in 0..ROUNDS_MAX {
-            if self.round().await? <= DIFFERENCES_LEFT_MAX {
+            let differences = self.round().await?;
+            if differences <= DIFFERENCES_LEFT_MAX && self.unsettled <= UNSETTLED_MAX {
                 break;
             }
+        }
+        if self.unsettled > UNSETTLED_MAX {
+            let reason = "a transaction of the database server is older than many changes of the \
+                          collection: reindex once it has ended"
+                .to_owned();
+            return Err(BackendError::OutOfService { reason }.into());
         }
         Ok(())
     }
 
-    /// Copies what has changed since the last round; returns the number of documents that differed.
+    /// Copies what has changed since the last round; returns the number of documents that differed,
+    /// or the largest number if the changes since then are not kept, so that all were compared.
     /// Changes that have not settled are compared again in the next round, and seldom differ then.
     pub async fn round(&mut self) -> Result<usize, EngineError> {
         let (Some(feed), Some(mut position)) = (self.from.change_feed(), self.position) else {
@@ -80,16 +97,21 @@ impl<'a> Transfer<'a> {
         };
         let settled = feed.last_change(ChangesUpTo::Settled).await?;
         let (end, mut differences) = (feed.last_change(ChangesUpTo::Committed).await?, 0);
+        self.unsettled = 0;
         while position.sequence < end.sequence {
             match feed.changes_after(position, DOCUMENTS_AT_ONCE, ChangesUpTo::Committed).await? {
                 Changes::Some(changes, next) => {
+                    if next.sequence > settled.sequence {
+                        self.unsettled += changes.len();
+                    }
                     let ids: BTreeSet<_> = changes.into_iter().map(|change| change.id).collect();
                     differences += self.compare(ids.into_iter().collect()).await?;
                     position = next;
                 }
                 Changes::Gone => {
-                    differences += self.compare_all().await?;
-                    position = end;
+                    self.compare_all().await?;
+                    self.position = Some(settled);
+                    return Ok(usize::MAX);
                 }
             }
         }
