@@ -21,6 +21,9 @@ const PROGRAMS: [&str; 3] = ["/usr/lib/postgresql", "/usr/pgsql", "/usr/local/pg
 /// The user of the server if the test runs as root, as which it refuses to run.
 const USER: &str = "postgres";
 
+/// The library over which a server's disk can be full.
+const FULL_DISK: &str = "full_disk.so";
+
 /// Twice what the databases of a test crate take in memory.
 const ROOM_IN_MEMORY: u64 = 4 << 30;
 
@@ -28,6 +31,8 @@ pub struct PostgresServer {
     dir: TempDir,
     bin: PathBuf,
     postmaster: Option<Child>,
+    /// Has the library that can fill its disk, if it is to run over that.
+    full_disk: Option<TempDir>,
 }
 
 /// The server of the tests that run now: it ends with the last of them.
@@ -97,16 +102,17 @@ impl PostgresServer {
             crate::not_run::note("PostgreSQL is not installed");
             return None;
         };
-        let (dir, postmaster) = (directory(), None);
-        let mut server = Self { dir, bin, postmaster };
+        let (dir, postmaster, full_disk) = (directory(), None, None);
+        let mut server = Self { dir, bin, postmaster, full_disk };
         let data = server.data();
         server.make_files();
         let mut conf = fs::read_to_string(data.join("postgresql.conf")).unwrap();
         let socket = server.dir.path().display();
         // The code that it would compile for a statement over many rows takes longer than the rows.
+        // A killed server leaves its shared memory, unless that is files of its directory.
         let own = format!(
             "\nlisten_addresses = ''\nunix_socket_directories = '{socket}'\nshared_buffers = 64MB
-            jit = off\n"
+            jit = off\ndynamic_shared_memory_type = mmap\n"
         );
         conf.push_str(&own);
         for setting in settings {
@@ -129,7 +135,10 @@ impl PostgresServer {
     /// longer.
     fn make_files(&self) {
         let of_all = Path::new(env!("CARGO_TARGET_TMPDIR"));
-        let made = of_all.join(self.bin.to_str().unwrap().replace('/', "-"));
+        let version = output(Command::new(self.bin.join("postgres")).arg("--version")).unwrap();
+        let owner = fs::metadata(self.dir.path()).unwrap().uid();
+        let name = format!("{}-{version}-{owner}", self.bin.display());
+        let made = of_all.join(name.replace(|c: char| !c.is_ascii_alphanumeric(), "-"));
         let data = self.data();
         if made.is_dir() {
             return copy(&made, &data);
@@ -151,8 +160,8 @@ impl PostgresServer {
 
     /// A copy that follows this server.
     pub fn new_standby(&self) -> Self {
-        let (dir, postmaster) = (directory(), None);
-        let mut standby = Self { dir, bin: self.bin.clone(), postmaster };
+        let (dir, postmaster, full_disk) = (directory(), None, None);
+        let mut standby = Self { dir, bin: self.bin.clone(), postmaster, full_disk };
         standby.follow(self);
         standby
     }
@@ -195,15 +204,22 @@ impl PostgresServer {
     pub fn let_disk_fill(&mut self) {
         let source =
             Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/postgres_server/full_disk.c");
+        // The directory of the server may be in a file system whose files cannot be run.
+        let dir = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+        fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o755)).unwrap();
         let mut compiler = Command::new("cc");
-        compiler.args(["-O1", "-Wall", "-shared", "-fPIC", "-o"]).arg(self.full_disk_library());
+        compiler.args(["-O1", "-Wall", "-shared", "-fPIC", "-o"]).arg(dir.path().join(FULL_DISK));
         Self::run(compiler.arg(source));
+        self.full_disk = Some(dir);
         self.kill();
         self.resume();
-    }
-
-    fn full_disk_library(&self) -> PathBuf {
-        self.dir.path().join("full_disk.so")
+        // A standby refuses to create a table at any time.
+        if self.sql("postgres", "SELECT pg_is_in_recovery()") == "f" {
+            self.set_disk_full(true);
+            let refused = self.try_sql("postgres", "CREATE TABLE grows AS SELECT 1").unwrap_err();
+            assert!(refused.contains("No space left"), "{refused}");
+            self.set_disk_full(false);
+        }
     }
 
     fn full_disk_flag(&self) -> PathBuf {
@@ -223,8 +239,8 @@ impl PostgresServer {
         let _ = fs::remove_file(self.data().join("postmaster.pid"));
         let mut command = self.program("postgres");
         command.arg("-D").arg(self.data()).stderr(Stdio::piped());
-        if self.full_disk_library().is_file() {
-            command.env("LD_PRELOAD", self.full_disk_library());
+        if let Some(library) = &self.full_disk {
+            command.env("LD_PRELOAD", library.path().join(FULL_DISK));
             command.env("AKIN_TEST_FULL", self.full_disk_flag());
         }
         let mut child = command.spawn().unwrap();
