@@ -69,7 +69,7 @@ impl Destination {
                 return Err(Failure::with_hint(what, "make the directory first"));
             }
             if !is_special(output) {
-                check_compression(output)?;
+                check_compression(&replaced_by(output))?;
                 let is_writable = access(directory(output), Access::WRITE_OK);
                 is_writable.map_err(|error| failed(output, &error.into()))?;
             }
@@ -89,12 +89,13 @@ impl Destination {
 
     /// Whether the file is named .parquet.
     pub fn is_parquet(&self) -> bool {
-        self.output.extension().is_some_and(|extension| extension == "parquet")
+        replaced_by(&self.output).extension().is_some_and(|extension| extension == "parquet")
     }
 
     /// Whether the file is named .csv, and perhaps compressed.
     pub fn is_csv(&self) -> bool {
-        let name = self.output.to_string_lossy();
+        let file = replaced_by(&self.output);
+        let name = file.to_string_lossy();
         let (plain, _) = split_compression(&name);
         Path::new(plain).extension().is_some_and(|extension| extension == "csv")
     }
@@ -104,15 +105,12 @@ impl Destination {
     /// # Errors
     /// The name of the file says a format other than that of the written documents.
     pub fn check_format(&self, is_table: bool) -> Result<(), Failure> {
-        let name = self.file().map(|file| file.to_string_lossy());
-        match name.as_deref().and_then(of_name).map(|format| format.name) {
+        let file = self.file().map(replaced_by).unwrap_or_default();
+        match of_name(&file.to_string_lossy()).map(|format| format.name) {
             None | Some("jsonl" | "json" | "text") => Ok(()),
             Some(_) if self.is_parquet() || is_table && self.is_csv() => Ok(()),
             Some(format) => Err(Failure::with_hint(
-                format!(
-                    "{} would have lines of JSON, and its name says {format}",
-                    self.output.display()
-                ),
+                format!("{} would have lines of JSON, and its name says {format}", file.display()),
                 "name it .jsonl, or .parquet where all inputs are Parquet",
             )),
         }
@@ -193,7 +191,8 @@ fn parent(path: &Path) -> &Path {
     }
 }
 
-/// The file that is replaced by an output: of a symbolic link the file that it points to.
+/// The file that is replaced by an output: of a symbolic link the file that it points to, whose
+/// name says the format and the compression.
 fn replaced_by(output: &Path) -> PathBuf {
     output.canonicalize().unwrap_or_else(|_| output.to_owned())
 }

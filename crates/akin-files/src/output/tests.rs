@@ -93,3 +93,22 @@ fn a_file_behind_a_link_is_replaced_in_its_directory() {
     Output::create(&links.join("out"), true).unwrap().finish().unwrap();
     assert_eq!(fs::read(files.join("out")).unwrap(), b"");
 }
+
+#[test]
+fn the_name_of_the_file_behind_a_link_says_the_format_and_the_compression() {
+    let dir = tempfile::tempdir().unwrap();
+    let behind = |link: &str, name: &str| {
+        fs::write(dir.path().join(name), "old").unwrap();
+        let output = dir.path().join(link);
+        std::os::unix::fs::symlink(name, &output).unwrap();
+        Destination { output, force: true }
+    };
+    let check = |destination: Destination| destination.check(&Inputs::default());
+    let refused = format!("{:?}", check(behind("a.txt", "a.bz2")));
+    assert!(refused.contains("its name says bz2"), "{refused}");
+    check(behind("b.bz2", "b.txt")).unwrap();
+    let table = behind("c.parquet", "c.csv.gz");
+    assert!(table.is_csv() && !table.is_parquet());
+    assert!(table.check_format(false).is_err() && table.check_format(true).is_ok());
+    assert!(behind("d.csv", "d.parquet").is_parquet());
+}
