@@ -78,9 +78,11 @@ impl Uncompared {
             meter.print(&format!("failed: {} more", HumanCount(self.failures.more())));
         }
         let (failed, keep) = match screening.on_invalid {
-            OnInvalid::Fail => {
+            OnInvalid::Fail if self.unread == 0 => {
                 (self.counts.failed, ", and with dedup --on-invalid keep copies them")
             }
+            // Files and broken records that were not read cannot be copied.
+            OnInvalid::Fail => (self.counts.failed, ""),
             OnInvalid::Skip => (0, ""),
             OnInvalid::Keep => (self.unread, ""),
         };
@@ -132,5 +134,27 @@ impl Uncompared {
             let files = HumanCount(self.counts.files_skipped);
             eprintln!("files in an unknown format: {files}; the first is {file}: {reason}");
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::meter::Quantity;
+
+    #[test]
+    fn copies_are_offered_only_if_all_that_failed_can_be_copied() {
+        let meter = Meter::new(true, "reading", Quantity::Bytes, 0);
+        let origin = || Origin { file: "links".into(), line: None };
+        let mut uncompared = Uncompared::default();
+        let offers_keep = |uncompared: &Uncompared| {
+            let failure = uncompared.check(Screening::default(), &meter).unwrap_err();
+            format!("{failure:?}").contains("--on-invalid keep")
+        };
+        uncompared.invalid(&origin(), "there is no text", &meter);
+        assert!(offers_keep(&uncompared));
+        let reason = "it is a link to a directory".to_owned();
+        uncompared.take(Event::Failed { origin: origin(), reason }, None, &meter);
+        assert!(!offers_keep(&uncompared));
     }
 }

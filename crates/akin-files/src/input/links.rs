@@ -34,9 +34,7 @@ impl<'s> Links<'s> {
         if target.is_dir() {
             return match self.is_walked(&target) {
                 true => None,
-                false => {
-                    unreadable("it is a link to a directory: name the directory itself".into())
-                }
+                false => unreadable(self.advice(&target)),
             };
         }
         let is_new = target.is_file()
@@ -45,6 +43,17 @@ impl<'s> Links<'s> {
             && !self.named().contains(&target)
             && self.read.insert(target);
         is_new.then(|| input(link, false))
+    }
+
+    /// How to read the directory that a link leads to, and no file twice.
+    fn advice(&mut self, target: &Path) -> String {
+        let has_inputs = self.named().iter().any(|path| path.starts_with(target));
+        let advice = match has_inputs {
+            true => "in place of the inputs in it",
+            false => "too",
+        };
+        let target = target.display();
+        format!("it is a link to the directory {target}: name that directory, {advice}, to read it")
     }
 
     /// Whether the path is found in one of the selection's directories without any link.
@@ -151,6 +160,21 @@ mod tests {
         let expected = ["read/a.txt", "read/c.txt", "read/sub/own.txt", "named.txt", "other/5.txt"];
         assert_eq!(read, expected);
         assert_eq!(lost, [&["read/g.txt"][..], &directories].concat());
+        let selection = Selection { paths: vec![dir.path().join("read")], ..Selection::default() };
+        let advice = |link: &str| {
+            let mut links = Links::new(&selection);
+            links.follow(&dir.path().join(link)).unwrap().unwrap_err().reason
+        };
+        for (link, target, how) in [
+            ("read/k", "", "in place of the inputs in it"),
+            ("read/l", "read/.store", "too"),
+            ("read/m", "blobs/more", "too"),
+        ] {
+            let target = dir.path().join(target).canonicalize().unwrap();
+            let target = target.display();
+            let expected = format!("directory {target}: name that directory, {how}, to read it");
+            assert!(advice(link).ends_with(&expected), "{}", advice(link));
+        }
         let [read, lost] = found(&[], &["read", "blobs"]);
         let expected = [
             "read/c.txt",
