@@ -166,25 +166,24 @@ impl Inspection {
         connection.execute_batch("BEGIN")?;
         schema::check_ours(&connection, &files.database)?;
         self.check_trees(&connection)?;
+        let stored = self.noted(schema::read_identity(&connection));
+        let same = stored.map(|it| schema::check_same(&it, &files.database, &expected.identity));
+        let is_same = same.and_then(|same| self.noted(same)).is_some();
         let counters = self.noted(Counters::read(&connection));
         if let Some(counters) = &counters {
             let last = counters.last_sequence;
             let created = schema::created_at_ms(&connection);
             self.noted(created.and_then(|at| acknowledged::check(files.dir(), at, last)));
-            self.check_snapshots(files.dir(), expected, last);
+            self.check_snapshots(files.dir(), is_same.then_some(expected), last);
             self.noted(verify::check_log(&connection, counters));
         }
-        let stored = schema::read_identity(&connection);
-        let same = stored
-            .and_then(|stored| schema::check_same(&stored, &files.database, &expected.identity));
-        let detail = if same.is_ok() { Detail::All } else { Detail::Content };
+        let detail = if is_same { Detail::All } else { Detail::Content };
         self.check_documents(&connection, detail, expected)?;
         if let Some(counters) = counters {
             self.noted(counters.check_seen(self.documents));
             self.noted(counters.check_ordinals(&connection));
         }
-        self.check_ids(&connection)?;
-        same
+        self.check_ids(&connection)
     }
 
     /// What was read. A fault becomes a finding, so that everything else is read nonetheless.
@@ -250,7 +249,8 @@ impl Inspection {
         Ok(())
     }
 
-    fn check_snapshots(&mut self, dir: &Path, expected: &Expected, last_sequence: u64) {
+    /// `expected`: `None` if the store is of other or unknown settings, as its snapshots then are.
+    fn check_snapshots(&mut self, dir: &Path, expected: Option<&Expected>, last_sequence: u64) {
         let snapshots = Snapshots::unopened(dir.join("snapshots"));
         for path in snapshots.partial_files() {
             let what = format!("{} is left of a snapshot that did not complete", path.display());
@@ -265,11 +265,17 @@ impl Inspection {
     }
 }
 
-fn check_snapshot(path: &Path, expected: &Expected, last_sequence: u64) -> Result<(), String> {
+fn check_snapshot(
+    path: &Path,
+    expected: Option<&Expected>,
+    last_sequence: u64,
+) -> Result<(), String> {
     let reader = SnapshotReader::open(path).map_err(|broken| broken.to_string())?;
     let header = reader.header();
-    if header.identity != expected.identity || header.sketch_bytes as usize != expected.sketch_bytes
-    {
+    if expected.is_some_and(|expected| {
+        header.identity != expected.identity
+            || header.sketch_bytes as usize != expected.sketch_bytes
+    }) {
         return Err("it was made with other settings".to_owned());
     }
     let sequence = reader.header().sequence;

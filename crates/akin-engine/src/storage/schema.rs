@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use form_urlencoded::byte_serialize;
 use rusqlite::config::DbConfig;
-use rusqlite::{Connection, ErrorCode, OpenFlags, params};
+use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, params};
 
 use super::store::Files;
 use super::{StorageError, StorageSettings, acknowledged, directory, hostile};
@@ -270,15 +270,20 @@ pub fn stored_identity(dir: &Path) -> Result<Option<String>, StorageError> {
 }
 
 pub(super) fn read_identity(connection: &Connection) -> Result<String, StorageError> {
-    let query = "SELECT value FROM settings WHERE name = 'identity'";
-    Ok(connection.query_row(query, [], |row| row.get(0))?)
+    setting(connection, "identity")
+}
+
+fn setting(connection: &Connection, name: &str) -> Result<String, StorageError> {
+    let query = "SELECT value FROM settings WHERE name = ?1";
+    let value = connection.query_row(query, [name], |row| row.get(0)).optional()?;
+    value.ok_or_else(|| StorageError::corrupt(format!("its {name} is missing")))
 }
 
 /// When the store was created, in milliseconds since the epoch.
 pub(super) fn created_at_ms(connection: &Connection) -> Result<i64, StorageError> {
-    let query = "SELECT value FROM settings WHERE name = 'created_at_ms'";
-    let value: String = connection.query_row(query, [], |row| row.get(0))?;
-    value.parse().map_err(|_| StorageError::corrupt("its time of creation is not a number"))
+    setting(connection, "created_at_ms")?
+        .parse()
+        .map_err(|_| StorageError::corrupt("its time of creation is not a number"))
 }
 
 /// # Errors

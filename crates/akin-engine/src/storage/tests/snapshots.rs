@@ -238,6 +238,29 @@ fn snapshot_of_other_settings_is_refused_by_name() {
     assert_eq!((stored.as_str(), given.as_str()), (IDENTITY, "{}"));
 }
 
+#[tokio::test]
+async fn snapshots_are_sound_if_only_the_identity_of_their_store_is_damaged() {
+    let damage = [
+        ("DELETE FROM settings WHERE name = 'identity'", "its identity is missing"),
+        ("UPDATE settings SET value = '{}' WHERE name = 'identity'", "made with other settings"),
+    ];
+    for (change, fault) in damage {
+        let home = Home::new();
+        let store = home.open();
+        fill(&store, 3).await;
+        take(store.snapshots(), 3);
+        drop(store);
+        home.raw().execute_batch(change).unwrap();
+        // The seed in the expected identity is a new one, since that of the store cannot be read.
+        let identity = r#"{"sketch":{"seed":7,"slots":16}}"#.to_owned();
+        let (shingler, sketch_bytes) = (shingler(), SKETCH_BYTES);
+        let inspection = inspect(home.path(), &Expected { identity, shingler, sketch_bytes });
+        let [finding] = &inspection.findings[..] else { panic!("{:?}", inspection.findings) };
+        assert!(finding.what.contains(fault), "{finding:?}");
+        assert_eq!(inspection.documents, 3);
+    }
+}
+
 /// Recomputes the checksums of the sections at these places.
 fn seal(bytes: &mut [u8], sections: [usize; 4]) {
     let ends = sections.iter().skip(1).copied().chain([bytes.len()]);
