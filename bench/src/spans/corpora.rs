@@ -55,7 +55,8 @@ impl Corpus {
         let shingler = Shingler::new(ShingleSettings::default(), 0, usize::MAX);
         let texts = lines.filter_map(|line| {
             let line = line.expect("the corpus can be read");
-            let text = serde_json::from_str::<Document>(&line).expect("a line has id and text").text;
+            let text =
+                serde_json::from_str::<Document>(&line).expect("a line has id and text").text;
             let words = shingler.words(&text).expect("a text of usual length");
             words.readers(&text).is_none().then_some(text)
         });
