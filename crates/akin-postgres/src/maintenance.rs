@@ -22,6 +22,9 @@ const MAINTAIN_EVERY: Duration = Duration::from_secs(10);
 /// Rows of removed collections that are deleted in a transaction.
 const CLEARED_AT_ONCE: i32 = 2_000;
 
+/// Changes that are deleted in a transaction.
+const TRIMMED_AT_ONCE: i32 = 20_000;
+
 /// The collections of this process, by their numbers.
 #[derive(Default)]
 pub(crate) struct FollowedCollections(Mutex<HashMap<i32, Weak<FollowedCollection>>>);
@@ -104,9 +107,15 @@ async fn maintain_once(shared: &SharedDatabase, changes_kept: u64) -> Result<(),
     let touch = "UPDATE akin.collections SET built_at = now()
         WHERE collection = ANY ($1) AND name IS NULL AND built_at > '-infinity'";
     shared.reads.query(touch, parameters![building]).await?;
-    let trim = "SELECT akin.trim_changes(collection, $1) FROM akin.collections
-        WHERE name IS NOT NULL";
-    shared.reads.query(trim, parameters![changes_kept.cast_signed()]).await?;
+    let named = "SELECT collection FROM akin.collections WHERE name IS NOT NULL";
+    let (trim, kept) = ("SELECT akin.trim_changes($1, $2, $3)", changes_kept.cast_signed());
+    for row in shared.reads.query(named, &[]).await? {
+        let collection: i32 = row.get(0);
+        let step = parameters![collection, kept, TRIMMED_AT_ONCE];
+        while let Some(row) = shared.reads.query_opt(trim, step).await?
+            && row.get(0)
+        {}
+    }
     let clear = "SELECT akin.clear($1)";
     while let Some(row) = shared.reads.query_opt(clear, parameters![CLEARED_AT_ONCE]).await?
         && row.get(0)

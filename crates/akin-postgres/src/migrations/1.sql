@@ -327,17 +327,23 @@ BEGIN
     RETURN true;
 END $$;
 
--- Deletes the oldest changes of a collection but `kept`. Changes stay while an older transaction
--- runs: a position past that transaction would hide its changes from readers for good.
-CREATE FUNCTION trim_changes(coll int, kept bigint) RETURNS void LANGUAGE plpgsql AS $$
+-- Deletes some of the oldest changes of a collection but `kept`; returns whether there may be more.
+-- Changes stay while an older transaction runs: a position past that transaction would hide its
+-- changes from readers for good. No call that deletes changes holds the row of the collection.
+CREATE FUNCTION trim_changes(coll int, kept bigint, rows_max int) RETURNS boolean
+LANGUAGE plpgsql AS $$
 DECLARE last bigint;
 BEGIN
+    SELECT trimmed INTO last FROM collections WHERE collection = coll;
+    DELETE FROM changes WHERE ctid = ANY (ARRAY(
+        SELECT ctid FROM changes
+        WHERE collection = coll AND xid <= last ORDER BY xid LIMIT rows_max));
+    IF FOUND THEN RETURN true; END IF;
     SELECT xid INTO last FROM changes
         WHERE collection = coll AND xid < pg_snapshot_xmin(pg_current_snapshot())::text::bigint
         ORDER BY xid DESC OFFSET kept LIMIT 1;
-    IF last IS NULL THEN RETURN; END IF;
     UPDATE collections SET trimmed = last WHERE collection = coll AND trimmed < last;
-    DELETE FROM changes WHERE collection = coll AND xid <= last;
+    RETURN FOUND;
 END $$;
 
 -- Deletes some rows of collections that were removed or superseded, or whose server stopped in the
