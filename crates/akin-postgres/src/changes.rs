@@ -92,6 +92,21 @@ impl ChangeFeed for PostgresCollection {
         Ok(Position { store: self.created_at, sequence })
     }
 
+    async fn unsettled(
+        &self,
+        settled: Position,
+        committed: Position,
+        most: u32,
+    ) -> Result<u32, BackendError> {
+        let sql = "SELECT count(*) FROM (SELECT FROM akin.changes
+            WHERE collection = $1 AND xid > $2 AND xid <= $3 LIMIT $4) h";
+        let [first, last] = [settled, committed].map(|of| of.sequence.cast_signed());
+        let most = i64::from(most);
+        let parameters = parameters![self.number, first, last, most];
+        let row = self.shared.reads.query_opt(sql, parameters).await?;
+        Ok(row.map_or(0, |row| row.get::<_, i64>(0)) as u32)
+    }
+
     /// As of a moment ago.
     fn has_changed_since(&self, position: Position) -> bool {
         self.followed.last_change.load(Ordering::Relaxed) > position.sequence

@@ -279,7 +279,9 @@ impl From<EngineError> for Problem {
             EngineError::ReindexNotFound { .. } => Code::ReindexNotFound,
             EngineError::Unfit { .. } => Code::InvalidDocument,
             EngineError::CollectionSettings { faults } => return of_settings(faults),
-            EngineError::MeasurementUnderWay | EngineError::BackupUnderWay => Code::Overloaded,
+            EngineError::MeasurementUnderWay
+            | EngineError::BackupUnderWay
+            | EngineError::ReindexUnsettled => Code::Overloaded,
             EngineError::TooManyCollections { .. } => Code::TooManyCollections,
             EngineError::ReindexCancelled => Code::OutOfService,
             EngineError::Backup { .. } => return internal(),

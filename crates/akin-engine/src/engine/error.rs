@@ -90,6 +90,11 @@ pub enum EngineError {
     MeasurementUnderWay,
     #[error("the reindex was cancelled")]
     ReindexCancelled,
+    #[error(
+        "for ten minutes, a transaction of the database server was older than many changes of the \
+         collection: reindex once it has ended"
+    )]
+    ReindexUnsettled,
     #[error("the collection '{name}' was not reindexed since the server started")]
     ReindexNotFound { name: CollectionName },
     #[error(

@@ -113,6 +113,20 @@ pub trait ChangeFeed: Send + Sync {
     /// [`BackendError::Store`]
     async fn last_change(&self, up_to: ChangesUpTo) -> Result<Position, BackendError>;
 
+    /// The number of changes from a settled position to a committed one, but at most `most`, also
+    /// of versions that were replaced since. Zero if every change settles at once.
+    ///
+    /// # Errors
+    /// [`BackendError::OutOfService`]
+    async fn unsettled(
+        &self,
+        _settled: Position,
+        _committed: Position,
+        _most: u32,
+    ) -> Result<u32, BackendError> {
+        Ok(0)
+    }
+
     /// Whether anything changed after a position. Cheap.
     fn has_changed_since(&self, position: Position) -> bool;
 }

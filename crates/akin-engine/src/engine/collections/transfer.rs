@@ -3,12 +3,14 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use futures_util::future::try_join;
 use futures_util::{StreamExt, TryStreamExt, stream};
+use tokio::time::sleep;
 
 use super::reindex::Reindex;
-use crate::backend::{Addition, Backend, BackendError, ChangesUpTo, Unchecked};
+use crate::backend::{Addition, Backend, ChangesUpTo, Unchecked};
 use crate::document::{Document, DocumentId};
 use crate::engine::{Engine, EngineError, off_runtime};
 use crate::stored::{Changes, Detail, Order, Position, Record, Times};
@@ -23,12 +25,15 @@ const READ_AT_ONCE: usize = 64;
 /// Differences that may be left while writes are paused.
 const DIFFERENCES_LEFT_MAX: usize = 256;
 
-/// Changes that have not settled when writes are paused: they are compared again during the pause,
-/// which takes about a second.
-const UNSETTLED_MAX: usize = 50_000;
+/// Changes that may not have settled when writes are paused: they are compared again during the
+/// pause, which takes about a second.
+const UNSETTLED_MAX: u32 = 50_000;
 
 /// Rounds before writes are paused at the latest, however much is written meanwhile.
 const ROUNDS_MAX: usize = 16;
+
+/// Waits for changes to settle: ten minutes together.
+const WAITS_SECONDS: [u64; 15] = [1, 2, 4, 8, 16, 32, 60, 60, 60, 60, 60, 60, 60, 60, 60];
 
 /// Brings a new collection level with the collection that it is to replace.
 pub(super) struct Transfer<'a> {
@@ -39,7 +44,7 @@ pub(super) struct Transfer<'a> {
     /// All changes up to here are copied; `None` without a feed of changes.
     position: Option<Position>,
     /// Changes that the last round compared, and the next compares again.
-    unsettled: usize,
+    unsettled: u32,
 }
 
 impl<'a> Transfer<'a> {
@@ -68,22 +73,26 @@ impl<'a> Transfer<'a> {
         }
     }
 
-    /// Returns once few documents differ, or after many rounds.
+    /// Returns once few documents differ and most changes have settled, or after many rounds.
     ///
     /// # Errors
-    /// `OutOfService`: too many changes have not settled, also after many rounds.
+    /// `ReindexUnsettled`: too many changes have not settled, also after all waits.
     pub async fn rounds(&mut self) -> Result<(), EngineError> {
-        for _ in 0..ROUNDS_MAX {
+        let (mut more, mut waits) = (1..ROUNDS_MAX, WAITS_SECONDS.into_iter());
+        loop {
             let differences = self.round().await?;
-            if differences <= DIFFERENCES_LEFT_MAX && self.unsettled <= UNSETTLED_MAX {
-                break;
+            if self.unsettled > UNSETTLED_MAX {
+                self.wait(waits.next().ok_or(EngineError::ReindexUnsettled)?).await?;
+            } else if differences <= DIFFERENCES_LEFT_MAX || more.next().is_none() {
+                return Ok(());
             }
         }
-        if self.unsettled > UNSETTLED_MAX {
-            let reason = "a transaction of the database server is older than many changes of the \
-                          collection: reindex once it has ended"
-                .to_owned();
-            return Err(BackendError::OutOfService { reason }.into());
+    }
+
+    async fn wait(&self, seconds: u64) -> Result<(), EngineError> {
+        for _ in 0..seconds {
+            sleep(Duration::from_secs(1)).await;
+            self.reindex.check_cancelled()?;
         }
         Ok(())
     }
@@ -97,13 +106,10 @@ impl<'a> Transfer<'a> {
         };
         let settled = feed.last_change(ChangesUpTo::Settled).await?;
         let (end, mut differences) = (feed.last_change(ChangesUpTo::Committed).await?, 0);
-        self.unsettled = 0;
+        self.unsettled = feed.unsettled(settled, end, UNSETTLED_MAX + 1).await?;
         while position.sequence < end.sequence {
             match feed.changes_after(position, DOCUMENTS_AT_ONCE, ChangesUpTo::Committed).await? {
                 Changes::Some(changes, next) => {
-                    if next.sequence > settled.sequence {
-                        self.unsettled += changes.len();
-                    }
                     let ids: BTreeSet<_> = changes.into_iter().map(|change| change.id).collect();
                     differences += self.compare(ids.into_iter().collect()).await?;
                     position = next;
