@@ -69,16 +69,15 @@ fn commit() -> String {
     said("git", &["rev-parse", "--short=12", "HEAD"]) + more
 }
 
-/// Cargo's name for how this program was built, which is the folder that it is in.
+/// Cargo's name for how this program was built.
 fn profile() -> &'static str {
     let path = std::env::current_exe().unwrap_or_default();
-    let is = |name: &str| path.iter().any(|part| part == name);
-    if is("release") {
-        "release"
-    } else if is("quick") {
+    if path.iter().any(|part| part == "quick") {
         "quick (without LTO)"
-    } else {
+    } else if cfg!(debug_assertions) {
         "debug"
+    } else {
+        "release"
     }
 }
 
