@@ -7,8 +7,8 @@ use std::time::Duration;
 use akin::backend::BackendError;
 use akin::document::DocumentId;
 use akin::engine::{
-    CollectionName, CollectionSettings, Collections, CollectionsSettings, Creation, EngineError,
-    LimitSettings, Opening, ReindexState, ReindexStatus,
+    Collection, CollectionName, CollectionSettings, Collections, CollectionsSettings, Creation,
+    EngineError, LimitSettings, Opening, ReindexState, ReindexStatus,
 };
 use akin_postgres::{ConnectionSettings, PostgresStore};
 use serde_json::json;
@@ -19,6 +19,11 @@ use crate::{add, connections, of_family, store};
 /// All collections as another server sees them, which follows the changes of others.
 async fn collections(database: &Database) -> Arc<Collections> {
     collections_within(database, connections().deadline).await
+}
+
+/// The new collection `books`.
+async fn books(one: &Arc<Collections>) -> Arc<Collection> {
+    one.create(name("books"), CollectionSettings::default()).await.unwrap().0
 }
 
 /// The collections of a server that waits so long for an answer of the database.
@@ -83,7 +88,7 @@ async fn a_collection_of_one_server_is_served_and_removed_by_another() {
 async fn a_reindex_keeps_what_another_server_writes_meanwhile() {
     let Some(database) = Database::new() else { return };
     let (one, other) = (collections(&database).await, collections(&database).await);
-    one.create(name("books"), CollectionSettings::default()).await.unwrap();
+    books(&one).await;
     await_until(|| other.get(&name("books")).is_ok()).await;
     let (old, seen) = (one.get(&name("books")).unwrap(), other.get(&name("books")).unwrap());
     for n in 0..300 {
@@ -118,7 +123,7 @@ async fn a_reindex_does_not_wait_for_transactions_that_write_elsewhere() {
     let Some(database) = Database::new() else { return };
     let Some(elsewhere) = Database::new() else { return };
     let one = collections_within(&database, Duration::from_secs(2)).await;
-    let (old, _) = one.create(name("books"), CollectionSettings::default()).await.unwrap();
+    let old = books(&one).await;
     let running = elsewhere.begin();
     for n in 0..3 {
         add(&old, &format!("d{n}"), &of_family(1, n)).await;
@@ -138,7 +143,7 @@ async fn a_reindex_copies_many_changes_that_have_not_settled() {
     let Some(database) = Database::new() else { return };
     let Some(elsewhere) = Database::new() else { return };
     let one = collections(&database).await;
-    let (old, _) = one.create(name("books"), CollectionSettings::default()).await.unwrap();
+    let old = books(&one).await;
     for n in 0..100 {
         add(&old, &format!("d{n}"), &of_family(n, n)).await;
     }
@@ -171,7 +176,7 @@ async fn a_reindex_with_too_many_changes_that_have_not_settled_waits_until_they_
     let Some(database) = Database::new() else { return };
     let Some(elsewhere) = Database::new() else { return };
     let one = collections(&database).await;
-    let (old, _) = one.create(name("books"), CollectionSettings::default()).await.unwrap();
+    let old = books(&one).await;
     add(&old, "a", &of_family(1, 1)).await;
     database.sql(
         "CREATE FUNCTION akin.delay() RETURNS trigger LANGUAGE plpgsql AS
@@ -224,7 +229,7 @@ fn of_pairs_of_words() -> CollectionSettings {
 async fn a_collection_stays_whose_name_was_given_too_late_for_its_server() {
     let Some(database) = Database::new() else { return };
     let one = collections_within(&database, Duration::from_secs(1)).await;
-    let (old, _) = one.create(name("books"), CollectionSettings::default()).await.unwrap();
+    let old = books(&one).await;
     for n in 0..3 {
         add(&old, &format!("d{n}"), &of_family(1, n)).await;
     }
@@ -259,7 +264,7 @@ async fn a_collection_stays_whose_name_was_given_too_late_for_its_server() {
 async fn a_reindex_that_no_longer_keeps_writers_waiting_fails() {
     let Some(database) = Database::new() else { return };
     let one = collections(&database).await;
-    let (old, _) = one.create(name("books"), CollectionSettings::default()).await.unwrap();
+    let old = books(&one).await;
     add(&old, "early", &of_family(1, 1)).await;
     database.sql(
         "ALTER FUNCTION akin.take_over RENAME TO take_over_at_once;
