@@ -1,4 +1,4 @@
-//! `akin backup`: a running server's collections → one file.
+//! `akin backup`: writes the collections of a running server to a file.
 
 use clap::Args;
 use indicatif::HumanBytes;

@@ -29,11 +29,11 @@ const INLINE_BYTES_MAX: usize = 256 << 10;
 pub(crate) const COLUMNS: &str = "d.ordinal, d.id, d.entry, e.shingles, e.sketch, d.stored_at,
     d.expires_at, d.form, d.hash, d.metadata, d.content, e.elements";
 
-/// The place of the content in them.
+/// The place of the content in these columns.
 pub(crate) const CONTENT: usize = 10;
 
-/// What a set is made of: the content of a document, or the elements. Lookups that wait for the
-/// same call share it, and make its set once.
+/// The source of a set: the content of a document, or the elements. Lookups that wait for the same
+/// call share it, and make its set once.
 #[derive(Default)]
 pub(crate) struct Material {
     form: i16,

@@ -51,7 +51,7 @@ impl Rarest {
         Ok(rarest)
     }
 
-    /// The sets filed under an element.
+    /// The sets whose rarest element this is.
     fn sets(&self, element: u64) -> impl Iterator<Item = u32> + '_ {
         let word = element as usize & (self.filter.len() * 64 - 1);
         let may_be = self.filter[word / 64] >> (element & 63) & 1 == 1;

@@ -25,8 +25,8 @@ impl Analyser {
         Join::by_keys(self.join_keys(threshold), judged, scoring(mode), sets, progress)
     }
 
-    /// Whether [`Self::join`] may read each set, by number. Reads sketches only. `memory`: bytes
-    /// that keys may take meanwhile.
+    /// Whether [`Self::join`] may read each set, by number. Reads sketches only. `memory`: the
+    /// most bytes of the keys.
     ///
     /// # Errors
     /// The first error of the sets, or the end of the work by `stop`.

@@ -112,7 +112,7 @@ impl Engine {
     /// [`Engine::pairs`].
     ///
     /// # Errors
-    /// `DocumentNotFound`, and those of [`Engine::pairs`].
+    /// `DocumentNotFound`, and the errors of [`Engine::pairs`].
     pub async fn clusters(
         &self,
         discovery: Discovery,

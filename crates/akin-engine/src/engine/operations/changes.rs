@@ -36,7 +36,7 @@ impl Engine {
     /// Waits up to `wait` until something happened.
     ///
     /// # Errors
-    /// Those of `has_happened`.
+    /// The errors of `has_happened`.
     pub async fn await_change(
         &self,
         has_happened: impl Fn(&Self) -> Result<bool, EngineError>,
